@@ -86,7 +86,10 @@ class Warehouse:
     def has_list(self, name: str) -> bool:
         """Whether a view, or one that it is made of, has a list of columns behind an alias."""
         query = self.views.get(name, "")
-        return "(a0" in query or any(self.has_list(other) for other in self.views if _reads(query, other))
+        if "(a0" in query:
+            return True
+        before = list(self.views)[: list(self.views).index(name)] if name in self.views else []
+        return any(self.has_list(other) for other in before if _reads(query, other))
 
     @property
     def script(self) -> str:

@@ -1,4 +1,4 @@
-"""Random scripts of triggers, INSERT, UPDATE, MERGE-like upserts, EXISTS and views, run in SQLite on changed data.
+"""Random scripts of triggers (of views, too), INSERT, UPDATE, EXISTS, windows and views, in SQLite on changed data.
 
 A script is run twice, the second time with other values in one column of a base table. A column of any table or view
 that then holds other values must have a verdict from ``impact``: what is without one is *missed*.
@@ -60,14 +60,50 @@ class Maker:
         self.random = random.Random(seed)
         self.readable = [*BASES]
         self.columns = {name: list(COLUMNS) for name in (*BASES, *TARGETS)}
+        self.views: list[str] = []
+        """Views that rows may be inserted into."""
 
     def script(self) -> str:
         """Tables, then triggers, then what runs once the base tables are filled: behind a line of its own."""
         tables = [f"CREATE TABLE {name} (a INT, b INT, c INT);" for name in (*BASES, *TARGETS)]
         triggers = [self.trigger(number) for number in range(self.random.randint(1, 3))]
+        if self.random.random() < 0.4:
+            triggers.append(self.chained())
         self.readable += [*TARGETS]
+        if self.random.random() < 0.4:
+            triggers += self.through_view()
         made = [self.statement(number) for number in range(self.random.randint(2, 6))]
         return "\n".join([*tables, *triggers, LOAD, *made])
+
+    def chained(self) -> str:
+        """A trigger on changes of a target, which sees both rows and fills the target behind it."""
+        on, into = self.random.choice((("d", "e"), ("e", "f"), ("d", "f")))
+        of = self.random.choice(("", f" OF {self.column()}"))
+        when = self.random.choice(
+            ("", f" WHEN NEW.{self.column()} > OLD.{self.column()}", f" WHEN OLD.{self.column()} IS NOT NULL")
+        )
+        first, second = self.random.sample(COLUMNS, 2)
+        body = self.random.choice(
+            (
+                f"INSERT INTO {into} ({first}, {second}) VALUES ({self.value('NEW.')}, {self.value('OLD.')});",
+                f"UPDATE {into} SET {first} = {self.value('OLD.')} WHERE {second} = NEW.{self.column()};",
+                f"DELETE FROM {into} WHERE {first} = OLD.{self.column()};",
+            )
+        )
+        return f"CREATE TRIGGER chain AFTER UPDATE{of} ON {on} FOR EACH ROW{when} BEGIN {body} END;"
+
+    def through_view(self) -> list[str]:
+        """A view whose INSERTs a trigger takes over, for the statements behind it."""
+        source, into = self.random.choice(BASES), self.random.choice(TARGETS)
+        first, second = self.random.sample(COLUMNS, 2)
+        when = f" WHEN NEW.{second} > {self.random.randint(0, 3)}" if self.random.random() < 0.5 else ""
+        body = f"INSERT INTO {into} ({first}, {second}) VALUES ({self.value('NEW.')}, {self.value('NEW.')});"
+        self.views.append("w")
+        self.columns["w"] = ["a", "b", "c"]
+        return [
+            f"CREATE VIEW w AS SELECT {self.value('x.')} AS a, x.b, x.c FROM {source} x WHERE x.a > 2;",
+            f"CREATE TRIGGER takes INSTEAD OF INSERT ON w FOR EACH ROW{when} BEGIN {body} END;",
+        ]
 
     def trigger(self, number: int) -> str:
         """A trigger on a table; those that it fills have none of a later number, so that none goes round."""
@@ -84,11 +120,15 @@ class Maker:
         return f"CREATE TRIGGER tr{number} AFTER INSERT ON {on} FOR EACH ROW{when} BEGIN {body} END;"
 
     def statement(self, number: int) -> str:
-        """An INSERT, an UPDATE, an upsert, a DELETE or a view."""
+        """An INSERT, also into a view, an UPDATE, a DELETE or a view."""
+        if self.views and self.random.random() < 0.4:
+            source = self.random.choice(BASES)
+            values = ", ".join(self.value("x.") for _ in COLUMNS)
+            return f"INSERT INTO w (a, b, c) SELECT {values} FROM {source} x WHERE {self.condition('w', source)};"
         into = self.random.choice(TARGETS)
         source = self.random.choice([name for name in self.readable if name != into])
         condition = self.condition(into, source)
-        make = self.random.randrange(5)
+        make = self.random.randrange(6)
         first, second = self.random.sample(COLUMNS, 2)
         if make == 0:
             values = f"{self.value('x.')}, {self.value('x.')}"
@@ -99,6 +139,11 @@ class Maker:
         if make == 2:
             value = f"{self.value('x.')}"
             return f"UPDATE {into} SET {first} = {value} FROM {source} x WHERE x.a = {into}.a AND {condition};"
+        if make == 4:
+            window = f"sum({self.value('x.')}) OVER (PARTITION BY x.{self.column()} ORDER BY x.{self.column()})"
+            return (
+                f"INSERT INTO {into} ({first}, {second}) SELECT {window}, x.{second} FROM {source} x ORDER BY x.rowid;"
+            )
         if make == 3:
             return f"DELETE FROM {into} WHERE {first} IN (SELECT x.{self.column()} FROM {source} x WHERE {condition});"
         name = f"v{number}"

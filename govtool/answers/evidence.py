@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from govtool.model.places import Place
     from govtool.query.evidence import Evidence, WayStep
 
 
@@ -20,6 +21,7 @@ def evidence_object(evidence: Evidence) -> dict[str, object]:
         "first_seen": evidence.first_seen,
         "last_seen": evidence.last_seen,
         "count": evidence.count,
+        **_expression(evidence.expression),
     }
 
 
@@ -36,3 +38,11 @@ def step_object(step: WayStep) -> dict[str, object]:
         "temporary": step.elided,
         "evidence": evidence_object(step.evidence),
     }
+
+
+def _expression(place: Place | None) -> dict[str, object]:
+    """The place of an expression, under ``expression``; nothing where it is not known."""
+    if place is None:
+        return {}
+    end = {} if place.end_column is None else {"end_line": place.end_line, "end_column": place.end_column}
+    return {"expression": {"line": place.line, "column": place.column, **end}}

@@ -433,7 +433,7 @@ class _Builder:
         }
         for name in (
             "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal",
-            "first_seen", "last_seen", "status", "min_group_of",
+            "first_seen", "last_seen", "status", "min_group_of", "places",
         ):  # fmt: skip
             self.out[f"derivation_{name}"] = c[f"d.{name}"]
 

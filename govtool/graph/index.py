@@ -393,6 +393,7 @@ class Index:
             count=self.arrays["derivation_count"][derivation],
             min_group=self.arrays["derivation_min_group"][derivation] or None,
             min_group_of=split_counted(self.field(derivation, "min_group_of")),
+            places=self.field(derivation, "places"),
         )
 
     def diagnostics(self, derivation: int) -> tuple[Diagnostic, ...]:

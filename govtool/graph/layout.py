@@ -7,7 +7,7 @@ from typing import Any
 
 from govtool.arrays import layout
 
-FORMAT = 5
+FORMAT = 6
 """Version of the layout and of the arrays' meaning."""
 
 FILE = "graph.index"

@@ -26,9 +26,9 @@ from govtool.model.parquet import read_parquet
 DERIVATIONS = "derivations"
 """The store table whose fragments hold derivations."""
 
-FORMAT = 3
+FORMAT = 4
 """Version of the layout, in the Parquet metadata under ``govtool.derivations``. 1 had no ``min_group_of``, 1 and 2 no
-``references``."""
+``references``, 1 to 3 no ``places``."""
 
 _FORMAT_KEY = b"govtool.derivations"
 _SEPARATOR = "\x1f"
@@ -39,7 +39,8 @@ _STATEMENT_TEXT = (
 _STATEMENT_INT = ("line", "count", "min_group")
 _COUNTED = "min_group_of"
 _REFERENCES = "references"
-_READABLE = (b"1", b"2", str(FORMAT).encode())
+_PLACES = "places"
+_READABLE = (b"1", b"2", b"3", str(FORMAT).encode())
 _KINDS = {int(kind): kind for kind in EdgeKind}
 # Repeated strings; those that are nearly unique to a row (fingerprint, text) gain nothing from a dictionary.
 _DICTIONARY = (
@@ -85,7 +86,7 @@ def schema() -> Any:
             pa.field("columns_complete", pa.bool_()),
             *text("status", "namespace", *_STATEMENT_TEXT),
             *[pa.field(name, pa.int64()) for name in _STATEMENT_INT],
-            *text(_COUNTED),
+            *text(_COUNTED, _PLACES),
             pa.field("columns", pa.list_(column)),
             pa.field("edges", pa.list_(edge)),
             pa.field("diagnostics", pa.list_(diagnostic)),
@@ -111,7 +112,7 @@ def decode(data: bytes) -> list[Derivation]:
     head = zip(
         *(columns[n] for n in ("target", "target_kind", "mode", "columns_complete", "status", "namespace")), strict=True
     )
-    names = (*_STATEMENT_TEXT, *_STATEMENT_INT, _COUNTED)
+    names = (*_STATEMENT_TEXT, *_STATEMENT_INT, _COUNTED, _PLACES)
     columns[_COUNTED] = [split_counted(text) for text in columns[_COUNTED]]
     statements = zip(*(columns[n] for n in names), strict=True)
     lists = zip(columns["columns"], columns["edges"], columns["diagnostics"], columns[_REFERENCES], strict=True)
@@ -155,6 +156,7 @@ def to_table(derivations: Iterable[Derivation]) -> Any:
     arrays |= {name: _text([getattr(s, name) for s in statements]) for name in _STATEMENT_TEXT}
     arrays |= {name: pa.array([getattr(s, name) for s in statements], pa.int64()) for name in _STATEMENT_INT}
     arrays[_COUNTED] = _text([join_counted(s.min_group_of) for s in statements])
+    arrays[_PLACES] = _text([s.places for s in statements])
     arrays["columns"] = _nest(
         types.field("columns").type,
         [len(d.columns) for d in rows],
@@ -249,11 +251,15 @@ def _read(data: bytes, dictionary: Sequence[str], columns: Sequence[str] | None)
         return read_parquet(data, dictionary=known, columns=columns)
 
 
+_LATER = {b"1": (_COUNTED, _PLACES, _REFERENCES), b"2": (_PLACES, _REFERENCES), b"3": (_PLACES,)}
+"""The columns that earlier layouts lack, in the order of ``schema()``."""
+
+
 def _with_later_columns(table: Any, version: bytes | None) -> Any:
     """A table of an earlier layout with the columns that it did not have, empty."""
     import pyarrow as pa
 
-    missing = {b"1": (_COUNTED, _REFERENCES), b"2": (_REFERENCES,)}.get(version or b"", ())
+    missing = _LATER.get(version or b"", ())
     for name in missing:
         if name not in table.schema.names:
             field = schema().field(name)

@@ -104,6 +104,8 @@ class Statement(NamedTuple):
     """The k of a ``HAVING COUNT(…) >= k`` in the statement's outermost aggregate scope, the largest of several."""
     min_group_of: tuple[Counted, ...] = ()
     """The counted columns, for each such k; empty where ``min_group`` is known and they are not."""
+    places: str | None = None
+    """The places of the expressions that make the edges; see ``govtool.model.places``."""
 
 
 class Derivation(NamedTuple):

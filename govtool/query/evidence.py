@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from govtool.graph.index import Index
+from govtool.model.derivation import ColumnRef
 from govtool.model.kinds import EdgeKind
+from govtool.model.places import EdgeEnds, Place, place_of, ranks
 
+MAX_RANKS = 4096
+"""Statements whose columns are kept while an answer is made."""
 RUNTIME = frozenset({"plan", "plan-text", "openlineage", "prov"})
 """The kinds of evidence from runs; all others are of texts and people."""
 
@@ -25,6 +30,16 @@ class Evidence:
     first_seen: str | None = None
     last_seen: str | None = None
     count: int = 1
+    expression: Place | None = None
+    """The part of the statement that makes the edge; None where it is not known, or no edge is meant."""
+
+    @property
+    def position(self) -> str:
+        """``file:line:column`` of the expression; the place of the statement where it is not known."""
+        if self.expression is None or self.how in RUNTIME:
+            return self.place
+        column = f":{self.expression.column}" if self.expression.column else ""
+        return f"{self.file}:{self.expression.line}{column}"
 
     @property
     def place(self) -> str:
@@ -89,8 +104,8 @@ def step_label(kind: EdgeKind | None, functions: tuple[str, ...], reason: str | 
     return _LABELS[kind]
 
 
-def evidence(index: Index, derivation: int) -> Evidence:
-    """The evidence of a derivation."""
+def evidence(index: Index, derivation: int, expression: Place | None = None) -> Evidence:
+    """The evidence of a derivation, perhaps with the expression that is meant."""
     return Evidence(
         kind=index.field(derivation, "kind") or "",
         file=index.field(derivation, "file") or "",
@@ -101,13 +116,18 @@ def evidence(index: Index, derivation: int) -> Evidence:
         first_seen=index.field(derivation, "first_seen"),
         last_seen=index.field(derivation, "last_seen"),
         count=index.arrays["derivation_count"][derivation],
+        expression=expression,
     )
 
 
 def evidences(index: Index, edges: Iterable[int]) -> tuple[Evidence, ...]:
-    """The distinct statements behind edges, by place."""
-    derivations = sorted({index.derivation_of(edge) for edge in edges})
-    found = dict.fromkeys(evidence(index, derivation) for derivation in derivations)
+    """The distinct statements behind edges, by place, each with the expression that makes the first of its edges."""
+    first: dict[int, Place | None] = {}
+    for edge in sorted(set(edges)):
+        derivation = index.derivation_of(edge)
+        if first.get(derivation) is None:
+            first[derivation] = None if index.is_reference(edge) else edge_place(index, edge)
+    found = dict.fromkeys(evidence(index, derivation, place) for derivation, place in sorted(first.items()))
     return tuple(sorted(found, key=lambda e: (e.file, e.line, e.fingerprint, e.run or "", e.first_seen or "")))
 
 
@@ -125,8 +145,34 @@ def step(index: Index, edge: int, target: int | None = None) -> WayStep:
         masking=not named and index.is_masking(edge),
         reason=None if named else index.reason(edge),
         elided=index.is_elided(index.node_dataset[node]),
-        evidence=evidence(index, index.derivation_of(edge)),
+        evidence=evidence(index, index.derivation_of(edge), None if named else edge_place(index, edge)),
     )
+
+
+def edge_place(index: Index, edge: int) -> Place | None:
+    """Return the place of the expression that makes an edge; None where it is not known."""
+    derivation = index.derivation_of(edge)
+    places = index.field(derivation, "places")
+    if not places:
+        return None
+    start, end = index.ends(edge)
+    source = ColumnRef(index.dataset_name(index.node_dataset[start]), index.path(start))
+    ends = EdgeEnds(source, index.path(end), index.kind(edge), index.arm(edge))
+    return place_of(places, index.arrays["derivation_line"][derivation], _columns(index, derivation), ends)
+
+
+_ranks: WeakKeyDictionary[Index, dict[int, dict[str, int]]] = WeakKeyDictionary()
+"""By graph and derivation: an answer asks for the columns of a statement once an edge."""
+
+
+def _columns(index: Index, derivation: int) -> dict[str, int]:
+    of_index = _ranks.setdefault(index, {})
+    found = of_index.get(derivation)
+    if found is None:
+        if len(of_index) >= MAX_RANKS:
+            of_index.clear()
+        found = of_index[derivation] = ranks(index.path(node) for node in index.outputs(derivation))
+    return found
 
 
 def parallel(index: Index, edge: int) -> list[int]:

@@ -39,7 +39,13 @@ def _place(finding: Finding, where: Checkout) -> str:
     if finding.evidence is None:
         return _policy(finding.place, where)
     file = where.evidence(finding.evidence.file, finding.evidence.place)
-    return f"file={_property(file)},line={finding.evidence.line},"
+    place = finding.evidence.expression
+    if place is None:
+        return f"file={_property(file)},line={finding.evidence.line},"
+    found = f"file={_property(file)},line={place.line},endLine={place.end_line},"
+    if place.column is not None and place.end_column is not None and place.line == place.end_line:
+        found += f"col={place.column},endColumn={place.end_column},"
+    return found
 
 
 def _policy(place: str, where: Checkout) -> str:

@@ -14,6 +14,7 @@ from govtool.render.findings import level, sentence, way
 
 if TYPE_CHECKING:
     from govtool.app.checkout import Checkout
+    from govtool.model.places import Place
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
     from govtool.query.evidence import WayStep
@@ -93,8 +94,10 @@ def _result(finding: Finding, number: int, strict: bool, where: Checkout) -> dic
 
 def _physical(finding: Finding, step: WayStep | None, where: Checkout) -> dict[str, object]:
     """Return the place of a step; that of the rule itself where it has none."""
+    region: dict[str, object] = {}
     if step is not None:
         file, line = where.evidence(step.evidence.file, step.evidence.place), step.evidence.line
+        region = _region(step.evidence.expression)
     else:
         name, _, text = finding.place.rpartition(":")
         # GitHub refuses a whole log for one result without a place; of a pack, where its copy would lie.
@@ -105,8 +108,22 @@ def _physical(finding: Finding, step: WayStep | None, where: Checkout) -> dict[s
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": quote(file), "uriBaseId": _BASE},
-            "region": {"startLine": max(1, line)},
+            "region": region or {"startLine": max(1, line)},
         }
+    }
+
+
+def _region(place: Place | None) -> dict[str, object]:
+    """Return the region of an expression; SARIF counts columns from 1, and the end is behind its last character."""
+    if place is None:
+        return {}
+    if place.column is None or place.end_column is None:
+        return {"startLine": place.line}
+    return {
+        "startLine": place.line,
+        "startColumn": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column + 1,
     }
 
 

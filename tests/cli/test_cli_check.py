@@ -84,9 +84,9 @@ def test_several_outputs_in_one_run(warehouse, project):
     (result,) = [r for r in log["runs"][0]["results"] if r["ruleId"] == "PII1"]
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": "etl/mart.sql", "uriBaseId": "%SRCROOT%"}
-    assert place["region"]["startLine"] == 1
+    assert place["region"] == {"startLine": 2, "startColumn": 8, "endLine": 2, "endColumn": 22}
     assert log["runs"][0]["originalUriBaseIds"] == {"%SRCROOT%": {"uri": f"{project.as_uri()}/"}}
-    assert [h["physicalLocation"]["region"]["startLine"] for h in result["relatedLocations"]] == [3]
+    assert [h["physicalLocation"]["region"]["startLine"] for h in result["relatedLocations"]] == [4]
     answer = json.loads((project / "a.json").read_text())
     jsonschema.validate(answer, CHECK)
     assert answer["findings"][0]["fingerprint"] == result["partialFingerprints"]["govtoolFinding/v1"]
@@ -101,7 +101,10 @@ def test_several_outputs_in_one_run(warehouse, project):
 def test_github_annotates_lines_and_a_sarif_file_is_written_beside_it(warehouse, project, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "summary.md"))
     done = warehouse("check", "--format", "github", "-o", "check.sarif", "--root", "etl")
-    assert "::error file=etl/mart.sql,line=1,title=PII1 No contact data in marts::crm.users.email" in done.out
+    assert (
+        "::error file=etl/mart.sql,line=2,endLine=2,col=8,endColumn=21,title=PII1 No contact data in marts::crm.users.email"
+        in done.out
+    )
     assert json.loads((project / "check.sarif").read_text())["version"] == "2.1.0"
     assert "PII1" in (project / "summary.md").read_text()
 
@@ -119,7 +122,10 @@ def test_annotations_name_files_by_their_path_in_the_repository(warehouse, proje
     monkeypatch.chdir(here)
     before = f"{below}/" if below else ""
     done = warehouse("check", "--store", str(project / ".govtool"), "--format", "github", "-o", "check.sarif")
-    assert f"::error file={before}etl/mart.sql,line=1,title=PII1 No contact data in marts" in done.out
+    assert (
+        f"::error file={before}etl/mart.sql,line=2,endLine=2,col=8,endColumn=21,title=PII1 No contact data in marts"
+        in done.out
+    )
     assert f"file={before}policies/privacy.yml,line=" in done.out
     (run,) = json.loads((here / "check.sarif").read_text())["runs"]
     assert run["originalUriBaseIds"]["%SRCROOT%"]["uri"] == f"{(project / 'top').as_uri()}/"

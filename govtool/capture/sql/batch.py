@@ -25,8 +25,11 @@ from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.variables import assigning, live
 from govtool.capture.sql.walk.assignments import VariableAssignment
 from govtool.capture.sql.walk.dependencies import Deps, Interner
+from govtool.capture.sql.walk.edge_places import PlaceWriter
 from govtool.capture.sql.walk.functions import type_text
+from govtool.capture.sql.walk.origins import OriginFinder
 from govtool.capture.sql.walk.relation import ShardedTable, TableInfo, starred
+from govtool.capture.sql.walk.spans import StatementText
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.capture.sql.walk.statements import StatementWalk
 from govtool.capture.sql.walk.writes import Write
@@ -50,6 +53,8 @@ class Batch(Definitions):
         super().__init__(schema or {})
         self.interner = Interner()
         self.tree_cache = TreeCache()
+        self.keeps_places = False
+        """True if the places of expressions are wanted."""
         self.scripts: list[ScriptState] = []
         self._known: dict[str, TableInfo] = {}
         self._used: dict[str, set[str]] = {}
@@ -375,12 +380,19 @@ class Batch(Definitions):
             walk.parameters |= frozenset(known) if walk.dialect != "snowflake" else _NONE
         if isinstance(tree, nodes.Declare):
             self._declared(tree, statement)
+        if self.triggers and statement.parsed.routine is not None:
+            walk.conditions = self.conditions(statement.parsed.routine)
         statement.writes = walk.statement(tree)
         for write in statement.writes:
             if not write.target and write.kind == "select" and statement.relation:
                 write.target, write.kind, write.target_kind = statement.relation, "select", "table"
+        for write in statement.writes if self.watched else ():
+            if write.mode == "update" and write.target in self.watched:
+                walk.touches_rows(write)
         if self.partitions:
             statement.writes += self._into_partitions(statement.writes)
+        if self.keeps_places and not statement.script.logged:
+            self._place(statement, walk, tree)
         statement.diagnostics.extend(walk.diagnostics)
         statement.ambiguous = walk.ambiguous
         statement.unsettled = bool(walk.ambiguous) or walk.presumed or any(w.output.open for w in statement.writes)
@@ -391,6 +403,22 @@ class Batch(Definitions):
                 self._move(write, statement)
             elif write.defines and write.target:
                 statement.infos[write.target] = self._defined(write, statement)
+
+    def _place(self, statement: StatementState, walk: StatementWalk, tree: exp.Expr) -> None:
+        """Keep the places of the expressions that make the edges of a statement."""
+        parsed = statement.parsed
+        if parsed.offset < 0:
+            return
+        template = statement.script.template
+        line_of = None if template is None else statement.line_of_text
+        text = StatementText(parsed.text, parsed.offset, parsed.column, template, line_of)
+        writer = PlaceWriter(text, parsed.line, self.interner, OriginFinder(walk.name, walk.output_name))
+        for write in statement.writes:
+            if write.output.deps or write.rows or write.steering:
+                try:
+                    write.places = writer.places(tree, write)
+                except Exception:  # a tree of a shape that was not foreseen: its edges stay, without their places
+                    write.places = None
 
     def _into_partitions(self, writes: list[Write]) -> list[Write]:
         """The same writes once more, of each partition of a table that is filled: its rows are found in them."""

@@ -12,7 +12,7 @@ from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.relations import Relations, column_name
 from govtool.capture.sql.states import StatementState
 from govtool.capture.sql.walk.relation import into_of, named_table
-from govtool.capture.sql.walk.state import Inline
+from govtool.capture.sql.walk.state import Inline, TriggerCondition
 from govtool.capture.sql.walk.transfer import written_files
 from govtool.names import split_name
 
@@ -38,6 +38,8 @@ class Definitions(Relations):
         """The columns of T-SQL's table types."""
         self.triggers: dict[str, list[tuple[StatementState, exp.Table]]] = {}
         """By routine that triggers run, the tables whose rows it sees."""
+        self.watched: set[str] = set()
+        """The tables of which an UPDATE runs triggers."""
         self.row_sets: dict[str, set[str]] = {}
         """By routine what it calls sets of these rows: ``inserted``, ``deleted``."""
         self.synonyms: dict[str, tuple[exp.Table, StatementState]] = {}
@@ -163,6 +165,8 @@ class Definitions(Relations):
         routine = tree.args.get("trigger")
         if routine:
             self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
+            if tree.args.get("updates"):
+                self.watched.add(self.table_name(tree.args["table"], statement))
             for name in tree.args.get("rows") or ():
                 self.row_sets.setdefault(routine, set()).add(name)
 
@@ -195,10 +199,23 @@ class Definitions(Relations):
 
     def triggering(self, routine: str | None) -> list[str]:
         """Return the tables whose rows a routine sees, as a trigger runs it."""
+        found = self._heads(routine)
+        return list(dict.fromkeys([self.table_name(table, statement) for statement, table in found]))
+
+    def conditions(self, routine: str | None) -> list[TriggerCondition]:
+        """Return the conditions on rows under which triggers run a routine."""
+        found: list[TriggerCondition] = []
+        for statement, table in self._heads(routine):
+            args = statement.tree.args if statement.tree is not None else {}
+            if args.get("when") is not None:
+                found.append(TriggerCondition(args["when"], self.table_name(table, statement), args["records"]))
+        return found
+
+    def _heads(self, routine: str | None) -> list[tuple[StatementState, exp.Table]]:
         found = self.triggers.get(routine or "")
         if found is None and routine:
             found = self.triggers.get(routine.rsplit(".", 1)[-1])
-        return list(dict.fromkeys([self.table_name(table, statement) for statement, table in found or ()]))
+        return found or []
 
     def _variables(self, tree: exp.Declare, statement: StatementState) -> list[str]:
         return [name for name, _ in self.declared_tables(tree, statement)]

@@ -165,6 +165,7 @@ def _extract_group(
     unsettled: list[int] | None = None,
 ) -> Extraction:
     diagnostics: list[Diagnostic] = []
+    batch.keeps_places = options.evidence
     with Uncollected() as trees:
         read = list(group)
         texts = [item.text for item in read if isinstance(item, Script) and "{" in item.text and "macro" in item.text]
@@ -266,6 +267,8 @@ def _script_state(
         path: tuple[str, ...] = ()
         noted: set[tuple[int, str]] = set()
         line_of = variant.line_of if variant.lines else None
+        if variant.lines and state.template is None:
+            state.template = script.text.split("\n")
         found = parse_script(variant.text, options.dialect, file=script.file, line_of=line_of, tree_cache=tree_cache)
         for parsed in found:
             if parsed.session is not None:
@@ -463,6 +466,7 @@ def _evidence(statement: StatementState, write: Write, options: Options) -> Stat
             statement.times,
             max([bound[0] for bound in write.bounds]) if write.bounds else None,
             (),
+            write.places,
         ),
     )
     return evidence

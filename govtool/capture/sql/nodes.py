@@ -190,5 +190,6 @@ VolatileProperty: typing.Final = exp.VolatileProperty
 Where: typing.Final = exp.Where
 Window: typing.Final = exp.Window
 WindowSpec: typing.Final = exp.WindowSpec
+With: typing.Final = exp.With
 WithinGroup: typing.Final = exp.WithinGroup
 XMLTable: typing.Final = exp.XMLTable

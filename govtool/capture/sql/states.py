@@ -34,6 +34,8 @@ class ScriptState:
         """Assignments that may be in force, by statement; made on demand."""
         self.logged = logged
         """It comes from a query log."""
+        self.template: list[str] | None = None
+        """The lines of the template that the script is a rendering of."""
 
 
 class StatementState:
@@ -108,6 +110,10 @@ class StatementState:
         if self.line_map is not None:
             return self.line_map(line + self.parsed.shift)
         return self.parsed.line + line - self.parsed.raw_line
+
+    def line_of_text(self, line: int) -> int:
+        """Return the line of the original file for a line of the statement's text, counted from 0."""
+        return self.line_of(self.parsed.raw_line + line)
 
     def placed(self, note: Diagnostic) -> Diagnostic:
         """A diagnostic of the walk with its place in the file."""

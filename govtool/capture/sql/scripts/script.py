@@ -313,7 +313,9 @@ class ScriptReader(SourcePositions):
         kept = stub(tree) if tree is not None else None
         if tree is not None and kept is not None:
             shift = statement.shift + statement.raw_line - 1
-            self.statements[-1] = statement._replace(tree=kept, raw_line=1, shift=shift, evicted=True)
+            self.statements[-1] = statement._replace(tree=kept, raw_line=1, shift=shift, evicted=True)._replace(
+                offset=statement.column - 1
+            )
             release(tree)
 
     def _may_be_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
@@ -385,6 +387,7 @@ class ScriptReader(SourcePositions):
                     1,
                     path,
                     False,
+                    first.start,
                 ),
             )
         )

@@ -43,3 +43,5 @@ class ParsedStatement(NamedTuple):
     """The arms of the branches of control flow that it stands in."""
     evicted: bool = False
     """``tree`` is only a stub, and the whole is to be had by ``trees.parse_again``."""
+    offset: int = -1
+    """Where ``text`` begins in the text of which ``tree`` has positions; -1 if that is not known."""

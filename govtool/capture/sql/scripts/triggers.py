@@ -1,9 +1,10 @@
 """Triggers and rules: the table whose rows their bodies see, as NEW and OLD, inserted and deleted, or by other names.
 
 The head of a trigger is a COMMAND with arguments of our own, which ``definitions`` reads: ``trigger`` is the routine
-that runs, ``table`` whose rows it sees, ``rows`` what it calls sets of them. The body begins with a SET
-(``variables``) that gives NEW and OLD the columns of these tables: they are records. PostgreSQL names the table apart
-from the body, so the tables of a routine are looked for when it is read.
+that runs, ``table`` whose rows it sees, ``rows`` what it calls sets of them, ``when`` on which of its rows it runs, by
+the names of ``records``: each statement of the body depends on it. ``updates``: it runs for rows that UPDATE touches.
+The body begins with a SET (``variables``) that gives NEW and OLD the columns of these tables: they are records.
+PostgreSQL names the table apart from the body, so the tables of a routine are looked for when it is read.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import find_word, word
+from govtool.capture.sql.lexer import find_word, like, word
 from govtool.capture.sql.scripts import variables
 from govtool.capture.sql.scripts.unread import table_at
+from govtool.model.diagnostic import Diagnostic
 from govtool.names import fold
 
 if TYPE_CHECKING:
@@ -54,11 +56,34 @@ def begin(reader: ScriptReader, tokens: list[Token], start: int, body: int, rout
         routine = ".".join([fold(part.name, dialect=reader.lex.name, table=True) for part in function.parts])
     if reader.lex.name in variables.TSQL:
         rows = list(_ROW_SETS)
-    tree = exp.Command(this="TRIGGER", trigger=routine, table=table, rows=tuple(rows))
-    reader.add(head, tree, "ignored", head="create trigger")
+    end = len(head) if body >= 0 else find_word(head, {"EXECUTE"}, at)
+    when, notes = _condition(reader, head[:end], at + 1, "WHEN")
+    tree = _head(routine, table, rows, (*_RECORDS, *records), when)
+    tree.set("updates", any(word(token) == "UPDATE" for token in head[start:at]))
+    reader.add(head, tree, "ignored", *notes, head="create trigger")
     if body >= 0 and reader.lex.name not in variables.TSQL:
         row(reader, head, routine, (*_RECORDS, *records))
     return True
+
+
+def _head(
+    routine: str, table: exp.Table, rows: list[str], records: tuple[str, ...], when: exp.Expr | None
+) -> exp.Command:
+    return exp.Command(this="TRIGGER", trigger=routine, table=table, rows=tuple(rows), records=records, when=when)
+
+
+def _condition(
+    reader: ScriptReader, tokens: list[Token], start: int, opening: str
+) -> tuple[exp.Expr | None, list[Diagnostic]]:
+    """The condition behind a word, up to the end of the tokens; with diagnostics where it cannot be read."""
+    at = find_word(tokens, {opening}, start)
+    if at < 0 or at + 1 >= len(tokens):
+        return None, []
+    tree = reader.attempt([like(tokens[at], marks.SELECT, "SELECT"), *tokens[at + 1 :]])
+    if isinstance(tree, exp.Select) and len(tree.expressions) == 1:
+        return tree.expressions[0], []
+    message = f"the condition behind {opening} is not understood"
+    return None, [reader.diagnostic("opaque", "warning", message, tokens[at])]
 
 
 def row(reader: ScriptReader, tokens: list[Token], routine: str, names: tuple[str, ...] = _RECORDS) -> None:
@@ -107,8 +132,9 @@ def rule(reader: ScriptReader, tokens: list[Token], routine: str) -> None:
         reader.add(tokens, None, "opaque", note, head="create rule")
         return
     outer, reader.routine = reader.routine, routine
-    tree = exp.Command(this="TRIGGER", trigger=routine, table=table, rows=())
-    reader.add(tokens[:start], tree, "ignored", head="create rule")
+    when, notes = _condition(reader, tokens[:do], to, "WHERE")
+    tree = _head(routine, table, [], _RECORDS, when)
+    reader.add(tokens[:start], tree, "ignored", *notes, head="create rule")
     row(reader, tokens, routine)
     reader.statement(body)
     reader.routine = outer

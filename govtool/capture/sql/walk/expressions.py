@@ -168,7 +168,7 @@ class ExpressionWalk(ColumnWalk):
         if node is None:
             return
         if type(node) is Column:
-            self.refer(self.column(node, scope), kind)
+            self.refer(self.column(node, scope), kind, node)
             return
         # A leaner pass than ``collect``: predicates are most of a query, and neither functions nor kinds matter here.
         stack: list[Any] = [node]
@@ -187,11 +187,11 @@ class ExpressionWalk(ColumnWalk):
             if role == COLUMN:
                 for dep in column(item, scope):
                     if dep & KIND_MASK == OPAQUE:
-                        rows[dep & ROW_OF_OPAQUE] = None
+                        rows[dep & ROW_OF_OPAQUE] = item
                     else:
-                        rows[dep & ROW_OF | kind] = None
+                        rows[dep & ROW_OF | kind] = item
             elif role == SPECIAL:
-                self.refer(self.collect(item, scope, env, CONDITIONAL, 0), kind)
+                self.refer(self.collect(item, scope, env, CONDITIONAL, 0), kind, item)
                 rows = self.rows
             elif role != LEAF:
                 for value in item.args.values():

@@ -11,6 +11,7 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import (
+    ARM_MASK,
     CONDITIONAL,
     KIND_MASK,
     TRANSFORMATION,
@@ -71,7 +72,7 @@ class ModifyWalk(TargetWalk):
         if where is not None:
             self.refer_to(where.this, scope, env, FILTER)
         steering = tuple([compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in self.rows])
-        self.rows = {}
+        deciding, self.rows = self.rows, {}
         if several:
             return self._update_several(tree, scope, env, steering)
         output = QueryOutput()
@@ -79,6 +80,7 @@ class ModifyWalk(TargetWalk):
             self._add_to(output, name, (*deps, *steering))
         own_read = aliased is None
         write = self._write(target_node, output, "update", "update", self._kind_of(target_node), None, defines=False)
+        write.steering = deciding
         if own_read or list(write.reads).count(target) == 1:
             write.reads.pop(target, None)
         return write
@@ -237,10 +239,10 @@ class ModifyWalk(TargetWalk):
         on_rows, self.rows = self.rows, {}
         on_rows = {**inner_rows, **on_rows}
         output = QueryOutput()
-        rows: dict[int, None] = {}
+        rows: dict[int, exp.Expr | None] = {}
         group = self.number()
         # A row that an earlier branch takes never comes to a later one of its sort: conditions add up.
-        earlier: dict[tuple[bool, bool], tuple[list[int], dict[int, None]]] = {}
+        earlier: dict[tuple[bool, bool], tuple[list[int], dict[int, exp.Expr | None]]] = {}
         for number, when in enumerate(tree.args["whens"].expressions):
             arm = arm_of(group, number)
             then = when.args["then"]
@@ -264,10 +266,10 @@ class ModifyWalk(TargetWalk):
             if isinstance(then, nodes.Insert):
                 for name, deps in self._branch_insert(then, scope, env, source, target):
                     self._add_to(output, name, with_arm(deps, arm))
-            self.refer(on, ROW_KINDS["join"])
+            self.refer(on, ROW_KINDS["join"], tree.args.get("on"))
             self.refer(deciding, FILTER)
-            for row in with_arm((*self.rows, *on_rows, *deciding_rows), arm):
-                rows[row] = None
+            for row, node in (*self.rows.items(), *on_rows.items(), *deciding_rows.items()):
+                rows[(row & ~ARM_MASK) | arm if arm else row] = node
             self.rows = {}
         self.rows = rows
         if derived:

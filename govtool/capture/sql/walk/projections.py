@@ -333,7 +333,7 @@ class ProjectionWalk(PivotWalk):
         if isinstance(plain, nodes.Literal) and not plain.is_string and plain.name.isdigit():
             position = int(plain.name) - 1
             if 0 <= position < len(output.deps):
-                self.refer(output.deps[position], kind)
+                self.refer(output.deps[position], kind, plain)
             return
         if not isinstance(plain, (nodes.Column, nodes.Var)):
             self.refer_to(item, scope, env, kind)
@@ -350,19 +350,19 @@ class ProjectionWalk(PivotWalk):
             if kind == ROW_KINDS["sort"]:  # output columns come first, whether or not they are aliases
                 named = output.index().get(name)
                 if named is not None:
-                    self.refer(output.deps[named], kind)
+                    self.refer(output.deps[named], kind, plain)
                     return
             owners = sum(s.get(name, self.interner) is not None for s in scope.sources)
             alias = scope.aliases.get(name)
             if alias is not None and kind == ROW_KINDS["group"] and self.dialect in ALIASES_FIRST:
-                self.refer(alias, kind)
+                self.refer(alias, kind, plain)
                 return
             if alias is not None and (not owners or (owners > 1 and name not in scope.merged)):
-                self.refer(alias, kind)
+                self.refer(alias, kind, plain)
                 return
             # x.a in the output and a here: if only x has it they are the same, else a could mean nothing but that.
             if alias is None and owners != 1 and name not in scope.merged and output.names.count(name) == 1:
-                self.refer(output.deps[output.index()[name]], kind)
+                self.refer(output.deps[output.index()[name]], kind, plain)
                 return
         self.refer_to(item, scope, env, kind)
 

@@ -127,7 +127,7 @@ class CommonTable:
         """While a recursive CTE is iterated: what its own name means."""
         self.evaluating = False
         self.used = False
-        self.rows: dict[int, None] = {}
+        self.rows: dict[int, exp.Expr | None] = {}
         """References of the row set, wherever it is read."""
         self.reads: dict[str, tuple[int, ...]] = {}
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, Deps, arm_of, bounded, with_arm
+from govtool.capture.sql.walk.dependencies import ARM_MASK, OPAQUE, REF_SHIFT, Deps, arm_of, bounded, with_arm
 from govtool.capture.sql.walk.projections import ProjectionWalk
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
@@ -25,7 +25,7 @@ class SetOperationWalk(ProjectionWalk):
         """UNION, INTERSECT, EXCEPT: by position, or BY NAME."""
         env = self.environment(node, scope, env)
         kind = nodes.Union if isinstance(node, nodes.Union) else None
-        arms = _arms(node, nodes.Union) if kind else [node.this, node.expression]
+        arms = arms_of(node, nodes.Union) if kind else [node.this, node.expression]
         by_name = bool(node.args.get("by_name"))
         group = self.number()
         outputs: list[QueryOutput] = []
@@ -35,8 +35,8 @@ class SetOperationWalk(ProjectionWalk):
             reads, self.reads = self.reads, before
             mark = arm_of(group, number) if kind else 0
             self.read(reads, mark)
-            for row in with_arm(rows, mark):
-                self.rows[row] = None
+            for row, item in rows.items():
+                self.rows[(row & ~ARM_MASK) | mark if mark else row] = item
             outputs.append(_in_arm(output, mark))
         row_kind = "set" if not kind else "union_all" if _all_keep_duplicates(node) else "distinct"
         for output in outputs:
@@ -111,7 +111,7 @@ class SetOperationWalk(ProjectionWalk):
         far.
         """
         env = self.environment(body, cte.scope, cte.env)
-        arms = _arms(body, nodes.Union)
+        arms = arms_of(body, nodes.Union)
         anchors = [arm for arm in arms if not reads_itself(arm, cte, self.dialect)]
         if not anchors:
             self.diagnose("cycle", "a recursive CTE has no anchor", body)
@@ -140,7 +140,7 @@ class SetOperationWalk(ProjectionWalk):
         raise NotImplementedError
 
 
-def _arms(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
+def arms_of(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
     """Return the arms of a chain of UNIONs of the same sort, left to right, without recursion."""
     distinct, by_name = node.args.get("distinct"), bool(node.args.get("by_name"))
     arms: list[exp.Expr] = []

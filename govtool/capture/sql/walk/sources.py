@@ -105,7 +105,7 @@ class SourceWalk(TableFunctionWalk):
                 if found_by_name:
                     self.refer_unnamed(starred(deps), JOIN)
                 else:
-                    self.refer(self.noted(deps), JOIN)
+                    self.refer(self.noted(deps), JOIN, join)
             if join.side == "RIGHT":
                 merged[name] = right
             elif join.side == "FULL":

@@ -73,7 +73,7 @@ class VariableValue:
 
     __slots__ = ("ambiguous", "is_row", "name", "output", "reads", "reason", "rows")
 
-    def __init__(self, name: str, output: QueryOutput, rows: dict[int, None], reads: Iterable[str]) -> None:
+    def __init__(self, name: str, output: QueryOutput, rows: dict[int, exp.Expr | None], reads: Iterable[str]) -> None:
         self.name = name
         self.output = output
         self.rows = rows
@@ -91,6 +91,16 @@ class Returned(NamedTuple):
     columns: tuple[str, ...] = ()
     row: str = ""
     """As of ``Inline``."""
+
+
+class TriggerCondition(NamedTuple):
+    """A condition on the rows for which a trigger runs the statements of its body."""
+
+    node: exp.Expr
+    table: str
+    """The table whose rows they are."""
+    records: tuple[str, ...]
+    """The names of a row in the condition: ``new``, ``old``."""
 
 
 class Lookup(Protocol):
@@ -139,7 +149,7 @@ class StatementWalkState:
         self.dialect = dialect
         self.interner = interner
         self.lookup = lookup
-        self.rows: dict[int, None] = {}
+        self.rows: dict[int, exp.Expr | None] = {}
         self.reads: dict[str, tuple[int, ...]] = {}
         self.named: set[int] = set()
         self.bounds: dict[int, list[Bound]] = {}
@@ -155,6 +165,7 @@ class StatementWalkState:
         """The column that COLUMNS(…) inside an expression stands for while a projection is repeated for each."""
         self.common_tables: list[tuple[str, CommonTable]] = []
         self.parameters: frozenset[str] = frozenset()
+        self.conditions: Sequence[TriggerCondition] = ()
         self.variables = False
         """True if the script has variables."""
         self._plain = _plain_names.setdefault(dialect, {})
@@ -196,14 +207,14 @@ class StatementWalkState:
 
     # ---- what was found --------------------------------------------------------------------------
 
-    def refer(self, deps: Iterable[int], kind: int) -> None:
-        """Record dependencies as referenced by the row set, under one of the row-set kinds."""
+    def refer(self, deps: Iterable[int], kind: int, node: exp.Expr | None = None) -> None:
+        """Record dependencies as referenced by the row set, under one of the row-set kinds, and the node that does."""
         rows = self.rows
         for dep in deps:
             if dep & KIND_MASK == OPAQUE:
-                rows[dep & ROW_OF_OPAQUE] = None
+                rows[dep & ROW_OF_OPAQUE] = node
             else:
-                rows[dep & ROW_OF | kind] = None
+                rows[dep & ROW_OF | kind] = node
 
     def refer_unnamed(self, deps: Deps, kind: int) -> None:
         """Record dependencies as referenced by a clause that names none of them: those behind a ``*`` stay so."""
@@ -240,7 +251,7 @@ class StatementWalkState:
         found = Diagnostic(code, severity, message, None, line, column, target, tuple(sorted(candidates)))
         self.diagnostics.setdefault(found)
 
-    def separately(self, walk: Callable[[], QueryOutput]) -> tuple[QueryOutput, dict[int, None]]:
+    def separately(self, walk: Callable[[], QueryOutput]) -> tuple[QueryOutput, dict[int, exp.Expr | None]]:
         """Run ``walk`` and return its result with the rows it referenced, which are not recorded."""
         saved, self.rows = self.rows, {}
         try:

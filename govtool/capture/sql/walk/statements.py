@@ -11,12 +11,12 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT
+from govtool.capture.sql.walk.dependencies import CONDITIONAL, KIND_MASK, OPAQUE, REF_SHIFT, bounded, compose
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import CTES_WHEN_READ
 from govtool.capture.sql.walk.relation import QueryOutput, Source, into_of
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
-from govtool.capture.sql.walk.state import EVERYWHERE
+from govtool.capture.sql.walk.state import EVERYWHERE, TriggerCondition
 from govtool.capture.sql.walk.unread import UnreadWalk
 from govtool.capture.sql.walk.writes import Write, bounds_of
 
@@ -40,10 +40,35 @@ class StatementWalk(UnreadWalk):
                 if self.dialect not in CTES_WHEN_READ:
                     self._name_columns(common)
                 self.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
+        for condition in self.conditions if self.writes else ():
+            self._restrict(condition)
         named = frozenset([dep >> REF_SHIFT for dep in self.named if dep & KIND_MASK != OPAQUE])
         for write in self.writes:
             write.named = named
         return self.writes
+
+    def _restrict(self, condition: TriggerCondition) -> None:
+        """Let what is written depend on the rows for which a trigger runs: it steers values that are set, else rows."""
+        scope = Scope(None)
+        table = self.lookup.table(condition.table)
+        for name in condition.records:
+            scope.add(Source(name, table=table))
+        saved, self.rows = self.rows, {}
+        self.refer_to(condition.node, scope, None, ROW_KINDS["filter"])
+        rows, self.rows = self.rows, saved
+        steering = [compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in rows]
+        for write in self.writes:
+            if write.kind == "update":
+                write.output.deps = [bounded((*deps, *steering)) for deps in write.output.deps]
+            elif write.mode != "assign":
+                write.rows.update(rows)
+
+    def touches_rows(self, write: Write) -> None:
+        """Let what steers an UPDATE decide about rows, too: triggers run for the rows that it touches."""
+        saved, self.rows = self.rows, write.rows
+        for deps in write.output.deps:
+            self.refer([dep for dep in deps if dep & KIND_MASK == CONDITIONAL], ROW_KINDS["filter"])
+        self.rows = saved
 
     def _name_columns(self, common: CommonTable) -> None:
         """Record what a CTE names that nothing reads: the statement fails without these columns all the same."""

@@ -22,7 +22,9 @@ class Write:
         mode: See ``Derivation.mode``.
         target_kind: See ``Derivation.target_kind``.
         output: What is written.
-        rows: What decides which rows there are: dependencies of the row-set kinds.
+        rows: What decides which rows there are: dependencies of the row-set kinds, with the nodes that name them.
+        steering: The same of the WHERE and ON of an UPDATE, which steer its values instead.
+        places: See ``govtool.model.places``.
         reads: Datasets whose rows flow, and the arms in which they do.
         dataset_reads: Files and stages that are read whole.
         defines: Whether ``output`` says what columns the target has (a definition), and not just which were written.
@@ -39,9 +41,11 @@ class Write:
         "mode",
         "named",
         "output",
+        "places",
         "reads",
         "renamed_to",
         "rows",
+        "steering",
         "target",
         "target_kind",
     )
@@ -63,7 +67,9 @@ class Write:
         self.mode = mode
         self.target_kind = target_kind
         self.output = output if output is not None else QueryOutput()
-        self.rows: dict[int, None] = {}
+        self.rows: dict[int, exp.Expr | None] = {}
+        self.steering: dict[int, exp.Expr | None] = {}
+        self.places: str | None = None
         self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()
         self.named: frozenset[int] = frozenset()
@@ -77,6 +83,7 @@ class Write:
         write.bounds = self.bounds
         write.rows, write.reads, write.named = self.rows, self.reads, self.named
         write.dataset_reads = self.dataset_reads
+        write.places = self.places
         return write
 
 
