@@ -373,5 +373,8 @@ def test_a_command_that_asks_has_a_method_and_every_method_a_command():
         "records",
         "run",
         "snapshot",
+        "workflow_why",
+        "workflow_delete",
+        "workflow_deletions",
         "to_networkx",
     }

@@ -526,8 +526,8 @@ def test_replays_leave_nothing_unknown(spark, tmp_path):
                 left = [row.after for _, row in own.rows if row.after is not None] + list(own.gains)
                 assert sorted(left, key=str) == sorted(after[1][name] + after[2][name], key=str), (mode, case, name)
             called = {each.partition("#")[0] for each in answer.replayed}
-            if mode == "auto":  # the state and the sum are certain: they are not made again
-                assert called == (set() if case == "a limit" else {"Top"}), case
+            if mode == "auto":  # the sum is certain: it is not made again
+                assert "Sums" not in called, case
     assert answers[0].replayed == ("Keep#2", "Top#2", "Sums#2")
 
 
