@@ -253,10 +253,8 @@ def _write_file(file: Path, text_lines: Iterable[str], mode: int = 0o666) -> Non
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with os.fdopen(opened, "w", encoding="utf-8", newline="
-") as handle:
-            handle.writelines(line if isinstance(line, Fragment) else f"{line}
-" for line in text_lines)
+        with os.fdopen(opened, "w", encoding="utf-8", newline="\n") as handle:
+            handle.writelines(line if isinstance(line, Fragment) else f"{line}\n" for line in text_lines)
         if temporary != target:
             temporary.replace(target)
     except OSError as error:

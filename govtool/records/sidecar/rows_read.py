@@ -192,7 +192,7 @@ class RowsRead:
             joined = "files._ordinal = places.file AND data.file_row_number = places.place"
             return f"{self.base.view(narrow)} SEMI JOIN {given} AS places ON {joined}"
         return " UNION ALL ".join(
-            self._text_of_file(replace(leaf, files=(file,)), file.ordinal, places[file.ordinal], given)
+            self._text_of_file(replace(leaf, files=(file,)), file.ordinal, places[file.ordinal].tolist(), given)
             for file in narrow.files
         )
 
