@@ -30,6 +30,7 @@ ALLOWED = {
     "records/sql/duckdb.py": "the calls that DuckDB evaluates as Spark does",
     "records/sql/spark.py": "the calls that Spark writes in another way",
     "records/sql/statement.py": "the calls that are written in a place of their own",
+    "spark/live/rdd_actions.py": "methods of RDDs",
     "spark/rdd/lineage_rdd.py": "methods of RDDs",
     "workflow/annotate/groups.py": "aggregates whose value does not depend on the order of rows",
     "workflow/evaluation.py": "aggregates that a graph is evaluated for again",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from govtool.app.rdd_open import OpenedProgram
     from govtool.records.plan.nodes import Relation
     from govtool.records.trace.segment import Exactness
-    from govtool.spark.rdd.position import LineagePosition, Place
+    from govtool.spark.rdd.position import LineagePosition, RddPlace
 
 VALUE = "value"
 """The column of a record."""
@@ -198,7 +198,7 @@ class RddRecords:
         places = [place for place in self._places() if place.node is self.opened.node]
         return tuple(self._written(place, limit) for place in places)
 
-    def rows_of(self, place: Place, limit: int) -> InputAnswer:
+    def rows_of(self, place: RddPlace, limit: int) -> InputAnswer:
         """The rows of a place."""
         grade, why = self._grade(place)
         count = place.rows.count()
@@ -207,7 +207,7 @@ class RddRecords:
         version = leaf.version if leaf is not None else ""
         return InputAnswer(self.name_of(place), version, grade, why, count, count > len(rows), rows)
 
-    def name_of(self, place: Place) -> str:
+    def name_of(self, place: RddPlace) -> str:
         """The dataset of a place, or the operator."""
         if _is_source(place):
             return self.opened.source_name(place.node)
@@ -215,7 +215,7 @@ class RddRecords:
 
     # ---- parts --------------------------------------------------------------------------------------------------
 
-    def _places(self) -> list[Place]:
+    def _places(self) -> list[RddPlace]:
         """The places with their rows.
 
         Raises:
@@ -252,12 +252,12 @@ class RddRecords:
             return self.opened.context.spark_context.textFile(written)
         return position.rdd.map(worker.shown)
 
-    def _step(self, place: Place) -> StepAnswer:
+    def _step(self, place: RddPlace) -> StepAnswer:
         grade, why = self._grade(place)
         name = "output" if place.node is self.opened.node else place.node.label
         return StepAnswer(name, grade, why, place.rows.count())
 
-    def _grade(self, place: Place) -> tuple[Exactness, str]:
+    def _grade(self, place: RddPlace) -> tuple[Exactness, str]:
         found = worst(place.notes)
         reasons = "; ".join(dict.fromkeys(note.reason for note in place.notes))
         if self.opened.refused:
@@ -265,7 +265,7 @@ class RddRecords:
         grades: dict[str, Exactness] = {"exact": "exact", "superset": "superset", "coarse": "coarse"}
         return grades.get(found, "incomplete"), reasons
 
-    def _shown(self, place: Place, limit: int) -> Iterator[dict[str, Any]]:
+    def _shown(self, place: RddPlace, limit: int) -> Iterator[dict[str, Any]]:
         if not _is_source(place):
             for row in place.rows.takeOrdered(limit, _by_id):
                 yield {VALUE: worker.shown(row[1])}
@@ -280,12 +280,12 @@ class RddRecords:
                 VALUE: worker.shown(value),
             }
 
-    def _token(self, place: Place, file: int, row: int) -> PositionToken:
+    def _token(self, place: RddPlace, file: int, row: int) -> PositionToken:
         leaf = self.opened.leaf(place.node)
         version = leaf.version if leaf is not None else "current"
         return PositionToken(self.name_of(place), version, file, row)
 
-    def _records(self, place: Place, limit: int | None) -> list[tuple[int, int, Any]]:
+    def _records(self, place: RddPlace, limit: int | None) -> list[tuple[int, int, Any]]:
         """File ordinal, row and value of input rows."""
         rows = place.rows.collect() if limit is None else place.rows.takeOrdered(limit, _by_id)
         names = sources.places_of(place.node, [row[0] for row in rows])
@@ -293,7 +293,7 @@ class RddRecords:
         found = [(_ordinal(ordinals, file), number, row[1]) for (file, number), row in zip(names, rows, strict=True)]
         return sorted(found, key=_by_place)
 
-    def _written(self, place: Place, limit: int) -> InputAnswer:
+    def _written(self, place: RddPlace, limit: int) -> InputAnswer:
         written = self.opened.node.details.get("written")
         if written is None or self.opened.output is None:
             found = self.rows_of(place, limit)
@@ -305,7 +305,7 @@ _NOT_FOUND = "the rows are not found again in the written files: shown as the pr
 
 
 def _in_files(
-    opened: OpenedProgram, output: Relation, written: str, place: Place, grade: tuple[Exactness, str], limit: int
+    opened: OpenedProgram, output: Relation, written: str, place: RddPlace, grade: tuple[Exactness, str], limit: int
 ) -> InputAnswer:
     """Rows of a result at their places in the written files."""
     from govtool.spark.rdd.conditions import KeyIn, keys_of
@@ -355,7 +355,7 @@ def _ordinal(ordinals: Mapping[str, int], file: str) -> int:
     return ordinals.get(file, 0)
 
 
-def _is_source(place: Place) -> bool:
+def _is_source(place: RddPlace) -> bool:
     return place.node.kind.value == "source"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.errors import UsageError
-from govtool.render.streams import Fragment
+from govtool.render.streams import TextFragment
 from govtool.render.table import Span, Table, lines, plain
 from govtool.render.text import Prose
 
@@ -75,7 +75,7 @@ class Ui:
         write = self.out.write
         for line in text_lines:
             write(line)
-            if not isinstance(line, Fragment):
+            if not isinstance(line, TextFragment):
                 write("\n")
 
     def table(self, table: Table, file: Path | None = None) -> None:
@@ -254,7 +254,7 @@ def _write_file(file: Path, text_lines: Iterable[str], mode: int = 0o666) -> Non
     try:
         opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
         with os.fdopen(opened, "w", encoding="utf-8", newline="\n") as handle:
-            handle.writelines(line if isinstance(line, Fragment) else f"{line}\n" for line in text_lines)
+            handle.writelines(line if isinstance(line, TextFragment) else f"{line}\n" for line in text_lines)
         if temporary != target:
             temporary.replace(target)
     except OSError as error:

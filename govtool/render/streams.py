@@ -8,7 +8,7 @@ from govtool.arrays.long_text import LongList, LongText
 from govtool.render.envelope import compact, opened_lines
 
 
-class Fragment(str):
+class TextFragment(str):
     """A piece of a line: no line ends behind it."""
 
     __slots__ = ()
@@ -50,30 +50,30 @@ def streamed_line(value: object) -> Iterator[str]:
     yield ""
 
 
-def _fragments(value: object, separator: str = ", ", before: str = "[", after: str = "]") -> Iterator[Fragment]:
+def _fragments(value: object, separator: str = ", ", before: str = "[", after: str = "]") -> Iterator[TextFragment]:
     if isinstance(value, LongText):
-        yield Fragment('"')
+        yield TextFragment('"')
         for piece in value.pieces():
-            yield Fragment(piece if value.is_plain else compact(piece)[1:-1])
-        yield Fragment('"')
+            yield TextFragment(piece if value.is_plain else compact(piece)[1:-1])
+        yield TextFragment('"')
     elif isinstance(value, LongList):
         yield from _list(value, separator, before, after)
     elif isinstance(value, dict):
         for number, (key, item) in enumerate(value.items()):
-            yield Fragment(f"{', ' if number else '{'}{compact(str(key))}: ")
+            yield TextFragment(f"{', ' if number else '{'}{compact(str(key))}: ")
             yield from _fragments(item)
-        yield Fragment("}" if value else "{}")
+        yield TextFragment("}" if value else "{}")
     else:
-        yield Fragment(compact(value))
+        yield TextFragment(compact(value))
 
 
-def _list(value: LongList, separator: str, before: str, after: str) -> Iterator[Fragment]:
+def _list(value: LongList, separator: str, before: str, after: str) -> Iterator[TextFragment]:
     if not value.is_plain:
-        yield Fragment(f"{before}{separator.join(map(compact, value.items()))}{after}")
+        yield TextFragment(f"{before}{separator.join(map(compact, value.items()))}{after}")
         return
-    yield Fragment(f'{before}"')
-    yield from map(Fragment, value.parts(f'"{separator}"'))
-    yield Fragment(f'"{after}')
+    yield TextFragment(f'{before}"')
+    yield from map(TextFragment, value.parts(f'"{separator}"'))
+    yield TextFragment(f'"{after}')
 
 
 def _has_long(value: object) -> bool:

@@ -55,6 +55,7 @@ COMMANDS: Mapping[tuple[str, ...], str] = {
     ("show",): "show",
     ("coverage",): "coverage",
     ("log",): "log",
+    ("sources", "list"): "sources",
     ("verify",): "verify",
     ("workflow", "list"): "workflow_runs",
     ("workflow", "show"): "workflow_run",

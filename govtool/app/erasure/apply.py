@@ -55,8 +55,8 @@ class ErasurePlanFile:
 
     def request(self) -> ErasureRequest:
         """What the plan is an answer to."""
-        asked = self.body["request"]
-        return ErasureRequest(tuple(asked["subjects"]), tuple(asked["keys"]), asked["run"], asked["all_runs"])
+        wanted = self.body["request"]
+        return ErasureRequest(tuple(wanted["subjects"]), tuple(wanted["keys"]), wanted["run"], wanted["all_runs"])
 
     def files(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The files that it was made of, with their datasets."""

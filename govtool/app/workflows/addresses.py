@@ -52,7 +52,7 @@ class RowAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class RelationVersion:
+class AddressedRelation:
     """A relation as one invocation wrote it.
 
     Attributes:
@@ -106,18 +106,18 @@ def _plain(text: str) -> str:
     return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"" else bare
 
 
-def versions_of(run: WorkflowRun) -> list[RelationVersion]:
+def versions_of(run: WorkflowRun) -> list[AddressedRelation]:
     """All that the whole executions of a run wrote, in order."""
     found = []
     for each in run.invocations:
         if each.execution <= run.whole:
             made = [(name, path, name in each.kept) for name, path in each.outputs]
             made += [(slot, path, False) for _, slot, path in each.new_state]
-            found += [RelationVersion(name, each.node, each.execution, path, kept) for name, path, kept in made]
+            found += [AddressedRelation(name, each.node, each.execution, path, kept) for name, path, kept in made]
     return found
 
 
-def select_versions(run: WorkflowRun, address: RowAddress) -> list[RelationVersion]:
+def select_versions(run: WorkflowRun, address: RowAddress) -> list[AddressedRelation]:
     """The versions that an address may mean.
 
     Raises:
@@ -149,7 +149,7 @@ def _unknown(what: str, code: str, text: str, known: Iterable[str]) -> UnknownNa
     )
 
 
-def find_version(run: WorkflowRun, files: RunFiles, address: RowAddress) -> RelationVersion:
+def find_version(run: WorkflowRun, files: RunFiles, address: RowAddress) -> AddressedRelation:
     """The one version that an address means: the only one, or the only one that has such a row.
 
     Raises:
@@ -176,12 +176,12 @@ def find_version(run: WorkflowRun, files: RunFiles, address: RowAddress) -> Rela
     return found[0]
 
 
-def _distinct(found: Sequence[RelationVersion]) -> list[RelationVersion]:
+def _distinct(found: Sequence[AddressedRelation]) -> list[AddressedRelation]:
     """Versions of different places: a relation that was handed on as it came is one."""
     return list({each.path: each for each in reversed(found)}.values())[::-1]
 
 
-def _has_row(run: WorkflowRun, files: RunFiles, version: RelationVersion, key: Key) -> bool:
+def _has_row(run: WorkflowRun, files: RunFiles, version: AddressedRelation, key: Key) -> bool:
     rows = files.rows(run.relations[version.path])
     places = key_places(rows.columns, key)
     return any(matches(row, places) for row in rows.values)

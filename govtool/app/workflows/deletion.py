@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
 from govtool.answers.run_deletion import RunDeletionAnswer
-from govtool.app.workflows.addresses import RelationVersion, parse_address, select_versions, versions_of
+from govtool.app.workflows.addresses import AddressedRelation, parse_address, select_versions, versions_of
 from govtool.app.workflows.opened import engine_errors
 from govtool.app.workflows.replay import ReplayedRun
 from govtool.errors import GovtoolError, UnknownNameError, UsageError
@@ -87,11 +87,11 @@ def delete_in_run(opened: OpenedRun, request: RunDeletionRequest) -> list[RunDel
         return [judge.answer(tokens) for tokens in request.deletions]
 
 
-def _wanted(opened: OpenedRun, outputs: Sequence[str]) -> list[RelationVersion]:
+def _wanted(opened: OpenedRun, outputs: Sequence[str]) -> list[AddressedRelation]:
     """The relations to judge."""
     if not outputs:
         return [each for each in versions_of(opened.run) if each.is_kept]
-    found: dict[RelationVersion, None] = {}
+    found: dict[AddressedRelation, None] = {}
     for text in outputs:
         address = parse_address(text)
         if address.key:
@@ -154,7 +154,7 @@ def _received(each: Any) -> Iterator[str]:
 class _Deletions:
     opened: OpenedRun
     request: RunDeletionRequest
-    wanted: list[RelationVersion]
+    wanted: list[AddressedRelation]
     circuit: RunCircuit
     records: InputRecords
     stack: ExitStack

@@ -30,7 +30,7 @@ FileKey = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRelation:
+class ProgramSource:
     """Files that no action of the run wrote, and that the same leaves read.
 
     Attributes:
@@ -63,7 +63,7 @@ class ProgramLayout:
     plans: tuple[Plan | None, ...]
     reasons: Mapping[int, str]
     pieces: Mapping[LeafKey, tuple[tuple[str, tuple[File, ...]], ...]]
-    sources: Mapping[str, SourceRelation]
+    sources: Mapping[str, ProgramSource]
     outputs: Mapping[int, str]
 
 
@@ -231,7 +231,7 @@ def _listed_inputs(action: ProgramAction) -> Iterator[Relation]:
 
 def _sources(
     leaves: Mapping[LeafKey, Relation], owners: Mapping[LeafKey, Mapping[File, int | None]]
-) -> tuple[dict[str, SourceRelation], dict[tuple[LeafKey, FileKey], str]]:
+) -> tuple[dict[str, ProgramSource], dict[tuple[LeafKey, FileKey], str]]:
     """Files that no action wrote, put together by the leaves that read them; and the relation of each leaf's files."""
     readers: dict[tuple[object, ...], list[tuple[LeafKey, File]]] = {}
     for key, leaf in leaves.items():
@@ -242,7 +242,7 @@ def _sources(
     for found in readers.values():
         together = (_kind(leaves[found[0][0]]), frozenset(key for key, _ in found))
         groups.setdefault(together, []).append(found)
-    sources: dict[str, SourceRelation] = {}
+    sources: dict[str, ProgramSource] = {}
     of_file: dict[tuple[LeafKey, FileKey], str] = {}
     for group in groups.values():
         first = leaves[group[0][0][0]]
@@ -250,7 +250,7 @@ def _sources(
         keys = {key for found in group for key, _ in found}
         names = dict.fromkeys(column.name for key in keys for column in leaves[key].columns)
         own = tuple(found[0][1] for found in group)
-        sources[path] = SourceRelation(replace(first, files=own), _version(first), tuple(names))
+        sources[path] = ProgramSource(replace(first, files=own), _version(first), tuple(names))
         of_file.update(((key, file_key(file)), path) for found in group for key, file in found)
     return sources, of_file
 
@@ -304,11 +304,11 @@ def _are_parquet(files: Iterable[File | RelationFile]) -> bool:
     return bool(listed) and all(file.uri.endswith(".parquet") for file in listed)
 
 
-def _source_relation(path: str, source: SourceRelation) -> BoundaryRelation:
+def _source_relation(path: str, source: ProgramSource) -> BoundaryRelation:
     return BoundaryRelation(path, source.leaf.format, "", tuple(map(_relation_file, source.leaf.files)))
 
 
-def _relation_names(program: RecordedProgram, sources: Mapping[str, SourceRelation]) -> dict[str, str]:
+def _relation_names(program: RecordedProgram, sources: Mapping[str, ProgramSource]) -> dict[str, str]:
     """The name of each dataset in the run: short, and the shortest for what the run writes."""
     made = short_names(action.output for action in program.actions if action.output)
     every = short_names([*made, *(each.leaf.dataset for each in sources.values())])

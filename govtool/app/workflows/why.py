@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from govtool.answers.why import WhyAnswer
     from govtool.app.why import OpenedQuery
-    from govtool.app.workflows.addresses import RelationVersion, RowAddress
+    from govtool.app.workflows.addresses import AddressedRelation, RowAddress
     from govtool.app.workflows.opened import OpenedRun
     from govtool.workflow.modules.run_circuit import RunCircuit
 
@@ -86,7 +86,7 @@ def why_in_run(
 def _answer(
     opened: OpenedRun,
     address: RowAddress,
-    version: RelationVersion,
+    version: AddressedRelation,
     names: Sequence[str],
     values: Mapping[str, Mapping[str, float]],
     exact: bool,
@@ -119,7 +119,7 @@ def _answer(
     return WhyAnswer(titles, tuples, found.gains_possible, engine, tuple(notes), source)
 
 
-def _provenance(circuit: RunCircuit, version: RelationVersion, address: RowAddress) -> RowProvenance:
+def _provenance(circuit: RunCircuit, version: AddressedRelation, address: RowAddress) -> RowProvenance:
     query = circuit.query(version.path)
     places = key_places([column.name for column in query.columns], address.key)
     gate = circuit.gate(version.path)
@@ -131,7 +131,7 @@ def _present(rows: list[ResultRow]) -> list[ResultRow]:
     return sorted(rows, key=lambda row: row.multiplicity == 0)
 
 
-def _where(opened: OpenedRun, version: RelationVersion, circuit: RunCircuit, rows: list[ResultRow]) -> Columns:
+def _where(opened: OpenedRun, version: AddressedRelation, circuit: RunCircuit, rows: list[ResultRow]) -> Columns:
     """Where each cell was copied from, over all modules: ``TOKEN.column``."""
     equal = opened.circuit([version.path], Origins(by_equality=True))
     names = [column.name for column in circuit.query(version.path).columns]
@@ -152,7 +152,7 @@ def _by_column(names: Sequence[str], cells: _CellNames, row: ResultRow) -> dict[
     return {name: sorted(own.get(at, ())) for at, name in enumerate(names)}
 
 
-def _cell_origins(circuit: RunCircuit, version: RelationVersion) -> _CellNames:
+def _cell_origins(circuit: RunCircuit, version: AddressedRelation) -> _CellNames:
     """For rows that are there, by their values, the origins of each column's cell."""
     from govtool.workflow.why import hashable
 

@@ -12,7 +12,7 @@ from govtool.spark.rdd import checks, saved, sources, worker
 from govtool.spark.rdd.lineage_rdd import LineageRDD, call_site
 from govtool.spark.rdd.log import ProgramLog, RddNode, RecordedResult
 from govtool.spark.rdd.operators import OPERATORS, SOURCE, Kind, RddOperator, itself
-from govtool.spark.rdd.position import LineagePosition, Place
+from govtool.spark.rdd.position import LineagePosition, RddPlace
 
 MAX_DIGESTED = 2_000
 """Values, and hundreds of characters, of which ``collect()`` notes a digest; of more records only the number."""
@@ -171,12 +171,12 @@ class LineageContext:
 
     def position(self, *nodes: RddNode) -> LineagePosition:
         """Return the position at all records of some nodes."""
-        return LineagePosition(self._log, lambda: (list(map(Place, nodes)), nodes))
+        return LineagePosition(self._log, lambda: (list(map(RddPlace, nodes)), nodes))
 
     def position_of(self, rows: list[tuple[RddNode, Any]]) -> LineagePosition:
         """Return the position at given rows of some nodes."""
         nodes = tuple(node for node, _ in rows)
-        return LineagePosition(self._log, lambda: ([Place(*each) for each in rows], nodes))
+        return LineagePosition(self._log, lambda: ([RddPlace(*each) for each in rows], nodes))
 
     def node_of(self, rdd: Any) -> RddNode:
         """Return the node of an RDD; an RDD that is not tracked becomes a source."""

@@ -21,7 +21,7 @@ from govtool.spark.rdd.sources import RecordId
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RddPlace:
     """Records at one node.
 
     Attributes:
@@ -35,7 +35,7 @@ class Place:
     notes: tuple[Note, ...] = ()
 
 
-Here = tuple[list[Place], tuple[RddNode, ...]]
+Here = tuple[list[RddPlace], tuple[RddNode, ...]]
 """Places, and the results towards which a way on leads."""
 
 
@@ -68,7 +68,7 @@ class LineagePosition:
         """Keep one place: a tracked RDD, or a part of the label, such as a path."""
         node = getattr(where, "_node", None)
 
-        def kept(place: Place) -> bool:
+        def kept(place: RddPlace) -> bool:
             return place.node.rdd is node.rdd if node is not None else str(where) in place.node.label
 
         return self._then(f"at {where}", lambda: list(filter(kept, self.places())))
@@ -90,13 +90,13 @@ class LineagePosition:
         """Go back to the records of the sources."""
         return self._then("back to the sources", lambda: _sources(self._settled(), []))
 
-    def steps_back(self) -> tuple[list[Place], LineagePosition]:
+    def steps_back(self) -> tuple[list[RddPlace], LineagePosition]:
         """Go back to the records of the sources; return the places on the way, these first, and the position there."""
-        visited: list[Place] = []
+        visited: list[RddPlace] = []
         found = _sources(self._settled(), visited)
         return visited, self._then("back to the sources", lambda: found)
 
-    def settled(self) -> list[Place]:
+    def settled(self) -> list[RddPlace]:
         """Return the places with their rows and notes."""
         return self._settled()
 
@@ -108,10 +108,10 @@ class LineagePosition:
         """Go on to the results: where `get_lineage` was called, or where actions ran on what comes from there."""
         return self._on("on to the results", _results)
 
-    def _then(self, step: str, places: Callable[[], list[Place]]) -> LineagePosition:
+    def _then(self, step: str, places: Callable[[], list[RddPlace]]) -> LineagePosition:
         return LineagePosition(self._log, lambda: (places(), self._targets()), (*self._steps, step))
 
-    def _on(self, step: str, move: Callable[[list[Place], tuple[RddNode, ...]], list[Place]]) -> LineagePosition:
+    def _on(self, step: str, move: Callable[[list[RddPlace], tuple[RddNode, ...]], list[RddPlace]]) -> LineagePosition:
         def made() -> Here:
             places, goals = _goals(self._log, self._settled(), self._targets())
             return move(places, goals), goals
@@ -157,7 +157,7 @@ class LineagePosition:
 
     # ---- records ------------------------------------------------------------------------------------------------
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[RddPlace]:
         """Return the places with their rows."""
         return self._here()[0]
 
@@ -173,7 +173,7 @@ class LineagePosition:
                     self._made = [_kept(place) for place in places], targets
             return self._made
 
-    def _settled(self) -> list[Place]:
+    def _settled(self) -> list[RddPlace]:
         """Places with rows, all of them where none were selected."""
         with self._lock, checks.own_jobs():
             places, targets = self._here()
@@ -255,7 +255,7 @@ def _by_id(row: worker.Row) -> Any:
     return worker.order_of(row[0])
 
 
-def _selected(place: Place, condition: Condition) -> Place:
+def _selected(place: RddPlace, condition: Condition) -> RddPlace:
     if place.rows is not None:
         return replace(place, rows=condition.matching(place.rows, worker.on_value(worker.single)))
     notes = _changed_inputs(place.node)
@@ -280,7 +280,7 @@ def _changed_inputs(node: RddNode) -> tuple[Note, ...]:
     return tuple(notes)
 
 
-def _kept(place: Place) -> Place:
+def _kept(place: RddPlace) -> RddPlace:
     """A place whose rows are computed once."""
     if place.rows is None or place.rows.is_cached:
         return place
@@ -291,13 +291,13 @@ def _kept(place: Place) -> Place:
     return replace(place, rows=rows)
 
 
-def _merged(traced: Iterable[Traced]) -> list[Place]:
+def _merged(traced: Iterable[Traced]) -> list[RddPlace]:
     """One place for each node."""
     parts: dict[int, list[Traced]] = {}
     for each in traced:
         parts.setdefault(each.stop.number, []).append(each)
     return [
-        Place(
+        RddPlace(
             same[0].stop,
             same[0].rows if len(same) == 1 else once(union([each.rows for each in same])),
             tuple(dict.fromkeys(note for each in same for note in each.notes)),
@@ -306,7 +306,7 @@ def _merged(traced: Iterable[Traced]) -> list[Place]:
     ]
 
 
-def _moved_back(places: Iterable[Place]) -> list[Traced]:
+def _moved_back(places: Iterable[RddPlace]) -> list[Traced]:
     moved: list[Traced] = []
     for place in places:
         source = place.node.kind is Kind.SOURCE
@@ -315,12 +315,12 @@ def _moved_back(places: Iterable[Place]) -> list[Traced]:
     return moved
 
 
-def _with_notes(place: Place, found: list[Traced]) -> list[Traced]:
+def _with_notes(place: RddPlace, found: list[Traced]) -> list[Traced]:
     """What was reached from a place is no more exact than the place."""
     return [replace(each, notes=(*place.notes, *each.notes)) for each in found]
 
 
-def _sources(places: list[Place], visited: list[Place]) -> list[Place]:
+def _sources(places: list[RddPlace], visited: list[RddPlace]) -> list[RddPlace]:
     """Go back from the node that is farthest on, so that rows that meet at a stop are traced once.
 
     Args:
@@ -328,7 +328,7 @@ def _sources(places: list[Place], visited: list[Place]) -> list[Place]:
         visited: Takes the places on the way.
     """
     waiting = {place.node.number: place for place in places}
-    found: list[Place] = []
+    found: list[RddPlace] = []
     while waiting:
         place = _kept(waiting.pop(max(waiting)))
         if place.node.kind is Kind.SOURCE:
@@ -340,7 +340,7 @@ def _sources(places: list[Place], visited: list[Place]) -> list[Place]:
     return sorted(found, key=lambda place: place.node.number)
 
 
-def _moved_on(places: Iterable[Place], goals: tuple[RddNode, ...]) -> list[Traced]:
+def _moved_on(places: Iterable[RddPlace], goals: tuple[RddNode, ...]) -> list[Traced]:
     moved: list[Traced] = []
     for place in places:
         following = _following(place, goals)
@@ -349,14 +349,14 @@ def _moved_on(places: Iterable[Place], goals: tuple[RddNode, ...]) -> list[Trace
     return moved
 
 
-def _following(place: Place, goals: tuple[RddNode, ...]) -> list[RddNode]:
+def _following(place: RddPlace, goals: tuple[RddNode, ...]) -> list[RddNode]:
     return next_nodes(place.node, goals) if place.node.stops else []
 
 
-def _results(places: list[Place], goals: tuple[RddNode, ...]) -> list[Place]:
+def _results(places: list[RddPlace], goals: tuple[RddNode, ...]) -> list[RddPlace]:
     """Go on from the node that is farthest back, so that rows that meet at a stop are followed once."""
     waiting = {place.node.number: place for place in places}
-    found: list[Place] = []
+    found: list[RddPlace] = []
     while waiting:
         place = _kept(waiting.pop(min(waiting)))
         following = _following(place, goals)
@@ -367,7 +367,7 @@ def _results(places: list[Place], goals: tuple[RddNode, ...]) -> list[Place]:
     return found
 
 
-def _wait(waiting: dict[int, Place], traced: Traced) -> None:
+def _wait(waiting: dict[int, RddPlace], traced: Traced) -> None:
     """Put rows to those that wait at the same node."""
     known = waiting.get(traced.stop.number)
     both = [traced] if known is None else [traced, Traced(known.node, known.rows, known.notes)]
@@ -375,8 +375,8 @@ def _wait(waiting: dict[int, Place], traced: Traced) -> None:
 
 
 def _goals(
-    log: ProgramLog, places: list[Place], targets: tuple[RddNode, ...]
-) -> tuple[list[Place], tuple[RddNode, ...]]:
+    log: ProgramLog, places: list[RddPlace], targets: tuple[RddNode, ...]
+) -> tuple[list[RddPlace], tuple[RddNode, ...]]:
     """The places, and the results to which a way on leads: from a target, those of actions on what comes from it."""
     reached = {place.node for place in places}
     goals: dict[RddNode, None] = {}

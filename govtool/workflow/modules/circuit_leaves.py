@@ -29,7 +29,7 @@ from govtool.workflow.semirings.tokens import Tokens
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRelation:
+class CircuitSource:
     """Records that no invocation of the run made: nodes from ``start``."""
 
     relation: BoundaryRelation
@@ -88,7 +88,7 @@ class AnnotatedRelation:
             yield nodes[nodes != NONE]
 
 
-CircuitRelation = SourceRelation | OpaqueRelation | AnnotatedRelation
+CircuitRelation = CircuitSource | OpaqueRelation | AnnotatedRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class CircuitLeaves:
     def read(self, a: Annotator, leaf: Relation, path: str) -> Rows:
         """The annotated rows of a relation, under the ids of a leaf's columns."""
         found = self.relations[path]
-        if isinstance(found, SourceRelation):
+        if isinstance(found, CircuitSource):
             return self._records(a, leaf, found)
         if {file.uri for file in leaf.files} != {file.uri for file in found.relation.files}:
             raise UsageError(f"it reads a part of {leaf.dataset}")
@@ -134,7 +134,7 @@ class CircuitLeaves:
         everything = (*map(passed, leaf.columns), node)
         return Rows(Project(leaf, everything), leaf.columns, node.attribute, LONG_ONE, gate=found.gate)
 
-    def _records(self, a: Annotator, leaf: Relation, found: SourceRelation) -> Rows:
+    def _records(self, a: Annotator, leaf: Relation, found: CircuitSource) -> Rows:
         node, number = self._numbered(a, leaf, found)
         named = a.ids.named("node", shifted(number, found.start))
         made = Project(node, (*map(passed, leaf.columns), named))
@@ -143,7 +143,7 @@ class CircuitLeaves:
             return rows
         return self.origins.read(a.tables, rows, found.relation.path, found.start, len(found.rows.tokens))
 
-    def _numbered(self, a: Annotator, leaf: Relation, found: SourceRelation) -> tuple[Node, Attribute]:
+    def _numbered(self, a: Annotator, leaf: Relation, found: CircuitSource) -> tuple[Node, Attribute]:
         """The rows of files, each with its number in the relation."""
         number = a.ids.attribute("place", LONG)
         places = np.arange(len(found.rows.tokens))

@@ -29,8 +29,8 @@ from govtool.workflow.modules.circuit_leaves import (
     AnnotatedRelation,
     CircuitLeaves,
     CircuitRelation,
+    CircuitSource,
     OpaqueRelation,
-    SourceRelation,
     file_leaf,
 )
 from govtool.workflow.modules.run_graph import is_refusal, titled
@@ -144,12 +144,12 @@ class _Builder:
     def _source(self, relation: BoundaryRelation) -> None:
         number = len(self.files.rows(relation).tokens)
         start = self.circuit.add(Sources(number, relation.path))
-        self.relations[relation.path] = SourceRelation(relation, self.files.rows(relation), start)
+        self.relations[relation.path] = CircuitSource(relation, self.files.rows(relation), start)
 
     def _tokens(self) -> Tokens:
         import pyarrow as pa
 
-        found = {path: each for path, each in self.relations.items() if isinstance(each, SourceRelation)}
+        found = {path: each for path, each in self.relations.items() if isinstance(each, CircuitSource)}
         starts = {path: each.start for path, each in found.items()}
         return Tokens(starts, {path: pa.array(each.rows.tokens, pa.string()) for path, each in found.items()})
 

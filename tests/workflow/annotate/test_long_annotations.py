@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from govtool.app.why import why
-from govtool.render.streams import Fragment
+from govtool.render.streams import TextFragment
 from govtool.render.why import render
 from govtool.workflow.semirings import long_sums, tokens
 from govtool.workflow.semirings.ordering import text_order
@@ -73,7 +73,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def whole(lines):
-    return "".join(each if isinstance(each, Fragment) else f"{each}\n" for each in lines)
+    return "".join(each if isinstance(each, TextFragment) else f"{each}\n" for each in lines)
 
 
 @pytest.mark.parametrize("sql", QUERIES)

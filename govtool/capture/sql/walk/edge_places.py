@@ -20,7 +20,7 @@ _PLAIN: Final = "\"'[]() $.:*"
 _NOWHERE: Final[Span] = (0, -1, 0, 0)
 
 
-class Clause(NamedTuple):
+class PlacedClause(NamedTuple):
     """A source column in a clause."""
 
     ref: ColumnRef
@@ -55,7 +55,7 @@ class PlaceWriter:
         found = [f"{','.join(paths)}@{kind}={self._written(span)}" for (span, kind), paths in of_span.items()]
         return f"{columns}|{';'.join(found)}" if found else columns
 
-    def _by_span(self, clauses: list[Clause]) -> dict[tuple[Span, int], list[str]]:
+    def _by_span(self, clauses: list[PlacedClause]) -> dict[tuple[Span, int], list[str]]:
         """The source columns of each span: by their paths, with the dataset where two of one path are elsewhere."""
         spans: dict[tuple[str, int], Span] = {}
         several: set[tuple[str, int]] = set()
@@ -95,7 +95,7 @@ class PlaceWriter:
             span = self._of_item[id(origin)] = _NOWHERE if part is None else self._span(part)
         return self._written(span)
 
-    def _clause(self, dep: int, kind: int, node: exp.Expr | None) -> Clause | None:
+    def _clause(self, dep: int, kind: int, node: exp.Expr | None) -> PlacedClause | None:
         if node is None or dep & KIND_MASK == OPAQUE or not self._is_inside(node):
             return None
         whole = self.text.whole(node)
@@ -103,7 +103,7 @@ class PlaceWriter:
         if span is None:
             part = self.text.condition(whole)
             span = self._of_clause[id(whole)] = _NOWHERE if part is None else self._span(part)
-        return Clause(self.interner.refs[dep >> REF_SHIFT], kind, span) if span[1] >= 0 else None
+        return PlacedClause(self.interner.refs[dep >> REF_SHIFT], kind, span) if span[1] >= 0 else None
 
     def _is_inside(self, node: exp.Expr) -> bool:
         """False for a node of another statement: of a function that was inlined, of the head of a trigger."""
