@@ -19,7 +19,6 @@ from govtool.store.commit import Commit
 if TYPE_CHECKING:
     from govtool.answers.coverage import Coverage
     from govtool.answers.ingest import IngestResult
-    from govtool.query.diff import GraphChange
     from govtool.store import Reader, Store
 
 
@@ -86,15 +85,15 @@ def _governed(
     store: Store, old: Commit, new: Commit, policy: Sequence[str] | None
 ) -> tuple[Difference, tuple[str, ...]]:
     """The classes and findings that differ, and the names of the policies' files; nothing without policies."""
-    sides = [_governance(store, commit) for commit in (old, new)]
-    known = sides[0].policies_if_any(policy)
+    before, after = _governance(store, old), _governance(store, new)
+    known = before.policies_if_any(policy)
     if known is None:
         return Difference(()), ()
     from govtool.policy.verdicts import policy_changes
 
     day = day_of(None)
-    changes: list[GraphChange] = list(policy_changes(*(side.governed(policy, day) for side in sides), day))
-    return Difference(tuple(changes)), tuple(file.document.file for file in known.files)
+    changes = tuple(policy_changes(before.governed(policy, day), after.governed(policy, day), day))
+    return Difference(changes), tuple(file.document.file for file in known.files)
 
 
 def _governance(store: Reader, commit: Commit) -> Governance:
