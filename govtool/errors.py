@@ -106,6 +106,13 @@ class StoreError(GovtoolError):
     default_code = "store.error"
 
 
+class ExistingStoreError(StoreError):
+    """There is a store already where one was to be made: a mistake of the command line, so exit code 2."""
+
+    exit_code = EXIT_USAGE
+    default_code = "store.exists"
+
+
 class IntegrityError(StoreError):
     """The contents of the store are not what was written."""
 

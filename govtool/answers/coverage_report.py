@@ -41,10 +41,13 @@ class CoverageAnswer(GraphAnswer):
             "sources": list(self.sources()),
             "coverage": self.total.counts(),
             "reasons": [asdict(reason) for reason in self.report.reasons],
-            "diagnostics": [
-                {"source": source, **diagnostic_object(diagnostic)} for source, diagnostic in self.report.diagnostics
-            ],
+            "diagnostics": list(self.body_diagnostics()),
         }
+
+    def body_diagnostics(self) -> Iterator[dict[str, object]]:
+        """The JSON value of each diagnostic."""
+        for source, diagnostic in self.report.diagnostics:
+            yield {"source": source, **diagnostic_object(diagnostic)}
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row a source."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -58,8 +58,8 @@ class DiffAnswer(Answer):
         """Store, both versions, changes and their numbers."""
         return {
             "store": self.store,
-            "from": _commit(self.old),
-            "to": _commit(self.new),
+            "from": commit_key(self.old),
+            "to": commit_key(self.new),
             "changes": [change_object(change) for change in self.changes],
             "summary": self.counts(),
             **({"truncated": self.truncated} if self.truncated else {}),
@@ -67,13 +67,11 @@ class DiffAnswer(Answer):
 
     def counts(self) -> dict[str, object]:
         """The number of all changes, by what changed and how."""
-        return {plural(what): {kind: self.difference.count(what, kind) for kind in _KINDS} for what in DIFFERING}
+        return difference_counts(self.difference)
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row a change."""
-        for one in self.changes:
-            places = tuple(dict.fromkeys(item.place for item in one.evidence))
-            yield one.change, one.what, one.name, one.source, one.kind, one.before, one.after, places
+        return change_rows(self.changes)
 
 
 def plural(what: str) -> str:
@@ -83,6 +81,18 @@ def plural(what: str) -> str:
     ('edges', 'classes')
     """
     return _PLURALS.get(what, f"{what}s")
+
+
+def difference_counts(difference: Difference) -> dict[str, object]:
+    """The number of changes, by what changed and how."""
+    return {plural(what): {kind: difference.count(what, kind) for kind in _KINDS} for what in DIFFERING}
+
+
+def change_rows(changes: Iterable[GraphChange]) -> Iterator[tuple[Cell, ...]]:
+    """One row a change: the values of `DiffAnswer.fields`."""
+    for one in changes:
+        places = tuple(dict.fromkeys(item.place for item in one.evidence))
+        yield one.change, one.what, one.name, one.source, one.kind, one.before, one.after, places
 
 
 def change_object(change: GraphChange) -> dict[str, object]:
@@ -99,5 +109,6 @@ def change_object(change: GraphChange) -> dict[str, object]:
     }
 
 
-def _commit(commit: Commit) -> dict[str, object]:
+def commit_key(commit: Commit) -> dict[str, object]:
+    """The JSON value of the commit at one end of a comparison."""
     return {"seq": commit.seq, "id": commit.id, "time": commit.time, "branch": commit.branch}

@@ -11,6 +11,7 @@ from govtool.errors import EvidenceError
 
 if TYPE_CHECKING:
     from govtool.answers.coverage import Coverage, Reason
+    from govtool.answers.ingest_plan import IngestPlan
     from govtool.capture.sql.extract import Shortfall
     from govtool.model import Diagnostic
     from govtool.store import Commit
@@ -93,6 +94,8 @@ class IngestResult:
     """Further counts: records of a log, executions of Spark; empty if nothing was read."""
     reasons: tuple[Reason, ...] = ()
     """Top reasons for incomplete coverage, costliest first; empty if nothing was read."""
+    plan: IngestPlan | None = None
+    """Of a dry run: what would change. Then ``commit`` is the one that would have been made, and is in no store."""
 
     def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None, errors: bool = True) -> None:
         """Raise an error where too little was understood; a commit that was made stays.

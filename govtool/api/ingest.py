@@ -40,6 +40,8 @@ def ingest_sql(
     drop_unreadable: bool = False,
     follow_links: bool = False,
     explain_failures: bool = False,
+    dry_run: bool = False,
+    policy: Texts | None = None,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -69,6 +71,8 @@ def ingest_sql(
         drop_unreadable: Forget what files said before that are there and cannot be read or understood now.
         follow_links: Follow symbolic links in folders also where they lead out of these.
         explain_failures: Return ``shortfalls`` also where nothing is new: all is read again.
+        dry_run: Change nothing: the result's ``plan`` has what would change.
+        policy: Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -86,8 +90,9 @@ def ingest_sql(
     """
     from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest
+    from govtool.app.dry_run import ingest_or_plan
     from govtool.app.project import existing_branch
-    from govtool.app.requests import sql_request
+    from govtool.app.requests import sql_request, texts
 
     request = sql_request(
         paths,
@@ -104,18 +109,23 @@ def ingest_sql(
         follow_links=follow_links,
     )
     opened = _opened(store)
-    return ingest.ingest_sql(
-        opened,
-        request,
-        message=message,
-        author=author,
-        branch=existing_branch(opened, branch),
-        stdin=stdin,
-        progress=progress,
-        drop_unreadable=drop_unreadable,
-        replace_source=replace,
-        demand=CoverageDemand(strict, min_coverage, shortfalls=explain_failures),
-    )
+    on = existing_branch(opened, branch)
+
+    def run(target: Store) -> IngestResult:
+        return ingest.ingest_sql(
+            target,
+            request,
+            message=message,
+            author=author,
+            branch=on,
+            stdin=stdin,
+            progress=progress,
+            drop_unreadable=drop_unreadable,
+            replace_source=replace,
+            demand=CoverageDemand(strict, min_coverage, shortfalls=explain_failures),
+        )
+
+    return ingest_or_plan(opened, run, dry_run=dry_run, policy=texts(policy) or None)
 
 
 @checked
@@ -229,6 +239,8 @@ def ingest_dbt(
     namespace: str | None = None,
     keep_literals: bool = False,
     explain_failures: bool = False,
+    dry_run: bool = False,
+    policy: Texts | None = None,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -247,6 +259,8 @@ def ingest_dbt(
         namespace: The namespace of datasets, to tell two databases apart.
         keep_literals: Store literals as they are.
         explain_failures: Return ``shortfalls`` also where nothing is new: all is read again.
+        dry_run: Change nothing: the result's ``plan`` has what would change.
+        policy: Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -262,22 +276,28 @@ def ingest_dbt(
     """
     from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest_dbt as dbt
+    from govtool.app.dry_run import ingest_or_plan
     from govtool.app.project import existing_branch
-    from govtool.app.requests import default_namespace
+    from govtool.app.requests import default_namespace, texts
 
     request = dbt.DbtRequest(
         os.fspath(target), dialect or "", source, default_namespace(namespace), keep_literals, replace
     )
     opened = _opened(store)
-    return dbt.ingest_dbt(
-        opened,
-        request,
-        message=message,
-        author=author,
-        branch=existing_branch(opened, branch),
-        progress=progress,
-        demand=CoverageDemand(strict, min_coverage, errors=False, shortfalls=explain_failures),
-    )
+    on = existing_branch(opened, branch)
+
+    def run(target: Store) -> IngestResult:
+        return dbt.ingest_dbt(
+            target,
+            request,
+            message=message,
+            author=author,
+            branch=on,
+            progress=progress,
+            demand=CoverageDemand(strict, min_coverage, errors=False, shortfalls=explain_failures),
+        )
+
+    return ingest_or_plan(opened, run, dry_run=dry_run, policy=texts(policy) or None)
 
 
 @checked
@@ -293,6 +313,8 @@ def ingest_catalog(
     namespace: str | None = None,
     keep_literals: bool = False,
     explain_failures: bool = False,
+    dry_run: bool = False,
+    policy: Texts | None = None,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -314,6 +336,8 @@ def ingest_catalog(
         namespace: The namespace of datasets; by default the server's, as OpenLineage names it.
         keep_literals: Store literals as they are.
         explain_failures: Return ``shortfalls`` also where nothing is new: all is read again.
+        dry_run: Change nothing: the result's ``plan`` has what would change.
+        policy: Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -330,6 +354,7 @@ def ingest_catalog(
     """
     from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest_catalog as catalogs
+    from govtool.app.dry_run import ingest_or_plan
     from govtool.app.project import existing_branch
     from govtool.app.requests import default_namespace, texts
 
@@ -345,15 +370,20 @@ def ingest_catalog(
         replace=replace,
     )
     opened = _opened(store)
-    return catalogs.ingest_catalog(
-        opened,
-        request,
-        message=message,
-        author=author,
-        branch=existing_branch(opened, branch),
-        progress=progress,
-        demand=CoverageDemand(strict, min_coverage, errors=False, shortfalls=explain_failures),
-    )
+    on = existing_branch(opened, branch)
+
+    def run(target: Store) -> IngestResult:
+        return catalogs.ingest_catalog(
+            target,
+            request,
+            message=message,
+            author=author,
+            branch=on,
+            progress=progress,
+            demand=CoverageDemand(strict, min_coverage, errors=False, shortfalls=explain_failures),
+        )
+
+    return ingest_or_plan(opened, run, dry_run=dry_run, policy=texts(policy) or None)
 
 
 @checked
@@ -364,6 +394,8 @@ def ingest_openlineage(
     replace: bool = False,
     append: bool = False,
     dialect: str | None = None,
+    dry_run: bool = False,
+    policy: Texts | None = None,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -381,6 +413,8 @@ def ingest_openlineage(
         replace: Replace the source also where it was read from another place or by another kind of ingest.
         append: Merge with what the source had put into the graph before, instead of replacing it.
         dialect: The dialect of SQL whose event names none.
+        dry_run: Change nothing: the result's ``plan`` has what would change.
+        policy: Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -397,20 +431,26 @@ def ingest_openlineage(
     """
     from govtool.answers.ingest import CoverageDemand
     from govtool.app import openlineage
+    from govtool.app.dry_run import ingest_or_plan
     from govtool.app.project import existing_branch
     from govtool.app.requests import texts
 
     opened = _opened(store)
-    return openlineage.ingest_openlineage(
-        opened,
-        openlineage.OpenLineageRequest(texts(paths), source, dialect or "", append, replace),
-        message=message,
-        author=author,
-        branch=existing_branch(opened, branch),
-        stdin=stdin,
-        progress=progress,
-        demand=CoverageDemand(strict, min_coverage),
-    )
+    on = existing_branch(opened, branch)
+
+    def run(target: Store) -> IngestResult:
+        return openlineage.ingest_openlineage(
+            target,
+            openlineage.OpenLineageRequest(texts(paths), source, dialect or "", append, replace),
+            message=message,
+            author=author,
+            branch=on,
+            stdin=stdin,
+            progress=progress,
+            demand=CoverageDemand(strict, min_coverage),
+        )
+
+    return ingest_or_plan(opened, run, dry_run=dry_run, policy=texts(policy) or None)
 
 
 @checked
@@ -419,6 +459,8 @@ def ingest_prov(
     *,
     source: str | None = None,
     replace: bool = False,
+    dry_run: bool = False,
+    policy: Texts | None = None,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -434,6 +476,8 @@ def ingest_prov(
         paths: Files and folders of PROV-JSON, PROV-N or PROV-JSONLD; ``-`` reads ``stdin``.
         source: The name of what this ingest replaces; by default its kind and path.
         replace: Replace the source also where it was read from another place or by another kind of ingest.
+        dry_run: Change nothing: the result's ``plan`` has what would change.
+        policy: Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -450,20 +494,26 @@ def ingest_prov(
     """
     from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest_prov as prov
+    from govtool.app.dry_run import ingest_or_plan
     from govtool.app.project import existing_branch
     from govtool.app.requests import texts
 
     opened = _opened(store)
-    return prov.ingest_prov(
-        opened,
-        prov.ProvRequest(texts(paths), source, replace),
-        message=message,
-        author=author,
-        branch=existing_branch(opened, branch),
-        stdin=stdin,
-        progress=progress,
-        demand=CoverageDemand(strict, min_coverage),
-    )
+    on = existing_branch(opened, branch)
+
+    def run(target: Store) -> IngestResult:
+        return prov.ingest_prov(
+            target,
+            prov.ProvRequest(texts(paths), source, replace),
+            message=message,
+            author=author,
+            branch=on,
+            stdin=stdin,
+            progress=progress,
+            demand=CoverageDemand(strict, min_coverage),
+        )
+
+    return ingest_or_plan(opened, run, dry_run=dry_run, policy=texts(policy) or None)
 
 
 @checked
@@ -474,6 +524,8 @@ def ingest_spark(
     replace: bool = False,
     default_schema: str = "default",
     namespace: str = "default",
+    dry_run: bool = False,
+    policy: Texts | None = None,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -490,6 +542,8 @@ def ingest_spark(
         replace: Replace the source also where it was read from another place or by another kind of ingest.
         default_schema: The database of tables that are named without one.
         namespace: The namespace of tables, to tell two metastores apart.
+        dry_run: Change nothing: the result's ``plan`` has what would change.
+        policy: Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -505,19 +559,25 @@ def ingest_spark(
     """
     from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest_spark as spark
+    from govtool.app.dry_run import ingest_or_plan
     from govtool.app.project import existing_branch
     from govtool.app.requests import texts
 
     opened = _opened(store)
-    return spark.ingest_spark(
-        opened,
-        spark.SparkRequest(texts(logs), source, default_schema, namespace, replace),
-        message=message,
-        author=author,
-        branch=existing_branch(opened, branch),
-        progress=progress,
-        demand=CoverageDemand(strict, min_coverage),
-    )
+    on = existing_branch(opened, branch)
+
+    def run(target: Store) -> IngestResult:
+        return spark.ingest_spark(
+            target,
+            spark.SparkRequest(texts(logs), source, default_schema, namespace, replace),
+            message=message,
+            author=author,
+            branch=on,
+            progress=progress,
+            demand=CoverageDemand(strict, min_coverage),
+        )
+
+    return ingest_or_plan(opened, run, dry_run=dry_run, policy=texts(policy) or None)
 
 
 @checked

@@ -115,7 +115,9 @@ def run_or_commit(store: Reader, ref: str, branch: str | None, at: Commit) -> Ru
     except UnknownNameError as error:
         history = read_history(store, at)
         if not history.runs:
-            raise
+            raise UnknownNameError(
+                f"{error.message}, and the graph has no runs", code=error.code, nearest=error.nearest, hint=error.hint
+            ) from None
         try:
             return find_run(history, ref)
         except UnknownNameError as no_run:

@@ -108,10 +108,13 @@ def check_replacement(store: Store, branch: str, name: str, origin: SourceOrigin
 def _check_origin(name: str, origin: SourceOrigin, earlier: SourceOrigin | None) -> None:
     if earlier is None or origin.replace or earlier == origin:
         return
+    together = (
+        "; logs of one source are read together: give their folder" if origin.kind == earlier.kind == "log" else ""
+    )
     raise UsageError(
         f"source {name} was read from {earlier}, and this is {origin}; nothing was committed",
         code="usage.source-replaced",
-        hint="--replace to put this in its place, or --source NAME to keep both",
+        hint=f"--replace to put this in its place, or --source NAME to keep both{together}",
     )
 
 

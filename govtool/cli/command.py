@@ -88,10 +88,32 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(name, help=_help(function), context_settings={"help_option_names": ["-h", "--help"]})(run)
     command = typer.main.get_command(app)
+    _hide_obvious_types(command)
     spellings: dict[str, str] | None = getattr(function, "spellings", None)
     if spellings:
         command.parse_args = _spelled(command.parse_args, spellings)  # type: ignore[method-assign]
     return command
+
+
+def _hide_obvious_types(command: Any) -> None:
+    """Leave ``<bool>`` of flags and ``<list[str]>`` of arguments out of the help: they take a third of its width."""
+    help_option = command.get_help_option
+
+    def plain_help(context: Any) -> Any:
+        option = help_option(context)
+        if option is not None:
+            option.display_type_rich = _no_type
+        return option
+
+    command.get_help_option = plain_help
+    for param in command.params:
+        is_argument = param.param_type_name == "argument" and param.metavar is not None
+        if is_argument or getattr(param, "is_flag", False) or getattr(param, "count", False):
+            param.display_type_rich = _no_type
+
+
+def _no_type(ctx: object = None) -> None:
+    """In the place of a parameter's type in the help."""
 
 
 def _spelled(parse: Callable[..., list[str]], spellings: dict[str, str]) -> Callable[..., list[str]]:
@@ -133,7 +155,7 @@ def _help(function: Callable[..., object]) -> str:
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     return "\n\n".join(
         "\n".join(f"[cyan]$ {escape(line.strip())}[/]" for line in paragraph.splitlines())
-        if paragraph.startswith("  ")
+        if paragraph.startswith("  ") or all(line.startswith("govtool ") for line in paragraph.splitlines())
         else escape(" ".join(paragraph.split()))
         for paragraph in paragraphs
     )

@@ -25,7 +25,9 @@ _SHOWN = 50
 
 def coverage(
     ui: Ui,
-    details: Annotated[bool, typer.Option("--details", help="List what was not understood, and where.")] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="List what was not understood, and where. csv and jsonl: this instead.")
+    ] = False,
     limit: LimitOption = None,
     all: AllOption = False,
     strict: StrictOption = False,
@@ -42,20 +44,18 @@ def coverage(
     govtool coverage --details --all
     """
     from govtool.api.opening import open as open_version
-    from govtool.render.coverage import FORMATS, breakdown, costs, reasons, render
+    from govtool.render.coverage import FORMATS, render, tables
 
     outputs = chosen(format, output, FORMATS)
     with_diagnostics = details or any(form == "json" for form, _ in outputs)
     answer = open_version(store, ref=at, branch=branch).coverage(details=with_diagnostics)
-    report = answer.report
     for form, file in outputs:
-        ui.show(render(form, answer), file)
-        if report.reasons and form == "table" and file is None:
-            ui.write([""])
-            ui.table(breakdown(answer.total))
-            ui.write([""])
-            ui.table(costs(report.reasons))
-        if details and form == "table":
-            ui.write([""], file=None)
-            ui.table(reasons(report, None if all else _SHOWN if limit is None else limit))
+        most = limit if form in ("csv", "jsonl") else _SHOWN if limit is None else limit
+        most = None if all else most
+        if form == "table" and file is None:
+            for number, part in enumerate(tables(answer, details=details, limit=most)):
+                ui.write([""] if number else [])
+                ui.table(part)
+        else:
+            ui.write(render(form, answer, details=details, limit=most), file)
     answer.check_coverage(strict=strict, min_coverage=min_coverage)

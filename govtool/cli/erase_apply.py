@@ -35,9 +35,9 @@ def erase_apply(
     """
     import govtool
     from govtool.cli.formats import chosen
-    from govtool.render.row_erasure import CERTIFICATE_FORMATS, render_certificate
+    from govtool.render.row_erasure import FORMATS, render_certificate
 
-    outputs = chosen(format, output, CERTIFICATE_FORMATS)
+    outputs = chosen(format, output, FORMATS)
     answer = govtool.apply_erasure(plan, to, store=store)
     ui.mark("applied")
     for form, file in outputs:

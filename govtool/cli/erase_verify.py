@@ -32,9 +32,9 @@ def erase_verify(
     """
     import govtool
     from govtool.cli.formats import chosen
-    from govtool.render.row_erasure import CERTIFICATE_FORMATS, render_certificate
+    from govtool.render.row_erasure import FORMATS, render_certificate
 
-    outputs = chosen(format, output, CERTIFICATE_FORMATS)
+    outputs = chosen(format, output, FORMATS)
     answer = govtool.verify_erasure(certificate, folder)
     ui.mark("verified")
     for form, file in outputs:

@@ -6,19 +6,24 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.dry_run import plan_outputs, show_outcome
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
     DialectOption,
+    DryRunOption,
     ExplainFailuresOption,
+    FormatOption,
     KeepLiteralsOption,
     MessageOption,
     MinCoverageOption,
+    OutputOption,
     ReplaceOption,
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
+from govtool.cli.policyargs import PolicyOption
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics
 from govtool.cli.ui import Ui
 
 
@@ -58,6 +63,10 @@ def ingest_catalog(
     message: MessageOption = None,
     author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
+    dry_run: DryRunOption = False,
+    policy: PolicyOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
     strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
@@ -75,6 +84,7 @@ def ingest_catalog(
     """
     from govtool.api.ingest import ingest_catalog as ingest
 
+    outputs = plan_outputs(dry_run, format, output)
     ui.mark("start")
     with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading the catalog") as progress:
         result = ingest(
@@ -88,6 +98,8 @@ def ingest_catalog(
             namespace=namespace,
             keep_literals=keep_literals,
             explain_failures=explain_failures,
+            dry_run=dry_run,
+            policy=policy,
             strict=strict,
             min_coverage=min_coverage,
             message=message,
@@ -98,5 +110,5 @@ def ingest_catalog(
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
-    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
+    show_outcome(ui, result, outputs, explain_failures=explain_failures, keep_literals=keep_literals)
     result.check_coverage(strict=strict, min_coverage=min_coverage, errors=False)

@@ -6,20 +6,25 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.dry_run import plan_outputs, show_outcome
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
     DialectOption,
+    DryRunOption,
     ExplainFailuresOption,
+    FormatOption,
     KeepLiteralsOption,
     MessageOption,
     MinCoverageOption,
     NamespaceOption,
+    OutputOption,
     ReplaceOption,
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
+from govtool.cli.policyargs import PolicyOption
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics
 from govtool.cli.ui import Ui
 
 
@@ -41,6 +46,10 @@ def ingest_dbt(
     message: MessageOption = None,
     author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
+    dry_run: DryRunOption = False,
+    policy: PolicyOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
     strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
@@ -56,6 +65,7 @@ def ingest_dbt(
     """
     from govtool.api.ingest import ingest_dbt as ingest
 
+    outputs = plan_outputs(dry_run, format, output)
     ui.mark("start")
     with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading the project") as progress:
         result = ingest(
@@ -66,6 +76,8 @@ def ingest_dbt(
             namespace=namespace,
             keep_literals=keep_literals,
             explain_failures=explain_failures,
+            dry_run=dry_run,
+            policy=policy,
             strict=strict,
             min_coverage=min_coverage,
             message=message,
@@ -76,5 +88,5 @@ def ingest_dbt(
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, None)
-    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
+    show_outcome(ui, result, outputs, explain_failures=explain_failures, keep_literals=keep_literals)
     result.check_coverage(strict=strict, min_coverage=min_coverage, errors=False)

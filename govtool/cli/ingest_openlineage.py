@@ -7,19 +7,24 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.dry_run import plan_outputs, show_outcome
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
     DialectOption,
+    DryRunOption,
+    FormatOption,
     MessageOption,
     MinCoverageOption,
+    OutputOption,
     PathsArgument,
     ReplaceOption,
     SourceOption,
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
+from govtool.cli.policyargs import PolicyOption
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics
 from govtool.cli.ui import Ui
 
 
@@ -34,6 +39,10 @@ def ingest_openlineage(
     dialect: DialectOption = None,
     message: MessageOption = None,
     author: AuthorOption = None,
+    dry_run: DryRunOption = False,
+    policy: PolicyOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
     strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
@@ -49,6 +58,7 @@ def ingest_openlineage(
     """
     from govtool.api.ingest import ingest_openlineage as ingest
 
+    outputs = plan_outputs(dry_run, format, output)
     ui.mark("start")
     with refusal_shown(ui), ui.progressing("reading events") as progress:
         result = ingest(
@@ -57,6 +67,8 @@ def ingest_openlineage(
             replace=replace,
             append=append,
             dialect=dialect,
+            dry_run=dry_run,
+            policy=policy,
             strict=strict,
             min_coverage=min_coverage,
             message=message,
@@ -68,5 +80,5 @@ def ingest_openlineage(
         )
     ui.mark("read, merge and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
-    show_ingest(ui, result)
+    show_outcome(ui, result, outputs)
     result.check_coverage(strict=strict, min_coverage=min_coverage)

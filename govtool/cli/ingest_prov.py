@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import sys
 
+from govtool.cli.dry_run import plan_outputs, show_outcome
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
+    DryRunOption,
+    FormatOption,
     MessageOption,
     MinCoverageOption,
+    OutputOption,
     PathsArgument,
     ReplaceOption,
     SourceOption,
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
+from govtool.cli.policyargs import PolicyOption
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics
 from govtool.cli.ui import Ui
 
 
@@ -26,6 +31,10 @@ def ingest_prov(
     replace: ReplaceOption = False,
     message: MessageOption = None,
     author: AuthorOption = None,
+    dry_run: DryRunOption = False,
+    policy: PolicyOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
     strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
@@ -42,12 +51,15 @@ def ingest_prov(
     """
     from govtool.api.ingest import ingest_prov as ingest
 
+    outputs = plan_outputs(dry_run, format, output)
     ui.mark("start")
     with refusal_shown(ui), ui.progressing("reading documents") as progress:
         result = ingest(
             paths,
             source=source,
             replace=replace,
+            dry_run=dry_run,
+            policy=policy,
             strict=strict,
             min_coverage=min_coverage,
             message=message,
@@ -59,5 +71,5 @@ def ingest_prov(
         )
     ui.mark("ingest")
     show_diagnostics(ui, result.diagnostics, result.text)
-    show_ingest(ui, result)
+    show_outcome(ui, result, outputs)
     result.check_coverage(strict=strict, min_coverage=min_coverage)

@@ -6,16 +6,21 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.dry_run import plan_outputs, show_plan
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
+    DryRunOption,
+    FormatOption,
     MessageOption,
     MinCoverageOption,
+    OutputOption,
     ReplaceOption,
     SourceOption,
     StoreOption,
     StrictOption,
 )
+from govtool.cli.policyargs import PolicyOption
 from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_reasons
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
@@ -35,6 +40,10 @@ def ingest_spark(
     ] = "default",
     message: MessageOption = None,
     author: AuthorOption = None,
+    dry_run: DryRunOption = False,
+    policy: PolicyOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
     strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
@@ -52,6 +61,7 @@ def ingest_spark(
     from govtool.render.spark import spark_summary
 
     ui.mark("start")
+    outputs = plan_outputs(dry_run, format, output)
     with refusal_shown(ui), ui.progressing("reading event logs") as progress:
         result = ingest(
             logs,
@@ -59,6 +69,8 @@ def ingest_spark(
             replace=replace,
             default_schema=database,
             namespace=namespace,
+            dry_run=dry_run,
+            policy=policy,
             strict=strict,
             min_coverage=min_coverage,
             message=message,
@@ -69,6 +81,9 @@ def ingest_spark(
         )
     ui.mark("read and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
-    show_reasons(ui, result)
-    ui.table(Table(columns=(), rows=(), summary=spark_summary(result)))
+    if result.plan is not None:
+        show_plan(ui, result.plan, outputs)
+    else:
+        show_reasons(ui, result)
+        ui.table(Table(columns=(), rows=(), summary=spark_summary(result)))
     result.check_coverage(strict=strict, min_coverage=min_coverage)

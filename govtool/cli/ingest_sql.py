@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.dry_run import plan_outputs, show_outcome
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
@@ -14,12 +15,15 @@ from govtool.cli.options import (
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
+    DryRunOption,
     ExplainFailuresOption,
     ExplainOption,
     FollowLinksOption,
+    FormatOption,
     MessageOption,
     MinCoverageOption,
     NamespaceOption,
+    OutputOption,
     PathsArgument,
     RelationFromOption,
     ReplaceOption,
@@ -29,7 +33,8 @@ from govtool.cli.options import (
     StrictOption,
     VariableOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
+from govtool.cli.policyargs import PolicyOption
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics
 from govtool.cli.ui import Ui
 
 
@@ -57,6 +62,10 @@ def ingest_sql(
     message: MessageOption = None,
     author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
+    dry_run: DryRunOption = False,
+    policy: PolicyOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
     strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
@@ -73,6 +82,7 @@ def ingest_sql(
     """
     from govtool.api.ingest import ingest_sql as ingest
 
+    outputs = plan_outputs(dry_run, format, output)
     ui.mark("start")
     with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading SQL") as progress:
         result = ingest(
@@ -91,6 +101,8 @@ def ingest_sql(
             drop_unreadable=drop_unreadable,
             follow_links=follow_links,
             explain_failures=explain_failures,
+            dry_run=dry_run,
+            policy=policy,
             strict=strict,
             min_coverage=min_coverage,
             message=message,
@@ -102,5 +114,5 @@ def ingest_sql(
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
-    show_ingest(ui, result, explain_failures=explain_failures)
+    show_outcome(ui, result, outputs, explain_failures=explain_failures)
     result.check_coverage(strict=strict, min_coverage=min_coverage)

@@ -44,6 +44,14 @@ SourceOption = Annotated[
 ReplaceOption = Annotated[
     bool, typer.Option("--replace", help="Replace the source also where it was read from another place or kind.")
 ]
+DryRunOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Commit nothing; show what would change in datasets, columns, edges, classes and findings, as diff does. "
+        "--policy, -f and -o are for this.",
+    ),
+]
 NamespaceOption = Annotated[
     str | None,
     typer.Option("--namespace", metavar="URI", help="OpenLineage namespace: postgres://host:5432. Default: default."),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from govtool.cli.formats import chosen
 from govtool.cli.graph import ColumnArgument, EvidenceOption, KindOption, SemanticsOption, opened_graph
 from govtool.cli.options import (
@@ -15,6 +19,7 @@ from govtool.cli.options import (
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
+from govtool.errors import EXIT_FINDINGS, EXIT_OK
 
 
 def path(
@@ -25,6 +30,7 @@ def path(
     semantics: SemanticsOption = "precise",
     policy: PolicyOption = None,
     today: TodayOption = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there is a path.")] = False,
     strict: StrictAnswerOption = False,
     limit: LimitOption = None,
     format: FormatOption = None,
@@ -33,14 +39,15 @@ def path(
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
-) -> None:
+) -> int:
     """Find the shortest lineage paths between two columns, hop by hop.
 
       govtool path crm.users.email mart.audience.email
       govtool path 'class:personal' 'zone:shared' --limit 1
 
-    Of several columns on either end, the shortest ways from any to any. Formats: table, plain, json, jsonl, csv,
-    markdown.
+    Of several columns on either end, the shortest ways from any to any. As a guard in a script: --exit-code exits with
+    1 if there is a path, --strict with 3 if it cannot be known that there is none. Formats: table, plain, json, jsonl,
+    csv, markdown.
     """
     from govtool.render.path import FORMATS, render
 
@@ -52,5 +59,8 @@ def path(
     ui.mark("path")
     for form, file in outputs:
         ui.show(render(form, answer), file)
+    if exit_code and answer.ways:
+        return EXIT_FINDINGS
     if strict:
         answer.check_strict()
+    return EXIT_OK

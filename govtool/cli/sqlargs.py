@@ -21,16 +21,21 @@ _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 def show_ingest(ui: Ui, result: IngestResult, *, explain_failures: bool = False, keep_literals: bool = True) -> None:
-    """The outcome of an ingest: the failures and the reasons that cost most, each if asked for, and the summary."""
+    """The outcome of an ingest: failures (``explain_failures``), reasons for incomplete coverage, and a summary."""
     from govtool.render.commits import ingest_summary
 
     if explain_failures:
-        from govtool.app.failures import failures
-        from govtool.render.failures import explained
-
-        ui.write(explained(failures(result.shortfalls, keep_literals=keep_literals)))
+        show_failures(ui, result, keep_literals=keep_literals)
     show_reasons(ui, result)
     ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+
+
+def show_failures(ui: Ui, result: IngestResult, *, keep_literals: bool = True) -> None:
+    """Each distinct statement that was not understood, with its place."""
+    from govtool.app.failures import failures
+    from govtool.render.failures import explained
+
+    ui.write(explained(failures(result.shortfalls, keep_literals=keep_literals)))
 
 
 def show_reasons(ui: Ui, result: IngestResult) -> None:

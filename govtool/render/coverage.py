@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import sentence
 from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
 from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import percent
 
 if TYPE_CHECKING:
@@ -20,19 +21,45 @@ if TYPE_CHECKING:
 COSTLIEST = 10
 """Reasons that are shown."""
 
+DIAGNOSTIC_FIELDS = ("source", "severity", "code", "file", "line", "column", "message", "target", "candidates")
+"""The columns of a CSV of diagnostics."""
+
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
-def render(form: str, answer: CoverageAnswer) -> Table | Iterable[str]:
-    """One of ``FORMATS``."""
+def render(form: str, answer: CoverageAnswer, *, details: bool = False, limit: int | None = None) -> Iterable[str]:
+    """The lines of one of ``FORMATS``; with ``details``, ``csv`` and ``jsonl`` have a row a diagnostic."""
     if form in ("table", "plain", "markdown"):
-        made = table(answer.report)
-        return made if form == "table" else (plain if form == "plain" else markdown)(made)
-    if form == "csv":
-        return answer_csv(answer)
-    if form == "jsonl":
-        return (compact(source) for source in answer.sources())
-    return json_lines(answer.to_dict())
+        write = markdown if form == "markdown" else plain
+        return _with_blanks([write(part) for part in tables(answer, details=details, limit=limit)])
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if details:
+        found = list(islice(answer.body_diagnostics(), limit))
+        return (compact(one) for one in found) if form == "jsonl" else to_csv(DIAGNOSTIC_FIELDS, map(_cells, found))
+    return (compact(source) for source in answer.sources()) if form == "jsonl" else answer_csv(answer)
+
+
+def tables(answer: CoverageAnswer, *, details: bool = False, limit: int | None = None) -> list[Table]:
+    """Sources; if something was not understood, how much and the costliest reasons; with ``details`` diagnostics."""
+    report = answer.report
+    found = [table(report)]
+    if report.reasons:
+        found += [breakdown(answer.total), costs(report.reasons)]
+    return [*found, reasons(report, limit)] if details else found
+
+
+def _with_blanks(parts: Iterable[Iterable[str]]) -> Iterator[str]:
+    for number, part in enumerate(parts):
+        if number:
+            yield ""
+        yield from part
+
+
+def _cells(diagnostic: Mapping[str, object]) -> list[str]:
+    """The values of ``DIAGNOSTIC_FIELDS``; several names are separated by spaces."""
+    values = (diagnostic[name] for name in DIAGNOSTIC_FIELDS)
+    return ["" if v is None else " ".join(map(str, v)) if isinstance(v, list) else str(v) for v in values]
 
 
 def table(report: CoverageReport) -> Table:

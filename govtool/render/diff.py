@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.diff import change_object, plural
@@ -36,8 +37,17 @@ def render(form: str, answer: DiffAnswer) -> Table | Iterable[str]:
 
 
 def _table(answer: DiffAnswer) -> Table:
-    rows = [(_SIGNS[c.change], c.what, _name(c), _detail(c), places(c.evidence)) for c in answer.changes]
-    more = f" · {answer.truncated:,} not shown (--all)" if answer.truncated else ""
+    table = change_table(answer.changes, answer.truncated)
+    return replace(
+        table,
+        heading=f"{version_words(answer.old)} → {version_words(answer.new)}",
+        summary=f"{difference_sentence(answer.difference) or 'no difference'}{table.summary}",
+    )
+
+
+def change_table(changes: Sequence[GraphChange], truncated: int, more: str = "--all") -> Table:
+    """A row a change; the summary has what is left out, and the option ``more`` that shows it."""
+    rows = [(_SIGNS[c.change], c.what, _name(c), _detail(c), places(c.evidence)) for c in changes]
     return Table(
         columns=(
             TableColumn(""),
@@ -47,9 +57,8 @@ def _table(answer: DiffAnswer) -> Table:
             TableColumn("statement", style="dim"),
         ),
         rows=rows,
-        heading=f"{_version(answer.old)} → {_version(answer.new)}",
-        summary=(_sentence(answer.difference) or "no difference") + more,
-        row_styles=[_STYLES[c.change] for c in answer.changes],
+        summary=f" · {truncated:,} not shown ({more})" if truncated else "",
+        row_styles=[_STYLES[c.change] for c in changes],
     )
 
 
@@ -64,7 +73,8 @@ def _detail(change: GraphChange) -> str:
     return how + (change.after or change.before or "") if how or change.after or change.before else ""
 
 
-def _sentence(result: Difference) -> str:
+def difference_sentence(result: Difference) -> str:
+    """The numbers of changes: ``datasets +1 · columns +3 -1``; empty without any."""
     parts = []
     for what in DIFFERING:
         numbers = [f"{sign}{n:,}" for change, sign in _SIGNS.items() if (n := result.count(what, change))]
@@ -73,5 +83,6 @@ def _sentence(result: Difference) -> str:
     return " · ".join(parts)
 
 
-def _version(commit: Commit) -> str:
+def version_words(commit: Commit) -> str:
+    """A commit as a heading names it."""
     return f"{commit.branch} {commit.seq} {short(commit.id)} ({when(commit.time)})"

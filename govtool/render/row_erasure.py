@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from govtool.answers.erasure_certificate import CertificateAnswer
     from govtool.answers.row_erasure import DatasetErasure, RowErasureAnswer
 
-CERTIFICATE_FORMATS = ("table", "plain", "json", "csv", "markdown")
+FORMATS = ("table", "plain", "json", "csv", "markdown")
 SHOWN = 20
 """Rows of a dataset that are shown with ``--show-values``."""
 _COUNTS = ("delete", "change", "appear", "same", "unknown")
@@ -33,7 +33,7 @@ def render_rows(form: str, answer: RowErasureAnswer, show_values: bool = False) 
 
 
 def render_certificate(form: str, answer: CertificateAnswer, checked: bool = False) -> Table | Iterable[str]:
-    """A certificate in one of ``CERTIFICATE_FORMATS``; with ``checked``, what is not as it says."""
+    """A certificate in one of ``FORMATS``; with ``checked``, what is not as it says."""
     if form == "json":
         body = answer.to_dict()
         return json_lines({**body, "problems": list(answer.problems)} if checked else body)

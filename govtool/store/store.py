@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Mapping
 
 from govtool import clock
-from govtool.errors import StoreError
+from govtool.errors import ExistingStoreError, StoreError
 from govtool.release import __version__
 from govtool.store import log
 from govtool.store.codec import FORMAT, JsonValue, seal
@@ -114,9 +114,8 @@ class Store(Reader):
                 return cls.open_objects(objects)
         if exist_ok:
             return cls.open_objects(objects)
-        raise StoreError(
+        raise ExistingStoreError(
             f"there is a store at {objects.uri} already",
-            code="store.exists",
             location=objects.uri,
             hint="use it as it is, or give another place: --store",
         )

@@ -28,7 +28,7 @@ def test_init_makes_a_store_once(govtool, project):
     assert done.code == 0
     assert (project / ".govtool").is_dir()
     again = govtool("init")
-    assert again.code == 4
+    assert again.code == 2
     assert "store.exists" in again.err
 
 

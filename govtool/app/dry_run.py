@@ -1,0 +1,115 @@
+"""Dry runs of ingests: the ingest into a store over the real one, and what its commit changes.
+
+The ingest is the very same, so that nothing is judged twice and differently; only what it writes stays in memory. The
+differences are those of ``diff``, and those of ``check`` under the same policies before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from govtool.answers.ingest_plan import IngestPlan
+from govtool.app.governance import Governance, day_of
+from govtool.errors import UsageError
+from govtool.query.diff import Difference
+from govtool.store.commit import Commit
+
+if TYPE_CHECKING:
+    from govtool.answers.coverage import Coverage
+    from govtool.answers.ingest import IngestResult
+    from govtool.store import Reader, Store
+
+
+def ingest_or_plan(
+    store: Store, ingest: Callable[[Store], IngestResult], *, dry_run: bool, policy: Sequence[str] | None
+) -> IngestResult:
+    """Ingest into a store, or only find out what that would change.
+
+    Args:
+        store: The store.
+        ingest: Commits to the store that it is given.
+        dry_run: Leave the store as it is; the result has a ``plan``, and its commit is in no store.
+        policy: The policies whose classes and findings a dry run compares; None: those in the folder ``policies``.
+
+    Raises:
+        UsageError: Policies without a dry run, or mistaken ones.
+        GovtoolError: As ``ingest``, which is refused in a dry run where it would be refused otherwise.
+    """
+    if not dry_run:
+        if policy:
+            raise UsageError("policies are for a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
+        return ingest(store)
+    from govtool.store import Store
+    from govtool.store.overlay import OverlayObjects
+
+    over = Store(OverlayObjects(store.objects), store.store_id)
+    result = ingest(over)
+    return replace(result, plan=_plan(over, result, policy))
+
+
+def _plan(store: Store, result: IngestResult, policy: Sequence[str] | None) -> IngestPlan:
+    base = _base(store, result)
+    before = base or _empty(result.commit.branch)
+    lineage = governed = Difference(())
+    policies: tuple[str, ...] = ()
+    if result.created:
+        from govtool.app.diff import diff_commits
+
+        lineage = diff_commits(store, before, result.commit)
+        governed, policies = _governed(store, before, result.commit, policy)
+    return IngestPlan(
+        store.uri,
+        result.commit.branch,
+        base,
+        result.source,
+        result.commit.sources if result.created else (result.source,),
+        result.created,
+        result.files,
+        result.coverage,
+        None if base is None else _coverage(store, base, result.source),
+        policies,
+        Difference.of((*lineage.changes, *governed.changes)),
+    )
+
+
+def _base(store: Store, result: IngestResult) -> Commit | None:
+    """The commit before the ingest's; not the head that was seen first, if others committed meanwhile."""
+    from govtool.store.log import read_parent
+
+    return read_parent(store.objects, result.commit) if result.created else result.commit
+
+
+def _governed(
+    store: Store, old: Commit, new: Commit, policy: Sequence[str] | None
+) -> tuple[Difference, tuple[str, ...]]:
+    """The classes and findings that differ, and the names of the policies' files; nothing without policies."""
+    before, after = _governance(store, old), _governance(store, new)
+    known = before.policies_if_any(policy)
+    if known is None:
+        return Difference(()), ()
+    from govtool.policy.verdicts import policy_changes
+
+    day = day_of(None)
+    changes = tuple(policy_changes(before.governed(policy, day), after.governed(policy, day), day))
+    return Difference(changes), tuple(file.document.file for file in known.files)
+
+
+def _governance(store: Reader, commit: Commit) -> Governance:
+    """Governance over an index in memory: the cache keeps no version that does not exist."""
+    from govtool.app.index import built_index, cached_index
+
+    return Governance(cached_index(store, commit) or built_index(store, commit), store, commit)
+
+
+def _coverage(store: Reader, commit: Commit, source: str) -> Coverage | None:
+    from govtool.app.coverage import COVERAGE_TABLE, source_rows
+
+    refs = [ref for ref in store.fragments_of(commit, source) if ref.table == COVERAGE_TABLE]
+    return next((row.coverage for ref in refs for row in source_rows(store.read(ref))), None)
+
+
+def _empty(branch: str) -> Commit:
+    """The version before the first commit."""
+    return Commit(0, "", None, branch, "", "", "", "", "")

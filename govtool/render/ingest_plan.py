@@ -1,0 +1,55 @@
+"""The changes that an ingest would make, as text and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from govtool.answers.coverage import sentence
+from govtool.answers.diff import change_object
+from govtool.render.diff import FORMATS, change_table, difference_sentence, version_words
+from govtool.render.envelope import compact, json_lines
+from govtool.render.rows import answer_csv
+from govtool.render.table import Table, markdown, plain
+from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.answers.ingest_plan import IngestPlan
+
+__all__ = ["FORMATS", "render"]
+
+
+def render(form: str, plan: IngestPlan) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
+    if form == "json":
+        return json_lines(plan.to_dict())
+    if form == "jsonl":
+        return (compact(change_object(change)) for change in plan.changes)
+    if form == "csv":
+        return answer_csv(plan)
+    made = _table(plan)
+    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+
+
+def _table(plan: IngestPlan) -> Table:
+    base = f"{plan.branch}, no commit yet" if plan.base is None else version_words(plan.base)
+    table = change_table(plan.changes, plan.truncated, "-v")
+    changes = difference_sentence(plan.difference) or "no difference in the graph"
+    return replace(
+        table,
+        heading=f"{base} → dry run of {plan.source}",
+        summary=f"{changes}{table.summary}\n{_outcome(plan)}",
+    )
+
+
+def _outcome(plan: IngestPlan) -> str:
+    if not plan.commits:
+        return f"{plan.source}: nothing new: the ingest would commit nothing"
+    others = ", ".join(name for name in plan.replaces if name != plan.source)
+    taken = f" · takes over {others}" if others else ""
+    before = ""
+    if plan.former is not None and plan.former != plan.coverage:
+        before = f", before {sentence(plan.former)}"
+    files = count(plan.files, "file")
+    return f"{plan.source}: nothing was committed · {files} · {sentence(plan.coverage)}{before}{taken}"
