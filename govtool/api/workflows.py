@@ -83,8 +83,8 @@ class WorkflowQuestions(OpenedVersion):
         from govtool.app.workflows.opened import opened_run
         from govtool.app.workflows.why import why_in_run
 
-        opened = opened_run(self._reader, self._commit, run)
-        return why_in_run(opened, rows, list(semirings), values=values, exact=exact, capped=capped)
+        with opened_run(self._reader, self._commit, run) as opened:
+            return why_in_run(opened, rows, list(semirings), values=values, exact=exact, capped=capped)
 
     @checked
     def workflow_delete(
@@ -133,9 +133,10 @@ class WorkflowQuestions(OpenedVersion):
         from govtool.app.workflows.deletion import RunDeletionRequest, delete_in_run
         from govtool.app.workflows.opened import opened_run
 
-        opened = opened_run(self._reader, self._commit, run)
         lists = [list(texts(each)) for each in deletions]
-        return delete_in_run(opened, RunDeletionRequest(lists, mode, list(texts(outputs)), program, spark))
+        request = RunDeletionRequest(lists, mode, list(texts(outputs)), program, spark)
+        with opened_run(self._reader, self._commit, run) as opened:
+            return delete_in_run(opened, request)
 
 
 @checked

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -365,6 +366,41 @@ def test_a_certificate_leads_nowhere_else(house, tmp_path):
     body["datasets"][0]["files"][0]["path"] = "../../etc/passwd"
     place.write_text(json.dumps(body))
     assert "../../etc/passwd leads out of the folder" in govtool.verify_erasure(place).problems
+
+
+OTHERS = ("gone", None, 5, "x", [5], {"a": 1}, "\0", "\ud800")
+
+
+def places_in(value, found=()):
+    """The path of each part of a JSON value."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in parts:
+        yield (*found, name)
+        yield from places_in(inner, (*found, name))
+
+
+def test_a_certificate_that_somebody_wrote_is_checked_or_refused(house, tmp_path, run):
+    """Each part is gone, or something else: the command has an answer, and no error of its own."""
+    house.table("orders", {"user_id": pa.int64(), "amount": pa.int64()}, [*ORDERS, (9, 9)])
+    plan = write_plan(tmp_path / "plan.json", "users.id=42")  # something is unknown, not searched and not written
+    govtool.apply_erasure(plan, tmp_path / "fixed")
+    place = tmp_path / "fixed" / "certificate.json"
+    text = place.read_text()
+    codes = set()
+    cases = [(path, other) for path in places_in(json.loads(text)) for other in OTHERS]
+    for path, other in random.Random(2).sample(cases, 60):
+        body = json.loads(text)
+        part = body
+        for name in path[:-1]:
+            part = part[name]
+        part[path[-1]] = other
+        if other == "gone":
+            del part[path[-1]]
+        place.write_text(json.dumps(body))
+        code, _, err = run("verify", place)
+        assert code in (0, 1, 4), (path, other, err)
+        codes.add(code)
+    assert {0, 4} <= codes
 
 
 def test_what_is_unknown_is_not_written_and_named(house, tmp_path, run):

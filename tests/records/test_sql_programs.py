@@ -97,6 +97,41 @@ def test_the_commands_that_ask_a_workflow_ask_a_script(folder, capsys):
     assert "exact" in capsys.readouterr().out
 
 
+def test_a_row_of_a_script_has_the_provenance_of_the_run(folder, capsys):
+    run = ran(folder, SCRIPT)
+    views = tokens(folder / ".govtool", run)["views.parquet"]
+    chances = folder / "prob.json"
+    chances.write_text(json.dumps(dict.fromkeys(views, 0.5)))
+    words = ["--run", "report.sql", "--as", "which,where", "-f", "json"]
+    assert main(["why", "stage[ann]", *words]) == 0
+    (row,) = [each for each in json.loads(capsys.readouterr().out)["tuples"] if each["present"]]
+    assert (row["values"], set(row["which"])) == (["ann", 30, 2], set(views[:2]))
+    assert row["where"]["user"] == [f"{token}.user" for token in sorted(views[:2])]
+    assert main(["why", "1/stage", *words]) == 0
+    assert len(json.loads(capsys.readouterr().out)["tuples"]) == 2
+    assert main(["why", "stage", *words]) == 2
+    assert "stage was written 2 times" in capsys.readouterr().err
+    assert main(["why", "stage[land=de]", *words]) == 2
+    assert "no column land" in capsys.readouterr().err
+    assert main(["why", "report[land=de]", *words]) == 0
+
+
+LIMITED = SCRIPT + "CREATE TABLE best AS SELECT user FROM stage ORDER BY spent DESC LIMIT 1;"
+
+
+def test_what_only_a_new_run_of_a_script_can_show_is_unknown(folder, capsys):
+    run = ran(folder, LIMITED)
+    gone = tokens(folder / ".govtool", run)["views.parquet"][2]  # bob, 1, 30
+    words = ["whatif", "delete", gone, "--run", "report.sql", "--outputs", "best", "--outputs", "stage"]
+    assert main([*words, "-f", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [row["status"] for row in answer["relations"]["best"]["tuples"]] == ["unknown"]
+    assert {row["status"] for row in answer["relations"]["stage"]["tuples"]} == {"kept", "recomputed"}
+    assert "is of a program" in answer["not_replayable"]["5/best@1"]
+    assert main([*words, "--mode", "replay"]) == 2
+    assert "--mode propagate" in capsys.readouterr().err
+
+
 def test_a_view_shows_what_was_inserted_since(folder):
     text = """
     CREATE TABLE t AS SELECT spent FROM views WHERE spent > 20;

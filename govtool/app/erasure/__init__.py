@@ -9,5 +9,6 @@
 :mod:`copies <govtool.app.erasure.copies>` and :mod:`lines <govtool.app.erasure.lines>` write corrected files,
 :mod:`corrected <govtool.app.erasure.corrected>` those of a dataset, verified,
 :mod:`apply <govtool.app.erasure.apply>` all of them, and
-:mod:`certify <govtool.app.erasure.certify>` makes the certificate and checks it again.
+:mod:`certify <govtool.app.erasure.certify>` makes the certificate and checks it again;
+:mod:`shape <govtool.app.erasure.shape>` is what it relies on there.
 """

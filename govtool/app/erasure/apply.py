@@ -121,7 +121,7 @@ def apply_erasure(plan: Path, to: Path, store: str | None = None) -> Certificate
     reader = read_store(store)
     commit = _commit_of(reader, given)
     planned = planned_erasure(reader, commit, given.request(), lambda: _index(reader, commit))
-    _check_plan(given, planned)
+    check_target(to, _check_plan(given, planned))
     with _partial(to) as folder:
         taken = {NAME}
         try:
@@ -184,8 +184,8 @@ def _changed(dataset: str, uri: str, how: str) -> SourceError:
     )
 
 
-def _check_plan(given: ErasurePlanFile, planned: PlannedErasure) -> None:
-    """Refuse a plan that is not what the store gives.
+def _check_plan(given: ErasurePlanFile, planned: PlannedErasure) -> ErasurePlanFile:
+    """Refuse a plan that is not what the store gives; return that of the store, whose files nobody has edited.
 
     Raises:
         EvidenceError: ``evidence.plan``.
@@ -198,6 +198,7 @@ def _check_plan(given: ErasurePlanFile, planned: PlannedErasure) -> None:
                 code="evidence.plan",
                 hint="a plan must not be edited; settings, keys and functions must be those of its making",
             )
+    return ErasurePlanFile(given.text, again)
 
 
 def _alike(value: Any) -> Any:

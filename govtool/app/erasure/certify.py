@@ -16,6 +16,7 @@ from govtool.app.erase import parse_subject
 from govtool.app.erasure.corrected import CorrectedDataset, left_over
 from govtool.app.erasure.report import PlannedErasure, file_digest
 from govtool.app.erasure.search import value_text
+from govtool.app.erasure.shape import is_certificate
 from govtool.app.row_digest import digest_rows
 from govtool.clock import iso, now
 from govtool.errors import FormatError, UsageError
@@ -142,13 +143,8 @@ def read_certificate(place: Path) -> Mapping[str, Any]:
         ) from error
     try:
         found = json.loads(text)
-        lists = (found["datasets"], found["subjects"])
-        if found["schema"] != CERTIFICATE or not all(isinstance(each, list) for each in lists):
+        if found["schema"] != CERTIFICATE or not is_certificate(found):
             raise ValueError
-        for each in found["datasets"]:
-            for file in each["files"]:
-                if not isinstance(file["path"], str) or not isinstance(file["sha256"], str):
-                    raise TypeError
         bytes.fromhex(found["salt"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(

@@ -96,28 +96,29 @@ def _chosen(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str)
     try:
         return of_run(store, commit, known, run)
     except (UnknownNameError, UsageError) as error:
-        workflow = _of_workflow(store, commit, known, run)
-        if workflow:
-            return workflow
+        found = _of_recorded(store, commit, known, run)
+        if found:
+            return found
         raise error
 
 
-def _of_workflow(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:
-    """The writes at the boundaries of a workflow's run; none where there is no such run."""
-    from govtool.app.workflows.stored import find_workflow_run
+def _of_recorded(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:
+    """The writes of a program, or those at the boundaries of a workflow's run; none where there is no such run."""
+    from govtool.app.dataset_places import path_id
+    from govtool.app.workflows.recorded import find_recorded_run
+    from govtool.app.workflows.run_graph import require_records
 
     try:
-        found = find_workflow_run(store, commit, run)
+        found = find_recorded_run(store, commit, run)
     except UnknownNameError:
         return []
-    if found.mode != "records":
-        raise UsageError(
-            f"the run {found.id} has no records of rows",
-            code="usage.no-records",
-            hint="govtool workflow run WF.py --inputs DIR --records",
-        )
-    applications = set(found.applications)
-    return [each for each in known if each.application in applications]
+    if found.program is not None:
+        own = {action.run.id for action in found.program.actions}
+        return [each for each in known if each.run in own]
+    require_records(found.run)
+    # Runs of one Spark session are one application; what each of them wrote is its own.
+    written = {path_id(path) for path in found.run.relations}
+    return [each for each in known if each.application in found.run.applications and each.output in written]
 
 
 def chain_link(run: RecordRun) -> ChainLink:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from govtool.workflow.modules.run_tuples import RunFiles
 
 _ADDRESS = re.compile(
-    r"(?:(?P<node>[^/\[\]@]+)/)?(?P<relation>[^/\[\]@]+)(?:@(?P<execution>[0-9]{1,9}))?(?:\[(?P<key>.*)\])?", re.DOTALL
+    r"(?:(?P<node>[^/\[\]@]+)/)?(?P<relation>[^\[\]@]+)(?:@(?P<execution>[0-9]{1,9}))?(?:\[(?P<key>.*)\])?", re.DOTALL
 )
 _PART = re.compile(r"""((?:'[^']*'|"[^"]*"|[^,'"])*)(?:,|\Z)""", re.DOTALL)
 _NAMED = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(.*)", re.DOTALL)
@@ -124,6 +124,9 @@ def select_versions(run: WorkflowRun, address: RowAddress) -> list[AddressedRela
         UnknownNameError: There is no such relation, node or execution, with near names.
     """
     every = versions_of(run)
+    whole = f"{address.node}/{address.relation}"  # relations of programs may be called after folders: mart/stage
+    if address.node is not None and any(each.relation == whole for each in every):
+        address = replace(address, relation=whole, node=None)
     own = [each for each in every if _is_called(each.relation, address.relation)]
     if not own:
         raise _unknown("relation", "relation", address.relation, (each.relation for each in every))
@@ -158,7 +161,7 @@ def find_version(run: WorkflowRun, files: RunFiles, address: RowAddress) -> Addr
     """
     found = _distinct(select_versions(run, address))
     if len(found) > 1 and address.key:
-        found = [each for each in found if _has_row(run, files, each, address.key)]
+        found = _with_row(run, files, found, address.key)
         if not found:
             raise UnknownNameError(
                 f"no version of {address.relation} has such a row",
@@ -181,10 +184,28 @@ def _distinct(found: Sequence[AddressedRelation]) -> list[AddressedRelation]:
     return list({each.path: each for each in reversed(found)}.values())[::-1]
 
 
-def _has_row(run: WorkflowRun, files: RunFiles, version: AddressedRelation, key: Key) -> bool:
-    rows = files.rows(run.relations[version.path])
-    places = key_places(rows.columns, key)
-    return any(matches(row, places) for row in rows.values)
+def _with_row(
+    run: WorkflowRun, files: RunFiles, versions: Sequence[AddressedRelation], key: Key
+) -> list[AddressedRelation]:
+    """The versions that have a row of a key; they need not have the same columns.
+
+    Raises:
+        UnknownNameError: None has such a column (``usage.unknown-column``).
+        UsageError: None has as many columns as the key has values (``usage.address``).
+    """
+    found, errors = [], []
+    for each in versions:
+        rows = files.rows(run.relations[each.path])
+        try:
+            places = key_places(rows.columns, key)
+        except UsageError as error:
+            errors.append(error)
+            continue
+        if any(matches(row, places) for row in rows.values):
+            found.append(each)
+    if len(errors) == len(versions):
+        raise errors[0]
+    return found
 
 
 def key_places(columns: Sequence[str], key: Key) -> tuple[tuple[int, str], ...]:

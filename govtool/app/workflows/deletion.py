@@ -226,6 +226,12 @@ class _Deletions:
         from govtool.app.workflows.run import spark_session
         from govtool.app.workflows.source import checked_schedule, find_program
 
+        if not self.opened.has_modules:
+            raise UsageError(
+                f"run {self.opened.run.id} is of a program, not of modules: it is not run again here",
+                code="usage.program",
+                hint="--mode propagate; or run the program on inputs without the records",
+            )
         program = find_program(self.opened.run, self.request.program, Path.cwd())
         if not program.is_same:
             self.notes.append("the program that was run again is not known to be that of the run")
@@ -248,12 +254,11 @@ class _Deletions:
     def _known(self, state: Survival, paths: Sequence[str], folder: Path) -> dict[str, BoundaryRelation]:
         """Relations between modules of which propagation is certain, with the rows that they have afterwards."""
         from govtool.app.workflows.known_rows import written_rows
-        from govtool.app.workflows.replay import invocations_for
+        from govtool.app.workflows.replay import required_for
 
         found: dict[str, BoundaryRelation] = {}
-        for each in invocations_for(self.opened.run, paths):
-            made = [path for _, path in each.outputs] + [path for _, _, path in each.new_state]
-            for path in made:
+        for each in required_for(self.opened.run, paths):
+            for path in sorted(each.paths):
                 relation = self.circuit.relations.get(path)
                 if path in paths or not isinstance(relation, AnnotatedRelation):
                     continue

@@ -28,10 +28,12 @@ class OpenedRun:
     Attributes:
         run: The run.
         files: Its plans and rows.
+        has_modules: It is one of a workflow, whose modules can be called again; False: of a program or of SQL.
     """
 
     run: WorkflowRun
     files: RunFiles
+    has_modules: bool = True
 
     def circuit(self, wanted: Iterable[str], origins: Origins | None = None) -> RunCircuit:
         """What some relations are made of, in the engine that evaluates most of the plans.
@@ -84,16 +86,17 @@ def engine_errors() -> Iterator[None]:
         raise EngineError(f"the plans cannot be evaluated again: {reason}", code="engine.failed") from error
 
 
-def opened_run(store: Reader, commit: Commit, name: str) -> OpenedRun:
-    """A run of a workflow by its name, with its records.
+@contextmanager
+def opened_run(store: Reader, commit: Commit, name: str) -> Iterator[OpenedRun]:
+    """A run of a workflow, of a program or of SQL by its name, with its records; temporary files go with the context.
 
     Raises:
         UnknownNameError: There is no such run (``usage.unknown-run``).
+        AmbiguousNameError: Several begin so (``usage.ambiguous-run``).
         UsageError: It has no records (``usage.no-records``).
     """
-    from govtool.app.workflows.run_graph import StoredRunFiles, require_records
-    from govtool.app.workflows.stored import find_workflow_run
+    from govtool.app.workflows.recorded import find_recorded_run
 
-    run = find_workflow_run(store, commit, name)
-    require_records(run)
-    return OpenedRun(run, StoredRunFiles(store, commit, run))
+    found = find_recorded_run(store, commit, name)
+    with found.opened() as (run, files):
+        yield OpenedRun(run, files, found.program is None)

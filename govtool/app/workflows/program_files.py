@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.workflows.program_layout import ProgramLayout, file_key, has_files, written_files
+from govtool.app.workflows.program_rows import ReadableFile, output_rows, source_rows
 from govtool.errors import EngineError, UsageError
 from govtool.model.token import ROW_BITS, PositionToken
 from govtool.model.workflow_run import BoundaryRelation, RelationFile, WorkflowRun
@@ -23,7 +24,7 @@ from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import Break, File, LocalRows, Plan, Project, Relation, Union, Write, outputs
 from govtool.records.plan.tree import Node, walk_nodes
-from govtool.records.plan.types import LONG, Field, Struct
+from govtool.records.plan.types import LONG, Field, Struct, Type
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import Ids, spare_ids
@@ -33,25 +34,6 @@ if TYPE_CHECKING:
     from govtool.workflow.annotate.tables import Executor
 
 _LOST = RelationRows(("lost",), [(None,)], (1,), [])
-
-
-@dataclass(frozen=True, slots=True)
-class ReadableFile:
-    """A file that stands for a relation: the relation's own, or a temporary one.
-
-    Attributes:
-        files: The files, with partition values; ordinals are those of the relation.
-        columns: Names of all columns, those of partitions last.
-        partitioned: Names of the partition columns.
-        is_own: They are the files that were written.
-        tokens: Of a source that was evaluated again: the tokens of its rows.
-    """
-
-    files: tuple[File, ...]
-    columns: tuple[str, ...]
-    partitioned: tuple[str, ...] = ()
-    is_own: bool = True
-    tokens: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -91,6 +73,35 @@ class ProgramFiles:
         if path not in self._rows:
             self._rows[path] = self._read(path)
         return self._rows[path]
+
+    def leaf(self, relation: BoundaryRelation, ids: Ids) -> Relation:
+        """See ``RunFiles``."""
+        path = relation.path
+        if path in self.lost:
+            raise UsageError(f"{path} is lost: {self.lost[path]}", code="usage.no-columns")
+        found, kinds = self.readable[path], self._kinds(path)
+        if not found.columns or not set(found.columns) <= kinds.keys():
+            raise UsageError(f"the columns of {path} are not known", code="usage.no-columns")
+        columns = tuple(ids.attribute(name, kinds[name]) for name in found.columns)
+        schema = Struct(tuple(Field(each.name, each.type) for each in columns if each.name not in found.partitioned))
+        return Relation(0, path, "parquet", found.files, columns, schema, found.partitioned)
+
+    def _kinds(self, path: str) -> dict[str, Type]:
+        """The types of a relation's columns, by name."""
+        from govtool.records.stored import relation_of
+
+        source = self.layout.sources.get(path)
+        if source is not None:
+            return {each.name: each.type for each in (*source.leaf.schema.fields, *source.leaf.columns)}
+        at = next(at for at, made in self.layout.outputs.items() if made == path)
+        action, plan = self.layout.program.actions[at], self.layout.plans[at]
+        known = relation_of(action.record.written, action.output) if action.record and action.record.written else None
+        if known is not None:
+            return {each.name: each.type for each in known.columns}
+        if plan is None:
+            return {}
+        root = _as_write(plan.root, path)
+        return {name: each.type for name, each in zip(root.columns, outputs(root.child), strict=True)}
 
     # ---- preparation ------------------------------------------------------------------------------------------------
 
@@ -302,10 +313,10 @@ class ProgramFiles:
             return replace(_LOST, tokens=[label])
         found = self.readable[path]
         if source is None:
-            return _output_rows(found)
+            return output_rows(found)
         if found.tokens or not found.is_own:
             return RelationRows((), [], (len(found.tokens),), found.tokens)
-        return _source_rows(found, source.leaf.dataset, source.version)
+        return source_rows(found, source.leaf.dataset, source.version)
 
 
 @contextmanager
@@ -358,36 +369,3 @@ def _copied(leaf: Relation, ids: Ids) -> Relation:
     renamed = {old.id: new.id for old, new in zip(leaf.columns, columns, strict=True)}
     marks = tuple((renamed.get(number, number), mark) for number, mark in leaf.metadata)
     return replace(leaf, columns=columns, metadata=marks)
-
-
-def _output_rows(found: ReadableFile) -> RelationRows:
-    """The rows of written files, with the values of their partitions."""
-    import pyarrow.parquet as pq
-
-    columns = [name for name in found.columns if name not in found.partitioned]
-    values: list[tuple[Any, ...]] = []
-    counts = []
-    for file in found.files:
-        path = local_path(file.uri)
-        assert path is not None
-        table = pq.ParquetFile(path).read()
-        columns = columns or table.column_names
-        lists = [table.column(name).to_pylist() for name in columns]
-        lists += [[value] * table.num_rows for value in file.partition]
-        values += list(zip(*lists, strict=True))
-        counts.append(table.num_rows)
-    return RelationRows((*columns, *found.partitioned), values, tuple(counts), [])
-
-
-def _source_rows(found: ReadableFile, dataset: str, version: str) -> RelationRows:
-    """The tokens of records that are in Parquet files; their values are read by the plans."""
-    import pyarrow.parquet as pq
-
-    counts, tokens = [], []
-    for file in found.files:
-        path = local_path(file.uri)
-        assert path is not None
-        rows = pq.read_metadata(path).num_rows
-        counts.append(rows)
-        tokens += [str(PositionToken(dataset, version, file.ordinal, row)) for row in range(rows)]
-    return RelationRows((), [], tuple(counts), tokens)

@@ -70,29 +70,51 @@ class RunReplayer:
         for number, (path, rows) in enumerate(gone.items()):
             place = folder / f"source{number}"
             pass_.found.relations[path] = self.frames.without(self.run.relations[path], rows, place)
-        for each in invocations_for(self.run, wanted, pass_.known):
-            pass_.invoke(each)
+        for each in required_for(self.run, wanted, pass_.known):
+            if each.is_known:
+                pass_.take(each)
+            else:
+                pass_.invoke(each.invocation)
         return pass_.found
 
 
-def invocations_for(run: WorkflowRun, wanted: Iterable[str], known: Collection[str] = ()) -> list[ModuleInvocation]:
+@dataclass(frozen=True, slots=True)
+class RequiredInvocation:
+    """An invocation that some relations hang on.
+
+    Attributes:
+        invocation: The invocation.
+        paths: The relations that it made, and that are read or wanted.
+        is_known: All that is read of it is known: it need not be called, nor what it received be made.
+    """
+
+    invocation: ModuleInvocation
+    paths: frozenset[str]
+    is_known: bool
+
+
+def required_for(run: WorkflowRun, wanted: Iterable[str], known: Collection[str] = ()) -> list[RequiredInvocation]:
     """The invocations that some relations hang on, in order; those of which all is known hang on nothing.
 
-    State counts by its slot: an invocation that left it as it was may change it when it is called again.
+    State counts by its slot: an invocation that left it as it was may change it when it is called again. So that is
+    never known.
     """
     needed, slots = set(wanted), set[str]()
     found = []
     for each in reversed([each for each in run.invocations if each.execution <= run.whole]):
+        received = {path for _, path, _ in each.inputs}
         new = {slot: path for _, slot, path in each.new_state}
         own = {slot for _, slot, _ in each.state} | new.keys()
-        made = {path for _, path in each.outputs} | set(new.values())
-        if not (made & needed or own & slots):
+        read = {path for _, path in each.outputs if path in needed} - received
+        read |= {path for slot, path in new.items() if slot in slots or path in needed}
+        if not (read or own & slots):
             continue
-        found.append(each)
-        if made <= set(known):
-            slots -= new.keys()
+        is_known = read <= set(known) and own & slots <= new.keys()
+        found.append(RequiredInvocation(each, frozenset(read), is_known))
+        if is_known:
+            slots -= own
         else:
-            needed |= {path for _, path, _ in each.inputs}
+            needed |= received
             slots |= own
     return found[::-1]
 
@@ -109,6 +131,15 @@ class _Replay:
         """The state of each slot as it is now, once an invocation was called again or taken as known."""
         self._lost: dict[str, str] = {}
         """State that cannot be made again, by slot, with the reason."""
+
+    def take(self, required: RequiredInvocation) -> None:
+        """Take what is known of an invocation; what it received need not have been made."""
+        each, recorded = required.invocation, self._replayer.run.relations
+        for path in required.paths:
+            self._keep(path, self.known[path])
+        for _, slot, path in each.new_state:
+            if path in required.paths:
+                self._state[slot] = self.found.relations.get(path, recorded[path])
 
     def invoke(self, each: ModuleInvocation) -> None:
         """Call a module again if anything that it received is another one."""
@@ -154,11 +185,6 @@ class _Replay:
         inputs: Mapping[str, BoundaryRelation],
         before: Mapping[str, BoundaryRelation | None],
     ) -> None:
-        wanted = {path for _, path in each.outputs} | {path for _, _, path in each.new_state}
-        if wanted <= self.known.keys():
-            outputs = {name: self.known[path] for name, path in each.outputs}
-            self._settle(each, use, before, outputs, {name: self.known[path] for name, _, path in each.new_state})
-            return
         reason = self._doubt(each)
         if reason:
             self._fail(each, reason)

@@ -13,7 +13,8 @@ from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.model.workflow_run import BoundaryRelation, WorkflowRun
-    from govtool.records.plan.nodes import Plan
+    from govtool.records.plan.nodes import Plan, Relation
+    from govtool.records.trace.normal import Ids
     from govtool.store import Commit, Reader
     from govtool.workflow.annotate.tables import Executor
 
@@ -81,6 +82,12 @@ class StoredRunFiles:
         if relation.path not in self._rows:
             self._rows[relation.path] = _read(relation)
         return self._rows[relation.path]
+
+    def leaf(self, relation: BoundaryRelation, ids: Ids) -> Relation:
+        """See ``RunFiles``."""
+        from govtool.workflow.modules.circuit_leaves import file_leaf
+
+        return file_leaf(relation, ids)
 
     def executors(self, plan: Plan) -> Iterator[Executor]:
         """See ``RunFiles``."""

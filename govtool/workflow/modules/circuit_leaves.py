@@ -187,7 +187,7 @@ def file_leaf(relation: BoundaryRelation, ids: Ids) -> Relation:
     """
     schema = from_json(json.loads(relation.schema)) if relation.schema else None
     if not isinstance(schema, Struct):
-        raise UsageError(f"the columns of {relation.path} are not known")
+        raise UsageError(f"the columns of {relation.path} are not known", code="usage.no-columns")
     columns = tuple(ids.attribute(each.name, each.type) for each in schema.fields)
     listed = tuple(File(n, file.uri, file.size, file.modified) for n, file in enumerate(relation.files))
     return Relation(0, relation.path, relation.format, listed, columns, schema)

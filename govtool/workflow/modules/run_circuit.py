@@ -31,7 +31,6 @@ from govtool.workflow.modules.circuit_leaves import (
     CircuitRelation,
     CircuitSource,
     OpaqueRelation,
-    file_leaf,
 )
 from govtool.workflow.modules.run_graph import is_refusal, titled
 from govtool.workflow.modules.run_tuples import RunFiles
@@ -51,6 +50,7 @@ class RunCircuit:
         coarse: Relations whose rows depend on everything that their invocation read, by path, with the reason.
         inexact: Those of them that another engine may evaluate.
         origins: The origins of cells, where they were wanted.
+        files: Plans and rows of the run.
     """
 
     circuit: Circuit
@@ -60,6 +60,7 @@ class RunCircuit:
     coarse: Mapping[str, str]
     inexact: frozenset[str]
     origins: Origins | None
+    files: RunFiles
 
     def query(self, path: str) -> AnnotatedQuery:
         """A relation as the result of a query.
@@ -86,7 +87,7 @@ class RunCircuit:
         leaves = CircuitLeaves(self.relations, {}, self.tokens, self.origins)
         annotator = Annotator(self.tables.executor, self.tables.ids, _no_leaf, self.circuit, self.origins)
         annotator.tables = self.tables
-        return annotator.keep(leaves.read(annotator, file_leaf(found.relation, self.tables.ids), path))
+        return annotator.keep(leaves.read(annotator, self.files.leaf(found.relation, self.tables.ids), path))
 
 
 def _no_leaf(leaf: Relation) -> Rows:
@@ -138,7 +139,14 @@ class _Builder:
             if path in plans:
                 self._made(path, producers[path], plans[path], tables, leaves)
         return RunCircuit(
-            self.circuit, tables, self.relations, tokens, self.coarse, frozenset(self.inexact), self.origins
+            self.circuit,
+            tables,
+            self.relations,
+            tokens,
+            self.coarse,
+            frozenset(self.inexact),
+            self.origins,
+            self.files,
         )
 
     def _source(self, relation: BoundaryRelation) -> None:

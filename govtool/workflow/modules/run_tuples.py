@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from govtool.arrays.sets import Array
 from govtool.model.workflow_run import BoundaryRelation
-from govtool.records.plan.nodes import Plan
+from govtool.records.plan.nodes import Plan, Relation
+from govtool.records.trace.normal import Ids
 from govtool.workflow.annotate.tables import Executor
 from govtool.workflow.graph import ProvenanceGraph
 
@@ -24,6 +25,13 @@ class RunFiles(Protocol):
 
     def rows(self, relation: BoundaryRelation) -> RelationRows:
         """The rows of a relation."""
+
+    def leaf(self, relation: BoundaryRelation, ids: Ids) -> Relation:
+        """The leaf that reads a relation's files, all of its columns under new ids.
+
+        Raises:
+            UsageError: They are not known (``usage.no-columns``).
+        """
 
     def executors(self, plan: Plan) -> Iterator[Executor]:
         """New executors of a plan's session, the first choice first."""

@@ -11,7 +11,7 @@ import pytest
 from jsonframes import JsonFrames, Sequence, give
 
 import govtool
-from govtool.app.workflows.replay import RunReplayer, invocations_for
+from govtool.app.workflows.replay import RunReplayer, required_for
 from govtool.app.workflows.text_rows import lines_without
 from govtool.errors import EngineError
 from govtool.model.workflow_run import BoundaryRelation, RelationFile, WorkflowRun
@@ -137,9 +137,12 @@ def test_only_what_a_relation_hangs_on_is_called(tmp_path):
     run, _ = ran(tmp_path, GIVEN)
     first = next(each for each in run.invocations if each.node == "count")
     total = dict(first.outputs)["Total"]
-    assert [each.node for each in invocations_for(run, [total])] == ["early", "count"]
+    assert [each.invocation.node for each in required_for(run, [total])] == ["early", "count"]
     made = {path for each in run.invocations if each.node == "early" for _, path in each.outputs}
-    assert [each.node for each in invocations_for(run, [total], made)] == ["early", "count"]  # its state is not known
+    required = required_for(run, [total], made)
+    assert [(each.invocation.node, each.is_known) for each in required] == [("early", True), ("count", False)]
+    stock = {slot: path for _, slot, path in run.invocations[-1].new_state}["Shop.Stock"]
+    assert not any(each.is_known for each in required_for(run, [stock], made))  # its state is not known
     # A relation that is known is taken as it is, and its module is not called.
     early = next(each for each in run.invocations if each.node == "early")
     known = {path: run.relations[path] for _, path in early.outputs}
@@ -147,6 +150,27 @@ def test_only_what_a_relation_hangs_on_is_called(tmp_path):
     replayer = RunReplayer(run, Files(), flow().validated(), Frames())
     found = replayer.without({places(run)["1/Orders"]: {0}}, [total], tmp_path / "again", known)
     assert found.invocations == []
+
+
+def test_what_is_known_is_taken_whatever_its_module_received(tmp_path):
+    """Some relations are known and have changed; what hangs on them is what a whole replay makes."""
+    run, _ = ran(tmp_path / "whole", GIVEN)
+    replayer = RunReplayer(run, Files(), flow().validated(), Frames())
+    every = [path for each in run.invocations for _, path in each.outputs]
+    every += [path for each in run.invocations for _, _, path in each.new_state]
+    draw, fewer = random.Random(5), 0
+    for number in range(60):
+        name = draw.choice(list(GIVEN))
+        gone = {places(run)[name]: {draw.randrange(len(GIVEN[name]))}}
+        whole = replayer.without(gone, every, tmp_path / f"whole{number}")
+        chosen, wanted = draw.sample(every, draw.randrange(len(every))), draw.choice(every)
+        known = {path: whole.relations.get(path, run.relations[path]) for path in chosen}
+        found = replayer.without(gone, [wanted], tmp_path / f"known{number}", known)
+        first, second = (each.relations.get(wanted, run.relations[wanted]) for each in (whole, found))
+        read = [sorted(JsonFrames().read(each, None)) if each.files else [] for each in (first, second)]
+        assert read[0] == read[1], (number, gone, wanted)
+        fewer += len(found.invocations) < len(whole.invocations)
+    assert fewer > 30
 
 
 def test_what_fails_again_is_named_with_all_that_hangs_on_it(tmp_path):

@@ -1,0 +1,63 @@
+"""Files that stand for relations of a recorded program, and their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from govtool.model.token import PositionToken
+from govtool.records.execute.inputs import local_path
+from govtool.records.plan.nodes import File
+from govtool.workflow.modules.run_tuples import RelationRows
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableFile:
+    """A file that stands for a relation: the relation's own, or a temporary one.
+
+    Attributes:
+        files: The files, with partition values; ordinals are those of the relation.
+        columns: Names of all columns, those of partitions last.
+        partitioned: Names of the partition columns.
+        is_own: They are the files that were written.
+        tokens: Of a source that was evaluated again: the tokens of its rows.
+    """
+
+    files: tuple[File, ...]
+    columns: tuple[str, ...]
+    partitioned: tuple[str, ...] = ()
+    is_own: bool = True
+    tokens: tuple[str, ...] = ()
+
+
+def output_rows(found: ReadableFile) -> RelationRows:
+    """The rows of written files, with the values of their partitions."""
+    import pyarrow.parquet as pq
+
+    columns = [name for name in found.columns if name not in found.partitioned]
+    values: list[tuple[Any, ...]] = []
+    counts = []
+    for file in found.files:
+        path = local_path(file.uri)
+        assert path is not None
+        table = pq.ParquetFile(path).read()
+        columns = columns or table.column_names
+        lists = [table.column(name).to_pylist() for name in columns]
+        lists += [[value] * table.num_rows for value in file.partition]
+        values += list(zip(*lists, strict=True))
+        counts.append(table.num_rows)
+    return RelationRows((*columns, *found.partitioned), values, tuple(counts), [])
+
+
+def source_rows(found: ReadableFile, dataset: str, version: str) -> RelationRows:
+    """The tokens of records that are in Parquet files; their values are read by the plans."""
+    import pyarrow.parquet as pq
+
+    counts, tokens = [], []
+    for file in found.files:
+        path = local_path(file.uri)
+        assert path is not None
+        rows = pq.read_metadata(path).num_rows
+        counts.append(rows)
+        tokens += [str(PositionToken(dataset, version, file.ordinal, row)) for row in range(rows)]
+    return RelationRows((), [], tuple(counts), tokens)
