@@ -19,9 +19,10 @@ from govtool.answers.affected_rows import NO_RUN, NOT_RECORDED, UNKNOWN, Affecte
 from govtool.app.record_runs import inputs_of, no_rows, recorded
 from govtool.app.records import OpenedWrite, open_write, written_output
 from govtool.app.sidecars import sidecar_use
-from govtool.app.trace_runs import MAX_ROWS, Place, RecordedFiles, Rows, place_of, rows_at, rows_by_file
+from govtool.app.trace_runs import MAX_ROWS, RecordedFiles, Rows, rows_at, rows_by_file
 from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.records.execute.inputs import changed, local_path, relations
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan import codec
 from govtool.records.plan.nodes import Distinct, Limit, Relation, Tail
 from govtool.records.plan.tree import walk_nodes
@@ -243,7 +244,7 @@ class _Flow:
             lost = (*lost, f"{run.run} read it together with other paths")
         elif own:
             parts |= {input_key(part.leaf): part for part in _inputs(self._chosen(write))}
-        left = written_output(run, write.plan.root, write.lineage, {file.uri for file in self._left[run.run].files})
+        left = written_output(run, write.plan.root, write.lineage, set(map(place_of, self._left[run.run].files)))
         write = replace(write, output=left)
         total = 0 if left is None else count_rows(write.executor, left)
         reached = _forward(write, tuple(parts.values()), total)
