@@ -375,7 +375,7 @@ def all_records(opened: OpenedProgram) -> RddRecords:
     return RddRecords(opened, opened.context.position(opened.node))
 
 
-def input_records(opened: OpenedProgram, dataset: str) -> RddRecords:
+def program_input(opened: OpenedProgram, dataset: str) -> RddRecords:
     """Every row of an input.
 
     Raises:
