@@ -19,9 +19,10 @@ from govtool.answers.affected_rows import NO_RUN, NOT_RECORDED, UNKNOWN, Affecte
 from govtool.app.record_runs import inputs_of, no_rows, recorded
 from govtool.app.records import OpenedWrite, open_write, written_output
 from govtool.app.sidecars import sidecar_use
-from govtool.app.trace_runs import MAX_ROWS, Place, RecordedFiles, Rows, place_of, rows_at, rows_by_file
+from govtool.app.trace_runs import MAX_ROWS, RecordedFiles, Rows, rows_at, rows_by_file
 from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.records.execute.inputs import changed, local_path, relations
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan import codec
 from govtool.records.plan.nodes import Distinct, Limit, Relation, Tail
 from govtool.records.plan.tree import walk_nodes
@@ -103,6 +104,8 @@ class _Flow:
         self._scope = {request.dataset, *request.reached}
         self._opened: dict[str, OpenedWrite] = {}
         self._found: dict[str, _Reached] = {}
+        self._chosen_rows: Rows = {}
+        self._searched: set[Place] = set()
         self.selected = 0
 
     # Which runs
@@ -171,18 +174,25 @@ class _Flow:
             UsageError: It is mistaken, or no row meets it.
             EvidenceError: All the files are gone or have changed.
         """
-        rows: dict[Place, set[int]] = {}
-        most, refused = 0, list[RefusedFile]()
-        for run in self._distinct_readings():
-            chosen = self._chosen(self._open(run))
-            most = max(most, chosen.count())
-            for _, found in rows_by_file(chosen):
-                for place, ids in found.items():
-                    rows.setdefault(place, set()).update(ids)
-            refused += chosen.lineage.refused
-        self.selected = max(most, sum(map(len, rows.values())) if most <= MAX_ROWS else most)
+        most, refused, problems = 0, list[RefusedFile](), list[GovtoolError]()
+        for run in self._readers:
+            if self._searched.issuperset(self._places(run, self._request.dataset)) and self._searched:
+                continue  # another run read the same files
+            try:
+                count, found, gone = self._reading(run)
+            except GovtoolError as error:  # a program that is lost; a folder of a partition, without its column
+                problems.append(error)
+                continue
+            most = max(most, count)
+            for place, ids in found.items():
+                self._chosen_rows.setdefault(place, set()).update(ids)
+            self._searched.update(self._places(run, self._request.dataset))
+            refused += gone
+        self.selected = max(most, sum(map(len, self._chosen_rows.values())) if most <= MAX_ROWS else most)
         if self.selected:
             return
+        if problems:
+            raise problems[0]
         own = [file for file in refused if file.dataset == self._request.dataset]
         if own:
             raise EvidenceError(
@@ -193,10 +203,15 @@ class _Flow:
             )
         raise no_rows(self._request.dataset, self._request.where)
 
-    def _distinct_readings(self) -> list[RecordRun]:
-        """Runs that read the selected dataset, one of those that read the same files."""
-        found = {tuple(self._places(run, self._request.dataset)): run for run in self._readers}
-        return list(found.values())
+    def _reading(self, run: RecordRun) -> tuple[int, Rows, Sequence[RefusedFile]]:
+        """The selected rows among what a run read: how many, which; and the files that are gone."""
+        if run.program:
+            from govtool.app.rdd_trace import input_records
+
+            lines = input_records(self._store, self._commit, run, self._request.dataset).where(self._request.where)
+            return lines.count(), _merged(lines.file_rows()), lines.opened.refused
+        chosen = self._chosen(self._open(run))
+        return chosen.count(), _merged(rows_by_file(chosen)), chosen.lineage.refused
 
     def _open(self, run: RecordRun) -> OpenedWrite:
         if run.run not in self._opened:
@@ -233,6 +248,8 @@ class _Flow:
         if not own and not between:
             return None
         rows, grade, lost = self._arrived(run, between)
+        if run.program:
+            return self._through_program(run, rows, _Reached(grade=grade, lost=lost))
         write = self._open(run)
         parts: dict[tuple[object, ...], ReachedRows] = {}
         if sum(map(len, rows.values())) > MAX_ROWS:
@@ -242,14 +259,57 @@ class _Flow:
         if own and self._request.dataset not in inputs_of(run):
             lost = (*lost, f"{run.run} read it together with other paths")
         elif own:
-            parts |= {input_key(part.leaf): part for part in _inputs(self._chosen(write))}
-        left = written_output(run, write.plan.root, write.lineage, {file.uri for file in self._left[run.run].files})
+            parts |= {input_key(part.leaf): part for part in _inputs(self._selected_in(write))}
+        left = written_output(run, write.plan.root, write.lineage, set(map(place_of, self._left[run.run].files)))
         write = replace(write, output=left)
         total = 0 if left is None else count_rows(write.executor, left)
         reached = _forward(write, tuple(parts.values()), total)
         keepers, passed_on = self._keepers(run, between)
         keeps_out = passed_on or _keeps_out(write.plan.root, keepers)
         return replace(reached, grade=reached.grade.worst(grade), lost=(*lost, *reached.lost), keeps_out=keeps_out)
+
+    def _selected_in(self, write: OpenedWrite) -> RecordSet:
+        """The selected rows among what a run read; by their places, where it read too few columns for the condition.
+
+        Raises:
+            UsageError: It did, and no other run read the same files.
+        """
+        try:
+            return self._chosen(write)
+        except GovtoolError:
+            places = self._places(write.run, self._request.dataset)
+            rows = {place: self._chosen_rows[place] for place in places if place in self._chosen_rows}
+            if not self._searched.issuperset(places) or sum(map(len, rows.values())) > MAX_ROWS:
+                raise
+            return rows_at(write, rows)
+
+    def _through_program(self, run: RecordRun, rows: Rows, reached: _Reached) -> _Reached:
+        """What an RDD program came to, as lines of the files that it wrote.
+
+        Args:
+            run: The program.
+            rows: Affected lines that other runs left.
+            reached: How certain these are.
+        """
+        from govtool.app.rdd_hops import program_hop_forward
+        from govtool.app.rdd_lines import lines_of
+
+        own = self._places(run, self._request.dataset) if self._request.dataset in _read_by(run) else []
+        if not self._searched.issuperset(own):
+            raise EvidenceError(f"the rows of {self._request.dataset} that it read cannot be searched")
+        for place in own:
+            rows.setdefault(place, set()).update(self._chosen_rows.get(place, ()))
+        reached.total = sum(1 for file in self._left[run.run].files for _ in lines_of(file))
+        if sum(map(len, rows.values())) > MAX_ROWS:
+            return replace(reached, lost=(*reached.lost, f"more than {MAX_ROWS:,} rows reach {run.run}"))
+        if not any(rows.values()):
+            return reached
+        trace, outputs, found = program_hop_forward(self._store, self._commit, run, rows, 1)
+        reached.rows = _merged(found)
+        reached.count = sum(map(len, reached.rows.values()))
+        for part in (*trace.steps, *outputs):
+            reached.grade = reached.grade.worst(Grade(part.exactness, part.why))
+        return replace(reached, keeps_out=True)  # a function of the user's may do anything with what it does not see
 
     def _keepers(self, run: RecordRun, between: Sequence[str]) -> tuple[set[str], bool]:
         """The inputs that have selected or affected rows; and whether rows were kept out before."""
@@ -380,6 +440,15 @@ def _keeps_out(root: Node, datasets: Collection[str]) -> bool:
     """Return whether rows of some inputs may keep others out: one row less may then mean another one more."""
     guarding = (node for node in walk_nodes(root) if guards(node) or isinstance(node, (Limit, Tail)))
     return any(leaf.dataset in datasets for node in guarding for leaf in relations(node))
+
+
+def _merged(found: Iterable[tuple[str, Rows]]) -> Rows:
+    """Rows by file, of all datasets."""
+    merged: Rows = {}
+    for _, rows in found:
+        for place, ids in rows.items():
+            merged.setdefault(place, set()).update(ids)
+    return merged
 
 
 def _united(groups: Iterable[Rows]) -> int:

@@ -39,14 +39,12 @@ def among(texts: Any, condition: Expression, session: Session) -> Condition:
         condition: As ``line_condition`` returns it.
         session: What it is evaluated in.
     """
-    from pyspark.sql import SparkSession
-
     from govtool.records.execute.spark_executor import SparkExecutor
     from govtool.spark.rdd import worker
     from govtool.spark.rdd.conditions import KeyIn, keys_of
+    from govtool.spark.rdd.session import any_session
 
-    spark = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    executor = SparkExecutor(session, spark)
+    executor = SparkExecutor(session, any_session())
     name = f"kept_lines_{next(_numbers)}"
     frame = executor.spark.createDataFrame(texts.map(worker.alone), f"c{LINE.id} string")
     frame.createOrReplaceTempView(name)

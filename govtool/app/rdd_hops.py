@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EvidenceError
+from govtool.records.execute.places import place_of
 
 if TYPE_CHECKING:
-    from govtool.app.rdd_lines import Place
     from govtool.model.records import RecordRun
+    from govtool.records.execute.places import Place
     from govtool.records.trace.answer import InputAnswer, TraceAnswer
     from govtool.store import Commit, Reader
 
@@ -69,7 +70,7 @@ def written_lines(reached: Any) -> Found:
         if reached.opened.run.output and reached.count():
             raise EvidenceError("the files that it wrote are gone or have changed", code="evidence.changed")
         return []
-    files = {file.uri: (file.uri, file.size, file.modified) for file in output.files}
+    files = {file.uri: place_of(file) for file in output.files}
     rows: dict[Place, set[int]] = {}
     for group in reached.outputs(_ALL):
         for row in group.rows:

@@ -13,15 +13,15 @@ from typing import IO, TYPE_CHECKING, Any
 from govtool.app.rdd_conditions import LINE
 from govtool.errors import EvidenceError
 from govtool.records.execute.inputs import local_path
+from govtool.records.execute.places import place_of
 from govtool.records.plan import types as t
 from govtool.records.plan.nodes import File, Filter, Relation
 
 if TYPE_CHECKING:
+    from govtool.records.execute.places import Place
     from govtool.records.plan.expressions import Expression
     from govtool.records.plan.nodes import Session
 
-Place = tuple[str, int, int]
-"""A file as it was recorded: URI, size, time of writing."""
 DUPLICATES = "rows that equal each other cannot be told apart"
 _BATCH = 50_000
 _OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -59,7 +59,7 @@ def lines_at(output: Relation | None, rows: Mapping[Place, set[int]]) -> list[st
         raise EvidenceError("the files that it wrote are gone or have changed", code="evidence.changed")
     found = []
     for file in output.files:
-        wanted = rows.get((file.uri, file.size, file.modified), ())
+        wanted = rows.get(place_of(file), ())
         if wanted:
             found += [text for row, text in enumerate(lines_of(file)) if row in wanted]
     return found

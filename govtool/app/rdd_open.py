@@ -95,10 +95,11 @@ def _rebuilt(log: dict[str, Any]) -> tuple[LineageContext, RddNode]:
     from govtool.app.records import local_spark, own_files
 
     try:
-        from pyspark.sql import SparkSession
-
         from govtool.spark.rdd import saved
         from govtool.spark.rdd.context import lineage_context
+        from govtool.spark.rdd.session import active_session
+
+        session = active_session()
     except ImportError as error:
         raise EngineError(
             "programs of RDDs are traced by Spark, and pyspark is not installed",
@@ -106,7 +107,7 @@ def _rebuilt(log: dict[str, Any]) -> tuple[LineageContext, RddNode]:
             hint="pip install 'govtool[spark]'",
         ) from error
     _refuse_missing(log)
-    context = lineage_context(SparkSession.getActiveSession() or local_spark())
+    context = lineage_context(session or local_spark())
     found, lost = saved.rebuilt(log, context, own_files(Path.cwd()))
     if "" in lost:
         raise EvidenceError(lost[""], code="evidence.program-lost", hint=saved.EAGER)

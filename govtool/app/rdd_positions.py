@@ -12,11 +12,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.rdd_conditions import line_condition
-from govtool.app.rdd_lines import DUPLICATES, Place, lines_at, lines_of, meeting
+from govtool.app.rdd_lines import DUPLICATES, lines_at, lines_of, meeting
 from govtool.app.rdd_opened_positions import RESULT, sorted_ids
 from govtool.app.rdd_programs import session_of
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import ROW_BITS, PositionToken
+from govtool.records.execute.places import Place, place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
 from govtool.records.trace.recordset import SHOWN
 
@@ -167,7 +168,7 @@ class KeptRecords:
         for place in self.places:
             leaf = self.opened.leaves.get(place.node)
             if leaf is not None:
-                files = {file.ordinal: (file.uri, file.size, file.modified) for file in leaf.files}
+                files = {file.ordinal: place_of(file) for file in leaf.files}
                 rows: dict[Place, set[int]] = {}
                 for number in map(int, self._there(place)):
                     rows.setdefault(files[number >> ROW_BITS], set()).add(number & _ROW)
@@ -423,7 +424,7 @@ def kept_input_rows(opened: OpenedPositions, rows: Mapping[Place, set[int]]) -> 
     """The rows of inputs at given places of files."""
     places = []
     for node, leaf in opened.leaves.items():
-        ordinals = {(file.uri, file.size, file.modified): file.ordinal for file in leaf.files}
+        ordinals = {place_of(file): file.ordinal for file in leaf.files}
         ids = sorted_ids(
             ordinals[place] << ROW_BITS | row for place in rows if place in ordinals for row in rows[place]
         )

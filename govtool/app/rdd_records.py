@@ -15,14 +15,15 @@ from govtool.app.rdd_lines import DUPLICATES, lines_at
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import PositionToken
 from govtool.records.execute.inputs import local_path
+from govtool.records.execute.places import place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
 from govtool.records.trace.recordset import SHOWN
 from govtool.spark.rdd import sources, worker
 from govtool.spark.rdd.notes import worst
 
 if TYPE_CHECKING:
-    from govtool.app.rdd_lines import Place as Recorded
     from govtool.app.rdd_open import OpenedProgram
+    from govtool.records.execute.places import Place as Recorded
     from govtool.records.plan.nodes import Relation
     from govtool.records.trace.segment import Exactness
     from govtool.spark.rdd.position import LineagePosition, RddPlace
@@ -107,12 +108,10 @@ class RddRecords:
         Raises:
             UsageError: The rows are at several places, and no dataset is given.
         """
-        from pyspark.sql import SparkSession
+        from govtool.spark.rdd.session import any_session
 
         texts = self._texts(self._at(dataset)).map(worker.alone)
-        return (SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()).createDataFrame(
-            texts, f"{VALUE} string"
-        )
+        return any_session().createDataFrame(texts, f"{VALUE} string")
 
     def ids(self, dataset: str | None = None) -> tuple[PositionToken, ...]:
         """The tokens of input rows, by dataset and in the order of its rows.
@@ -155,7 +154,7 @@ class RddRecords:
             leaf = self.opened.leaf(place.node) if _is_source(place) else None
             if leaf is None:
                 continue
-            files = {file.ordinal: (file.uri, file.size, file.modified) for file in leaf.files}
+            files = {file.ordinal: place_of(file) for file in leaf.files}
             rows: dict[Recorded, set[int]] = {}
             for file, row, _ in self._records(place, None):
                 rows.setdefault(files[file], set()).add(row)
@@ -376,7 +375,7 @@ def all_records(opened: OpenedProgram) -> RddRecords:
     return RddRecords(opened, opened.context.position(opened.node))
 
 
-def input_records(opened: OpenedProgram, dataset: str) -> RddRecords:
+def program_input(opened: OpenedProgram, dataset: str) -> RddRecords:
     """Every row of an input.
 
     Raises:
@@ -404,7 +403,7 @@ def input_rows(opened: OpenedProgram, rows: Mapping[Recorded, set[int]]) -> RddR
     for node in ancestors((opened.node,)):
         leaf = opened.leaf(node)
         files = leaf.files if leaf is not None else ()
-        ordinals = {(file.uri, file.size, file.modified): file.ordinal for file in files}
+        ordinals = {place_of(file): file.ordinal for file in files}
         packed = [ordinals[place] << ROW_BITS | row for place in rows if place in ordinals for row in rows[place]]
         if packed:
             found.append((node, eager.rows_at(node, packed)))

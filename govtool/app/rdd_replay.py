@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.answers.replay import ReplayedChange, ReplayReport
 from govtool.app.history import version_of
 from govtool.app.rdd_open import OpenedProgram, open_program
-from govtool.app.rdd_records import VALUE, RddRecords, input_records
+from govtool.app.rdd_records import VALUE, RddRecords, program_input
 from govtool.app.record_runs import input_name, no_rows
 from govtool.errors import EvidenceError, UsageError
 from govtool.records.replay.answer import ReplayAnswer
@@ -38,7 +38,7 @@ def replay_program(store: Reader, commit: Commit, run: RecordRun, request: Repla
             f"{opened.refused[0].file} {opened.refused[0].reason}: the run cannot be replayed", code="evidence.changed"
         )
     name = input_name(run, dataset)
-    excluded = input_records(opened, name).where(where)
+    excluded = program_input(opened, name).where(where)
     if not excluded.count():
         raise no_rows(dataset, where)
     return ReplayReport(

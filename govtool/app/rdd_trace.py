@@ -48,7 +48,20 @@ def program_records(store: Reader, commit: Commit, run: RecordRun, *, kept: bool
     return all_records(open_program(store, commit, run))
 
 
-def _input_records(store: Reader, commit: Commit, run: RecordRun, name: str, kept: bool) -> ProgramRecords:
+def input_records(store: Reader, commit: Commit, run: RecordRun, name: str, *, kept: bool = True) -> ProgramRecords:
+    """Every row of a program's input, to be traced forward.
+
+    Args:
+        store: The store.
+        commit: Programs are those of this commit.
+        run: The action.
+        name: The input.
+        kept: Use positions that the run kept, if there are any.
+
+    Raises:
+        EvidenceError: see ``open_program``.
+        UnknownNameError: The program does not read it.
+    """
     from govtool.app.rdd_opened_positions import open_positions
     from govtool.app.rdd_positions import kept_input
 
@@ -56,9 +69,9 @@ def _input_records(store: Reader, commit: Commit, run: RecordRun, name: str, kep
     if opened is not None:
         return kept_input(opened, name)
     from govtool.app.rdd_open import open_program
-    from govtool.app.rdd_records import input_records
+    from govtool.app.rdd_records import program_input
 
-    return input_records(open_program(store, commit, run), name)
+    return program_input(open_program(store, commit, run), name)
 
 
 def program_back(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
@@ -94,7 +107,7 @@ def program_forward(store: Reader, commit: Commit, run: RecordRun, request: Trac
 
     line_condition(request.where)
     name = input_name(run, request.dataset)
-    chosen = _input_records(store, commit, run, name, not request.verify).where(request.where)
+    chosen = input_records(store, commit, run, name, kept=not request.verify).where(request.where)
     count = _require(chosen, request)
     found = chosen.go_next() if request.step else chosen.go_next_all()
     report = _report(store, commit, FORWARD, found, request)

@@ -14,6 +14,7 @@ from govtool.config import load_config
 from govtool.errors import EngineError, UsageError
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.inputs import changed, relations
+from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_files
 from govtool.records.plan.expressions import Attribute, Named, Opaque, Udf
 from govtool.records.plan.nodes import Distinct, Filter, Join, Plan, Project, Relation, Session, Write, outputs
@@ -212,7 +213,7 @@ def _renamed(column: Attribute) -> Named:
 
 
 def written_output(
-    run: RecordRun, root: Node, lineage: Lineage, only: Collection[str] | None = None
+    run: RecordRun, root: Node, lineage: Lineage, only: Collection[Place] | None = None
 ) -> Relation | None:
     """The written files, with columns in the plan's order; None where they are unknown, or are not what was written.
 
@@ -220,11 +221,11 @@ def written_output(
         run: The write.
         root: Its plan.
         lineage: The plan, cut at its boundaries.
-        only: The URIs of the files that matter; None: all.
+        only: The files that matter; None: all.
     """
     left = relation_of(run.written, run.output)
     if left is not None and only is not None:
-        left = replace(left, files=tuple(file for file in left.files if file.uri in only))
+        left = replace(left, files=tuple(file for file in left.files if place_of(file) in only))
     if left is None or changed([left]):
         return None
     order = _in_order(left.columns, [column.name for column in outputs(root)])

@@ -18,7 +18,8 @@ from govtool.app.sidecars import sidecar_use
 from govtool.app.trace_report import output_rows
 from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.model.token import FILE_BITS, ROW_BITS
-from govtool.records.plan.nodes import File, Limit, LocalRows, Relation
+from govtool.records.execute.places import Place, place_of
+from govtool.records.plan.nodes import Limit, LocalRows, Relation
 from govtool.records.plan.types import LONG
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.forward import input_key
@@ -31,15 +32,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 100_000
 """The most rows that go from one run to the next."""
-Place = tuple[str, int, int]
-"""A file as it was recorded: URI, size, time of writing."""
 Rows = dict[Place, set[int]]
 """Rows by file."""
-
-
-def place_of(file: File) -> Place:
-    """The recorded identity of a file."""
-    return (file.uri, file.size, file.modified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class RecordedFiles:
         runs: By id.
         writers: Runs by the files that they wrote.
         readers: Runs by the files that they read.
-        paths: Runs that wrote, by URI alone.
+        paths: Runs that wrote, by the URI of places alone.
     """
 
     runs: dict[str, RecordRun] = field(default_factory=dict)
@@ -71,7 +65,7 @@ class RecordedFiles:
             written = relation_of(run.written, run.output)
             for file in written.files if written is not None else ():
                 found.writers.setdefault(place_of(file), []).append(run.run)
-                found.paths[file.uri] = run.run
+                found.paths[place_of(file)[0]] = run.run
             read = {place_of(file) for leaf in relations(codec.loads(run.listings).root) for file in leaf.files}
             for place in read:
                 found.readers.setdefault(place, []).append(run.run)
@@ -262,7 +256,7 @@ def _written_rows(write: OpenedWrite, rows: Rows) -> RecordSet:
     Raises:
         EvidenceError: The plan does not give these rows again, or they are not there any more.
     """
-    output = written_output(write.run, write.plan.root, write.lineage, {place[0] for place in rows})
+    output = written_output(write.run, write.plan.root, write.lineage, rows)
     if output is None:
         raise EvidenceError("the files that it wrote are gone or have changed", code="evidence.changed")
     ordinals = {place_of(file): file.ordinal for file in output.files}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -17,7 +18,9 @@ from recorded import Warehouse
 
 import govtool
 from govtool.cli.main import main
-from govtool.errors import EvidenceError, UsageError
+from govtool.errors import EvidenceError, GovtoolError, UsageError
+from govtool.records.plan.nodes import Relation
+from govtool.records.plan.tree import rewrite_nodes
 from govtool.store import Store
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "impact-1.json").read_text(encoding="utf-8"))
@@ -231,3 +234,34 @@ def test_counts_contain_what_brute_force_changes(monkeypatch, tmp_path):
     assert total.wrong == []
     assert total.exact > 15
     assert total.counted < 2 * total.changed
+
+
+def test_a_reading_without_the_column_of_the_condition_is_followed_by_places(tmp_path, monkeypatch):
+    """A job that reads the folder of one partition has no column of that partition."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    made = Warehouse(tmp_path, Store.init(str(tmp_path / ".govtool")))
+    made.table("users", {"id": pa.int64(), "email": pa.string(), "land": pa.string()}, USERS[:2], USERS[2:])
+    narrow = made.run("SELECT email FROM users", "mails", "users", run="b/0")
+
+    def without_land(node):
+        if not isinstance(node, Relation):
+            return node
+        columns = tuple(column for column in node.columns if column.name != "land")
+        return replace(node, columns=columns)
+
+    made.commit(replace(narrow, plan=replace(narrow.plan, root=rewrite_nodes(narrow.plan.root, without_land))))
+    commit_lineage(
+        made.store,
+        derivation(tmp_path, "users", "id email land"),
+        derivation(tmp_path, "mails", "email", "users.email -> email identity"),
+        derivation(tmp_path, "lands", "land", "users.email -> land transformation lower"),
+    )
+    with pytest.raises(GovtoolError, match="land"):  # no run read it
+        govtool.open().impact("users.email", where="land = 'de'")
+    made.commit(made.run("SELECT land FROM users", "lands", "users", run="a/0"))
+    found = govtool.open().impact("users.email", where="land = 'de'").affected.datasets
+    assert {each.dataset.rpartition("/")[2]: (each.count, each.total) for each in found} == {
+        "mails": (2, 4),
+        "lands": (2, 4),
+    }

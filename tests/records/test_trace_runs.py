@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -14,6 +15,8 @@ from recorded import Warehouse
 import govtool
 from govtool.cli.main import main
 from govtool.errors import UsageError
+from govtool.records.plan.nodes import Relation
+from govtool.records.plan.tree import rewrite_nodes
 from govtool.store import Store
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "trace-1.json").read_text(encoding="utf-8"))
@@ -123,3 +126,28 @@ def test_an_input_of_an_earlier_run_that_is_gone_is_refused_there(house, capsys)
 def test_one_step_and_all_runs_exclude_each_other(house):
     with pytest.raises(UsageError):
         govtool.open().trace_back("big", "true", step=True, all_runs=True)
+
+
+def test_a_file_is_the_same_however_spark_and_a_listing_spell_its_path(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    made = Warehouse(tmp_path, Store.init(str(tmp_path / ".govtool")))
+    made.table("orders", {"id": pa.int64(), "name": pa.string()}, [(1, "ann"), (2, "bob")])
+    made.commit(made.run("SELECT id, name FROM orders", "day=1, a+b é", "orders", run="a/0"))
+    (tmp_path / "day=1, a+b é").rename(tmp_path / "read")
+    read = made.run("SELECT name FROM read", "names", "read", run="b/0")
+    (tmp_path / "read").rename(tmp_path / "day=1, a+b é")
+    spelled = f"file:{tmp_path}/day=1,%20a+b%20%C3%A9/out.parquet"  # as Hadoop does; the listing has day%3D1%2C%20a%2Bb
+
+    def of_hadoop(node):
+        if not isinstance(node, Relation):
+            return node
+        return replace(node, files=tuple(replace(file, uri=spelled) for file in node.files))
+
+    made.commit(replace(read, plan=replace(read.plan, root=rewrite_nodes(read.plan.root, of_hadoop))))
+    back = answered(govtool.open().trace_back("names", "name = 'ann'", all_runs=True))
+    assert hops(back) == [(1, "a/0", {"orders": 1})]
+    assert ends(back) == {"orders": (1, False)}
+    forward = answered(govtool.open().trace_forward("orders", "name = 'bob'", all_runs=True))
+    assert [(hop["depth"], hop["run"]) for hop in forward["hops"]] == [(1, "b/0")]
+    assert ends(forward) == {"names": (1, False)}

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from govtool.app.erasure.places import place_of
 from govtool.app.record_runs import of_run, recorded
-from govtool.app.trace_runs import Place
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.execute.inputs import relations
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan import codec
 from govtool.records.stored import relation_of
 

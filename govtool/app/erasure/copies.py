@@ -13,10 +13,9 @@ from urllib.parse import quote
 
 from govtool.app.erasure.deltas import DatasetDelta, arrow_schema
 from govtool.app.erasure.lines import without_lines
-from govtool.app.erasure.places import place_of
-from govtool.app.trace_runs import Place
 from govtool.errors import EngineError, EvidenceError
 from govtool.records.execute.inputs import local_path
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.nodes import File, Relation
 
 if TYPE_CHECKING:

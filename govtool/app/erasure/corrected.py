@@ -14,15 +14,14 @@ from govtool.app.erasure.copies import CopiedFile, can_edit, relative_paths, wri
 from govtool.app.erasure.corrections import Corrections, LeafCorrection, same_names
 from govtool.app.erasure.deltas import DatasetDelta, table_file
 from govtool.app.erasure.keys import Wanted, meets_any
-from govtool.app.erasure.places import place_of
 from govtool.app.erasure.plan import ErasedOutput, RowErasure
 from govtool.app.erasure.report import PlannedErasure
 from govtool.app.erasure.search import value_text
 from govtool.app.records import OpenedWrite, engines, open_write
-from govtool.app.trace_runs import Place
 from govtool.errors import EngineError, EvidenceError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.compare import same_rows
+from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Call, Literal
 from govtool.records.plan.nodes import File, Filter, LocalRows, Project, Relation, outputs

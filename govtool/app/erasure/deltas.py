@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.erasure.places import place_of
-from govtool.app.trace_runs import Place
 from govtool.errors import EngineError
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan import types as t
 from govtool.records.plan.nodes import File, Relation
 

@@ -18,15 +18,14 @@ from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
 from govtool.app.erasure.keys import SubjectKeys, Wanted
-from govtool.app.erasure.places import place_of
 from govtool.app.erasure.search import FoundRow, SearchedInput, plan_leaves, searched_inputs, written_rows
 from govtool.app.erasure.step import CorrectedOutput, corrected_output
 from govtool.app.record_keys import declared_keys
 from govtool.app.records import OpenedWrite, open_write
-from govtool.app.trace_runs import Place
 from govtool.config import load_config
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
 from govtool.model.token import ROW_BITS
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.nodes import LocalRows, Relation
 from govtool.records.plan.types import LONG
 from govtool.records.replay.changes import Exclusion, Replacement

@@ -20,7 +20,6 @@ from govtool.answers.row_erasure import (
 from govtool.app.erasure.chain import RecordedChain, recorded_chain
 from govtool.app.erasure.deltas import file_rows
 from govtool.app.erasure.keys import GraphKeys, SubjectKeys, graph_keys, parsed_subjects, subject_keys
-from govtool.app.erasure.places import place_of
 from govtool.app.erasure.plan import ErasedOutput, ErasedSource, RowErasure, row_erasure
 from govtool.app.history import version_of
 from govtool.app.record_tables import read_record_runs
@@ -28,13 +27,14 @@ from govtool.app.runs import read_history
 from govtool.config import load_config
 from govtool.errors import GovtoolError
 from govtool.records.execute.inputs import local_path
+from govtool.records.execute.places import place_of
 from govtool.records.trace.answer import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from govtool.app.trace_runs import Place
     from govtool.graph.index import Index
+    from govtool.records.execute.places import Place
     from govtool.records.plan.nodes import File
     from govtool.store import Commit, Reader
 

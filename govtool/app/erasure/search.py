@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.erasure.deltas import Drops, in_schema
 from govtool.app.erasure.keys import Wanted, meets_any
-from govtool.app.erasure.places import place_of
 from govtool.app.erasure.step import python_rows
-from govtool.app.trace_runs import Place
 from govtool.model.token import FILE_BITS, ROW_BITS
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.expressions import Named, passed
 from govtool.records.plan.nodes import Distinct, Filter, Project, Relation
 from govtool.records.plan.tree import walk_nodes

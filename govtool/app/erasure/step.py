@@ -11,11 +11,10 @@ from govtool.app.erasure.corrections import Corrections, same_names
 from govtool.app.erasure.decided import undecided
 from govtool.app.erasure.deltas import DatasetDelta, Drops, in_schema
 from govtool.app.erasure.keys import Wanted, meets_any
-from govtool.app.erasure.places import place_of
-from govtool.app.trace_runs import Place
 from govtool.errors import EngineError, EvidenceError
 from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.execute.compare import comparable
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.expressions import Attribute, Call, Literal, Named
 from govtool.records.plan.nodes import Distinct, Filter, Join, Limit, Project, Relation, SetOperation, outputs
 from govtool.records.plan.tree import Node

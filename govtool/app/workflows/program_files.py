@@ -14,12 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.workflows.program_layout import ProgramLayout, file_key, has_files, written_files
+from govtool.app.workflows.program_layout import ProgramLayout, has_files, written_files
 from govtool.app.workflows.program_rows import ReadableFile, output_rows, source_rows
 from govtool.errors import EngineError, UsageError
 from govtool.model.token import ROW_BITS, PositionToken
 from govtool.model.workflow_run import BoundaryRelation, RelationFile, WorkflowRun
 from govtool.records.execute.inputs import changed, local_path
+from govtool.records.execute.places import place_of
 from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import Break, File, LocalRows, Plan, Project, Relation, Union, Write, outputs
@@ -256,10 +257,10 @@ class ProgramFiles:
             raise NotExact(f"it read {path.rpartition('@')[0] or path}, which is lost: {self.lost[path]}")
         found = self.readable[path]
         if found.is_own:
-            there = {file_key(file): file.uri for file in found.files}
-            if not all(file_key(file) in there for file in files):
+            there = {place_of(file): file.uri for file in found.files}
+            if not all(place_of(file) in there for file in files):
                 raise NotExact(f"it read files of {path} that are not known")
-            return replace(leaf, files=tuple(replace(file, uri=there[file_key(file)]) for file in files))
+            return replace(leaf, files=tuple(replace(file, uri=there[place_of(file)]) for file in files))
         self._require_whole(leaf, path, files)
         missing = [each.name for each in leaf.columns if each.name not in found.columns]
         if missing:

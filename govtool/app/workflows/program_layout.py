@@ -7,15 +7,14 @@ that the same actions read are one piece, so that each record is one, whoever re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from urllib.parse import unquote
 
 from govtool.app.workflows.programs import ProgramAction, RecordedProgram, module_names, short_names
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, RelationFile, WorkflowRun
 from govtool.records.execute.inputs import relations
+from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.nodes import Break, File, Plan, Relation
 from govtool.records.plan.tree import walk_nodes
 
@@ -25,8 +24,6 @@ _PLAIN = frozenset({"parquet", "csv", "json", "text", "orc"})
 """Formats of files that hold nothing but rows."""
 LeafKey = tuple[int, int]
 """An action's place in its program, and the number of a leaf of its plan."""
-FileKey = tuple[str, int, int]
-"""URI, size and time of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ class _Layout:
     plan_of: Callable[[ProgramAction], tuple[Plan | None, str]]
     reasons: dict[int, str] = field(default_factory=dict)
     written: dict[int, tuple[File, ...]] = field(default_factory=dict)
-    writers: dict[FileKey, list[int]] = field(default_factory=dict)
+    writers: dict[Place, list[int]] = field(default_factory=dict)
 
     def whole(self) -> ProgramLayout:
         """Everything."""
@@ -97,7 +94,7 @@ class _Layout:
         for at, action in enumerate(self.program.actions):
             self.written[at] = written_files(action)
             for file in (*self.written[at], *_other_files(action)):
-                self.writers.setdefault(file_key(file), []).append(at)
+                self.writers.setdefault(place_of(file), []).append(at)
         leaves = {(at, leaf.leaf): leaf for at in range(len(plans)) for leaf in self._leaves(at, plans[at])}
         owners = {key: {file: self._owner(key[0], leaf, file) for file in leaf.files} for key, leaf in leaves.items()}
         sources, of_file = _sources(leaves, owners)
@@ -134,7 +131,7 @@ class _Layout:
 
     def _owner(self, at: int, leaf: Relation, file: File) -> int | None:
         """The action of the run that wrote a file before another one read it; None: it was there before."""
-        exact = [writer for writer in self.writers.get(file_key(file), ()) if writer < at]
+        exact = [writer for writer in self.writers.get(place_of(file), ()) if writer < at]
         return exact[-1] if exact else self._by_time(at, leaf, file)
 
     def _by_time(self, at: int, leaf: Relation, file: File) -> int | None:
@@ -164,11 +161,6 @@ class _Layout:
         return {path: makers.get(path) for path in dict.fromkeys(own)}
 
 
-def file_key(file: File | RelationFile) -> FileKey:
-    """What makes a file the same. Spark writes ``file:/a`` and ``file:///a``, ``k=v`` and ``k%3Dv``."""
-    return (unquote(re.sub("^file:/+", "file:/", file.uri)), file.size, file.modified)
-
-
 def written_files(action: ProgramAction) -> tuple[File, ...]:
     """The files that a write made, those included that are gone by now; none where they are not known."""
     from govtool.records.stored import relation_of
@@ -178,8 +170,8 @@ def written_files(action: ProgramAction) -> tuple[File, ...]:
     found = relation_of(action.record.written, action.output) if action.record is not None else None
     if found is None:
         return listing
-    exact = {file_key(file) for file in listing}  # the times of writes, which the record goes by, may touch
-    own = tuple(file for file in found.files if not exact or file_key(file) in exact)
+    exact = {place_of(file) for file in listing}  # the times of writes, which the record goes by, may touch
+    own = tuple(file for file in found.files if not exact or place_of(file) in exact)
     return own if len(own) >= len(listing) else listing
 
 
@@ -231,19 +223,19 @@ def _listed_inputs(action: ProgramAction) -> Iterator[Relation]:
 
 def _sources(
     leaves: Mapping[LeafKey, Relation], owners: Mapping[LeafKey, Mapping[File, int | None]]
-) -> tuple[dict[str, ProgramSource], dict[tuple[LeafKey, FileKey], str]]:
+) -> tuple[dict[str, ProgramSource], dict[tuple[LeafKey, Place], str]]:
     """Files that no action wrote, put together by the leaves that read them; and the relation of each leaf's files."""
     readers: dict[tuple[object, ...], list[tuple[LeafKey, File]]] = {}
     for key, leaf in leaves.items():
         for file, owner in owners[key].items():
             if owner is None:
-                readers.setdefault((*_kind(leaf), *file_key(file)), []).append((key, file))
+                readers.setdefault((*_kind(leaf), *place_of(file)), []).append((key, file))
     groups: dict[tuple[object, ...], list[list[tuple[LeafKey, File]]]] = {}
     for found in readers.values():
         together = (_kind(leaves[found[0][0]]), frozenset(key for key, _ in found))
         groups.setdefault(together, []).append(found)
     sources: dict[str, ProgramSource] = {}
-    of_file: dict[tuple[LeafKey, FileKey], str] = {}
+    of_file: dict[tuple[LeafKey, Place], str] = {}
     for group in groups.values():
         first = leaves[group[0][0][0]]
         path = _free_name(first.dataset, sources)
@@ -251,7 +243,7 @@ def _sources(
         names = dict.fromkeys(column.name for key in keys for column in leaves[key].columns)
         own = tuple(found[0][1] for found in group)
         sources[path] = ProgramSource(replace(first, files=own), _version(first), tuple(names))
-        of_file.update(((key, file_key(file)), path) for found in group for key, file in found)
+        of_file.update(((key, place_of(file)), path) for found in group for key, file in found)
     return sources, of_file
 
 
@@ -281,13 +273,13 @@ def _pieces(
     key: LeafKey,
     leaf: Relation,
     owners: Mapping[File, int | None],
-    of_file: Mapping[tuple[LeafKey, FileKey], str],
+    of_file: Mapping[tuple[LeafKey, Place], str],
     outputs: Mapping[int, str],
 ) -> Iterator[tuple[str, tuple[File, ...]]]:
     found: dict[str, list[File]] = {}
     for file in leaf.files:
         owner = owners[file]
-        path = of_file[(key, file_key(file))] if owner is None else outputs[owner]
+        path = of_file[(key, place_of(file))] if owner is None else outputs[owner]
         found.setdefault(path, []).append(file)
     yield from ((path, tuple(files)) for path, files in found.items())
 

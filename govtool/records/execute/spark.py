@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from govtool.errors import UsageError
 from govtool.model.token import ROW_BITS
+from govtool.records.execute.places import plain_uri
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Literal
 from govtool.records.plan.nodes import Plan, Relation, Session
@@ -182,19 +183,15 @@ def _with_ordinals(leaf: Relation, files: DataFrame, spark: SparkSession, partit
     for file in leaf.files:
         values = zip(leaf.partitioned, file.partition, strict=True)
         literals = [dialect.literal(Literal(value, kinds.get(name, t.STRING))) for name, value in values]
-        rows.append(f"({', '.join([string(_plain(file.uri)), str(file.ordinal), *literals])})")
+        rows.append(f"({', '.join([string(plain_uri(file.uri)), str(file.ordinal), *literals])})")
     names = ", ".join(["_path", _ORDINAL, *partitions])
     listing = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS files ({names})")
     given = F.col(_FILE if _FILE in files.columns else "_metadata.file_path")
-    path = F.regexp_replace(given, "^file:/+", "file:/")
+    # as plain_uri: url_decode takes a plus for a space
+    path = F.url_decode(F.regexp_replace(F.regexp_replace(given, "^file:/+", "file:///"), "[+]", "%2B"))
     joined = files.join(F.broadcast(listing), path == F.col("_path"), "left")
     lost = F.raise_error(F.concat(F.lit("govtool: a file that was not recorded: "), given))
     return joined.filter(F.coalesce(F.col(_ORDINAL) >= 0, lost.cast("boolean")))
-
-
-def _plain(uri: str) -> str:
-    """A URI as Spark's metadata columns write it: ``file:/a`` and ``file:///a`` are one."""
-    return re.sub("^file:/+", "file:/", uri)
 
 
 def _empty(leaf: Relation, spark: SparkSession) -> DataFrame:
