@@ -96,10 +96,10 @@ class PlaceWriter:
         spans: dict[tuple[str, int], Span] = {}
         unlike: set[tuple[str, int]] = set()
         for key, span in found.items():
-            path = (refs[key >> KIND_BITS].path, key & KIND_MASK)
-            known = spans.setdefault(path, span)
+            column = (refs[key >> KIND_BITS].path, key & KIND_MASK)
+            known = spans.setdefault(column, span)
             if key in several or (known is not span and known != span):
-                unlike.add(path)
+                unlike.add(column)
         groups: dict[tuple[Span, int], list[str]] = {}
         for key, span in found.items():
             ref, kind = refs[key >> KIND_BITS], key & KIND_MASK
