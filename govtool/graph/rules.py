@@ -16,6 +16,9 @@ CHECK = 32
 OTHERS = 64
 """Action bit: the other outputs of the edge's statement are reached too, in ``Rules.others_state``."""
 
+MOVED = 128
+"""Action bit: ask ``Rules.moved`` for more outputs of the edge's statement that are reached, each in its own state."""
+
 
 class SourceRelation(IntEnum):
     """The relation of an edge's source to the node that was reached."""
@@ -45,6 +48,8 @@ class Rules:
     """For actions with ``CHECK``: the action for an edge."""
     others_state: int = 0
     """For actions with ``OTHERS``."""
+    moved: Callable[[int], Sequence[tuple[int, int]]] | None = None
+    """For actions with ``MOVED``: nodes and states, for an edge."""
     references: tuple[tuple[int, ...], ...] = ()
     """``references[state][relation]``: the action of a reference, for ``SELF``, ``PART`` and ``WHOLE``; none: they are
     not followed."""

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
-from govtool.graph.rules import CHECK, OTHERS, STATE, STATEMENT, Ranking, Reach, Reached, Rules, SourceRelation
+from govtool.graph.rules import CHECK, MOVED, OTHERS, STATE, STATEMENT, Ranking, Reach, Reached, Rules, SourceRelation
 from govtool.model.kinds import EdgeKind
 
 SMALL = 15_000
@@ -140,6 +140,8 @@ class SmallWalk:
                 if not action:
                     continue
                 goal, reached = targets[edge], (action & STATE) - 1
+                if action & MOVED and self.rules.moved is not None:
+                    direct += [(other * n + moved, before, edge) for moved, other in self.rules.moved(edge)]
                 if not action & STATEMENT:
                     direct.append((reached * n + goal, before, edge))
                     if action & OTHERS:

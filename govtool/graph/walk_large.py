@@ -14,7 +14,7 @@ from govtool.arrays.csr import spread
 from govtool.arrays.sets import Array
 from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
-from govtool.graph.rules import CHECK, OTHERS, STATE, STATEMENT, Ranking, Reached, Rules, SourceRelation
+from govtool.graph.rules import CHECK, MOVED, OTHERS, STATE, STATEMENT, Ranking, Reached, Rules, SourceRelation
 from govtool.model.kinds import EdgeKind
 
 _Found = tuple[Array, Array, Array]
@@ -124,6 +124,8 @@ class LargeWalk:
                 edge, action, before = edge[some], action[some], before[some]
         if not len(edge):
             return
+        if self.rules.moved is not None and (action & MOVED).any():
+            yield self._moved(edge, before, action)
         target = self.a["edge_target"][edge].astype(np.int64)
         reached = (action & STATE).astype(np.int64) - 1
         whole_statement = (action & STATEMENT) != 0
@@ -139,6 +141,18 @@ class LargeWalk:
         reached = np.where(others, self.rules.others_state, reached)
         every = whole_statement | others
         yield self._outputs(reached[every], edge[every], before[every])
+
+    def _moved(self, edge: Array, before: Array, action: Array) -> _Found:
+        """The outputs that move because of an edge; see ``Rules.moved``."""
+        assert self.rules.moved is not None
+        keys: list[int] = []
+        at: list[int] = []
+        for i in np.flatnonzero(action & MOVED).tolist():
+            for node, state in self.rules.moved(int(edge[i])):
+                keys.append(state * self.n + node)
+                at.append(i)
+        positions = np.array(at, np.int64)
+        return np.array(keys, np.int64), before[positions], edge[positions]
 
     def _referring(self, state: int, nodes: Array) -> Iterator[_Found]:
         """Follow references to columns; see ``SmallWalk._referring``."""

@@ -3,13 +3,14 @@
 A derivation keeps the places of its edges as one short text (``Statement.places``): those of its columns, in the order
 of their names, then ``|`` and those of clauses.
 
-    2:4+20,1:4+7,,1:10+12/3:10+12|status,kind@6=4:6+17;id@5=-1:12+11
+    2:4+20,1:4+7,,1:10+12/3:10+12|4:12+11 id@5;1:6+17 kind,status@6
 
-A place is ``lines:column+length``: the lines behind the place before it, in this text, or behind the statement's first
-line; ``lines:column>lines:column`` is one of several lines, to its last character; ``lines`` alone says that only the
-line is known, as a template made the text. Nothing stands where nothing is known. Of the arms of a UNION or the
-branches of a MERGE, the places are joined by ``/``. A clause has the paths of the source columns, with ``dataset~``
-where that is not enough, the number of the kind of edge, and the place of the predicate, join or item.
+A place is ``lines:column+length``: the lines behind the place before it, among those of columns or among those of
+clauses, or behind the statement's first line; ``lines:column>lines:column`` is one of several lines, to its last
+character; ``lines`` alone says that only the line is known, as a template made the text. Nothing stands where nothing
+is known. Of the arms of a UNION or the branches of a MERGE, the places are joined by ``/``. Clauses are in the order of
+the text: the place of the predicate, join or item, and the paths of the source columns, with ``dataset~`` where that is
+not enough. ``@`` and the number of the kind of edge follow where it is not that of the clause before, or FILTER.
 """
 
 from __future__ import annotations
@@ -111,13 +112,15 @@ class _Reader:
         listed = columns.split(",") if columns else []
         of_columns = [[self.place(part) for part in one.split("/")] for one in listed]
         of_clauses: dict[tuple[str, int], Place] = {}
+        self.line, kind = 0, int(EdgeKind.FILTER)
         for clause in clauses.split(";") if clauses else ():
-            head, _, text = clause.partition("=")
-            paths, _, kind = head.rpartition("@")
+            text, _, head = clause.partition(" ")
+            paths, _, mark = head.partition("@")
+            kind = int(mark) if mark else kind
             place = self.place(text)
             for path in paths.split(","):
                 if place is not None:
-                    of_clauses.setdefault((unquote(path), int(kind)), place)
+                    of_clauses.setdefault((unquote(path), kind), place)
         return StatementPlaces(of_columns, of_clauses)
 
     def place(self, text: str) -> Place | None:

@@ -16,7 +16,7 @@ The worst verdict wins, in the order of ``ChangeVerdict``. After docs/architectu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -119,6 +119,7 @@ def rules(
     kinds: Iterable[EdgeKind] | None = None,
     semantics: str = "precise",
     check: Callable[[int], int] | None = None,
+    moved: Callable[[int], Sequence[tuple[int, int]]] | None = None,
 ) -> Rules:
     """The rules of a walk for a change.
 
@@ -128,6 +129,7 @@ def rules(
         semantics: ``precise`` ignores ``union_all``, ``lineagex`` counts it.
         check: The action for an edge that the changed column's values take: for ``retype`` any, for ``drop`` and
             ``rename`` one through a ``*``.
+        moved: The other outputs that an edge through a ``*`` reaches, with their states; see ``Rules.moved``.
     """
     follow = followed(kinds, semantics)
     return Rules(
@@ -136,6 +138,7 @@ def rules(
         rows_state=int(ReachState.PASSES if change.kind == "rename" else ReachState.ROWS),
         check=check,
         others_state=int(ReachState.UNKNOWN),
+        moved=moved,
         references=_reference_actions(change.kind) if kinds is None else (),
     )
 

@@ -154,7 +154,8 @@ def impact(
             raise UsageError(
                 f"{whole.text} is a dataset; a column is retyped", code="usage.change", hint=f"{whole.text}.COLUMN"
             )
-        followed_rules = partial(rules, chosen, semantics=semantics, check=_check(index, chosen))
+        check, moved = _checks(index, chosen)
+        followed_rules = partial(rules, chosen, semantics=semantics, check=check, moved=moved)
         idle = [one for one in about if _is_already(index, one, chosen)]
         seeds = [seed for one in about if one not in idle for seed in _seeds(index, one, chosen)]
     backward, own = direction == "up", [node for one in about for node in _subjects(index, one, direction)]
@@ -195,12 +196,18 @@ def _is_already(index: Index, subject: Subject, change: Change) -> bool:
     return same_type(index.type(node), change.to)
 
 
-def _check(index: Index, change: Change) -> Callable[[int], int] | None:
-    """Return the influences on an edge besides its tag."""
+_Check = Callable[[int], int] | None
+_Moved = Callable[[int], Sequence[tuple[int, int]]] | None
+
+
+def _checks(index: Index, change: Change) -> tuple[_Check, _Moved]:
+    """Return the influences on an edge besides its tag, and on the outputs beside its own."""
     if change.kind == "retype":
-        return partial(retype_action, index, change.to or "")
+        return partial(retype_action, index, change.to or ""), None
     by_star = Positions(index)
-    return {"drop": by_star.dropped, "rename": by_star.renamed}.get(change.kind)
+    if change.kind == "drop":
+        return by_star.dropped, by_star.moved_by_drop
+    return (by_star.renamed, by_star.moved_by_rename) if change.kind == "rename" else (None, None)
 
 
 def _visible(index: Index, subject: Subject) -> int:

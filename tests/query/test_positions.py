@@ -146,3 +146,29 @@ def test_whatif_counts_as_impact_does(derivations, number, kind):
     summary = impact(index, Subject(index.node_dataset[node], node, index.name(node)), change=Change(kind, to)).summary
     reported = whatif(index, "mask" if kind == "logic" else kind, Selection((), (node,)), to)
     assert {v.label: n for v, n in summary.verdicts} == {v: n for v, n in reported.counts.items() if v != "lost"}
+
+
+NUMBERED = "create view crm.v as select * from crm.s join crm.u on true join crm.t on true join crm.u w on true"
+
+
+@pytest.mark.parametrize("small", [0, 10**6])
+@pytest.mark.parametrize("change", ["drop", "rename:n"])
+def test_columns_that_duckdb_numbers_move_up(change, small):
+    index = sql(f"{NUMBERED}; create view crm.w as select b_2, a_2 from crm.v", "duckdb")
+    # b, b_1 and b_2 become b and b_1: the last is gone, and what reads it fails
+    found = {"b": "breaks", "b_1": "changes", "b_2": "breaks", "a_2": "breaks"}
+    assert verdicts(index, change, small=small) == found
+
+
+def test_as_many_numbers_go_as_columns():
+    index = sql("create view crm.v as select * from crm.s join crm.s x on true join crm.u on true", "duckdb")
+    assert verdicts(index, "drop") == {"b": "breaks", "b_1": "breaks", "b_2": "breaks"}
+
+
+@pytest.mark.parametrize("text", [NUMBERED.replace("*", "*, 1 as b_3"), "create view crm.v as select a, b from crm.s"])
+def test_an_alias_with_a_number_does_not_move(text):
+    assert "b_3" not in verdicts(sql(text, "duckdb"), "drop")
+
+
+def test_other_dialects_do_not_number():
+    assert "b_1" not in verdicts(sql(NUMBERED, "snowflake"), "drop")

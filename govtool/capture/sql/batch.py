@@ -412,13 +412,15 @@ class Batch(Definitions):
         template = statement.script.template
         line_of = None if template is None else statement.line_of_text
         text = StatementText(parsed.text, parsed.offset, parsed.column, template, line_of)
-        writer = PlaceWriter(text, parsed.line, self.interner, OriginFinder(walk.name, walk.output_name))
+        writer = PlaceWriter(text, parsed.line, self.interner, OriginFinder(walk.name, walk.output_name), tree)
         for write in statement.writes:
             if write.output.deps or write.rows or write.steering:
                 try:
-                    write.places = writer.places(tree, write)
-                except Exception:  # a tree of a shape that was not foreseen: its edges stay, without their places
-                    write.places = None
+                    write.places = writer.places(write)
+                except Exception as error:  # a tree of a shape that was not foreseen: its edges stay
+                    what = f"the places of its expressions are not known ({type(error).__name__}: {str(error)[:120]})"
+                    statement.diagnostics.append(Diagnostic("place", "info", what))
+                    break
 
     def _into_partitions(self, writes: list[Write]) -> list[Write]:
         """The same writes once more, of each partition of a table that is filled: its rows are found in them."""

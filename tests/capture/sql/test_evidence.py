@@ -36,7 +36,7 @@ def test_a_script_tells_where():
             how="sql",
             session="nightly",
             text=VIEW.replace("5", "?"),
-            places="0:25+1|b@6=0:40+5",
+            places="0:25+1|0:40+5 b",
         ),
         columns=COLUMNS,
         edges=EDGES,

@@ -396,3 +396,11 @@ def test_reads_are_of_the_arm_that_they_stand_in() -> None:
     assert arms == {("t", 1), ("t", 2), ("u", 2)}
     (derivation,) = run("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u UNION SELECT 1 FROM t)").derivations
     assert {(e.source.dataset, e.arm) for e in derivation.edges if e.kind is EdgeKind.READ} == {("t", 0), ("u", 1)}
+
+
+def test_an_alias_of_a_correlated_expression_gives_way_to_the_enclosing_query() -> None:
+    schema = "create table o (k int, a int); create table p (r int); create view v as select l.q from o cross join"
+    outer = run(f"{schema} lateral (select k as a, a as q from p) as l", dialect="duckdb")
+    assert ("o.a", "v.q", "identity") in edges(outer)
+    own = run(f"{schema} lateral (select r as a, a as q from p) as l", dialect="duckdb")
+    assert ("p.r", "v.q", "identity") in edges(own)

@@ -107,7 +107,7 @@ from {{ ref('orders') }} where status = '{{ var("x", "y") }}' and kind <> 3 grou
     assert found["orders.kind", "*"].column == sql.split("\n")[7].index("kind") + 1
 
 
-@pytest.mark.parametrize("places", ["x", "1:2+3|a@b=1:1+1", "0:1+q", "|=", "1:2>3"])
+@pytest.mark.parametrize("places", ["x", "1:2+3|1:1+1 a@b", "0:1+q", "|= a", "1:2>3"])
 def test_a_text_that_cannot_be_read_gives_no_place(places: str) -> None:
     from govtool.model import ColumnRef
 

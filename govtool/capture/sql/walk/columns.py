@@ -228,7 +228,7 @@ class ColumnWalk(VariableWalk):
             return self._ambiguous(name, deps, node)
         open_sources = [source for source in scope.sources if source.is_open and not source.hidden]
         alias = scope.aliases.get(name)
-        if alias is not None and (self.lateral_aliases or scope.aliases_visible):
+        if alias is not None and (self.lateral_aliases or scope.aliases_visible) and name not in scope.correlated:
             return alias
         if not open_sources:
             open_sources = [source for source in scope.sources if source.is_virtual]

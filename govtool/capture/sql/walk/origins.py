@@ -30,7 +30,14 @@ class OriginFinder:
         """Take the functions that give an identifier, and an item of a SELECT list, their names."""
         self.name = name
         self.item_name = item_name
+        # By the ids of nodes and of mappings, all of which live as long as the finder: columns ask for the same again.
         self._items: dict[int, dict[str, exp.Expr]] = {}
+        self._stars: dict[int, int] = {}
+        """By SELECT: the position of its first ``*``."""
+        self._plains: dict[tuple[int, int], tuple[exp.Expr, Queries]] = {}
+        self._insides: dict[tuple[int, str, int], tuple[exp.Expr, Queries] | None] = {}
+        self._arms: dict[int, list[exp.Expr]] = {}
+        self._queries: Queries | None = None
 
     def origins(self, tree: exp.Expr, names: list[str]) -> dict[str, Origin]:
         """Return the origins of columns that a statement writes, by name, as far as they are known."""
@@ -41,7 +48,9 @@ class OriginFinder:
         query, listed = _query_of(tree)
         if query is None:
             return {}
-        queries = self._common(tree, _NO_QUERIES)
+        if self._queries is None:
+            self._queries = self._common(tree, _NO_QUERIES)
+        queries = self._queries
         found: dict[str, Origin] = {}
         by_position = listed or isinstance(tree, nodes.Insert)
         for position, name in enumerate(names):
@@ -97,7 +106,9 @@ class OriginFinder:
         return self._of_select(query, name, position, queries, 0) if isinstance(query, nodes.Select) else None
 
     def _of_arms(self, query: exp.Expr, name: str, position: int, queries: Queries) -> Origin | None:
-        arms = arms_of(query, nodes.Union)
+        arms = self._arms.get(id(query))
+        if arms is None:
+            arms = self._arms[id(query)] = arms_of(query, nodes.Union)
         by_name = bool(query.args.get("by_name"))
         if position < 0 and not by_name:
             position = self._position(arms[0], name)
@@ -138,7 +149,7 @@ class OriginFinder:
 
     def _item(self, select: exp.Expr, name: str, position: int) -> exp.Expr | None:
         items: list[exp.Expr] = select.args["expressions"]
-        if 0 <= position < len(items) and not any([_is_star(item) for item in items[: position + 1]]):  # noqa: C419
+        if 0 <= position < len(items) and position < self._first_star(select, items):
             return items[position]
         known = self._items.get(id(select))
         if known is None:
@@ -151,8 +162,24 @@ class OriginFinder:
             return None if "**" in known else known.get("*")
         return known.get(name) or (None if "**" in known else known.get("*"))
 
+    def _first_star(self, select: exp.Expr, items: list[exp.Expr]) -> int:
+        """The position of the first ``*`` of a SELECT; behind its last item if there is none."""
+        found = self._stars.get(id(select))
+        if found is None:
+            found = 0
+            while found < len(items) and not _is_star(items[found]):
+                found += 1
+            self._stars[id(select)] = found
+        return found
+
     def _inside(self, select: exp.Expr, qualifier: str, queries: Queries) -> tuple[exp.Expr, Queries] | None:
         """The CTE or derived table behind a source of a SELECT; None where it is a table, or may be several."""
+        key = (id(select), qualifier, id(queries))
+        if key not in self._insides:
+            self._insides[key] = self._source(select, qualifier, queries)
+        return self._insides[key]
+
+    def _source(self, select: exp.Expr, qualifier: str, queries: Queries) -> tuple[exp.Expr, Queries] | None:
         from_ = select.args.get("from_")
         sources = [from_.this] if isinstance(from_, nodes.From) else []
         sources += [join.this for join in select.args.get("joins") or ()]
@@ -185,6 +212,13 @@ class OriginFinder:
 
     def _plain(self, query: exp.Expr, queries: Queries) -> tuple[exp.Expr, Queries]:
         """A query without parentheses around it, and with its common table expressions."""
+        key = (id(query), id(queries))
+        known = self._plains.get(key)
+        if known is None:
+            known = self._plains[key] = self._unwrapped(query, queries)
+        return known
+
+    def _unwrapped(self, query: exp.Expr, queries: Queries) -> tuple[exp.Expr, Queries]:
         queries = self._common(query, queries)
         while isinstance(query, nodes.Subquery) and isinstance(query.this, nodes.Expr):
             query = query.this

@@ -16,7 +16,7 @@ from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, TRANSFORMATION, bounded
 from govtool.capture.sql.walk.pivots import PivotWalk
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, QueryOutput, Source, starred
-from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope
+from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope, is_correlated
 from govtool.capture.sql.walk.shapes import SHAPED
 from govtool.capture.sql.walk.types import fields_of
 from govtool.linear import LinearRegex
@@ -56,6 +56,8 @@ class ProjectionWalk(PivotWalk):
                 if value.__class__ in _SHAPED or self.has_shapes:
                     self.remember_shape(value, output, scope, env)
                 aliases.setdefault(name, deps)
+                if scope.parent is not None and self.dialect == "duckdb" and is_correlated(value, scope, self.name):
+                    scope.correlated |= {name}
             elif cls is nodes.Column:
                 if type(item.args["this"]) is nodes.Star:
                     self._qualified_star(item, scope, env, output)
@@ -81,6 +83,7 @@ class ProjectionWalk(PivotWalk):
                 self._repeated(item, columns, scope, env, output)
             else:
                 output.add(self.output_name(item), self.dependencies(item, scope, env))
+        scope.correlated = frozenset()
         for position, name in enumerate(output.names):
             if not name:
                 output.names[position] = f"_c{position}"

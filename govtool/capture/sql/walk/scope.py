@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import Deps
 from govtool.capture.sql.walk.relation import QueryOutput, Source
 
@@ -41,6 +43,7 @@ class Scope:
         "aliases_visible",
         "around",
         "by_alias",
+        "correlated",
         "joins",
         "merged",
         "parent",
@@ -57,6 +60,8 @@ class Scope:
         self.merged: dict[str, Deps] = {}
         self.joins: list[MergingJoin] = []
         self.aliases: dict[str, Deps] = {}
+        self.correlated: frozenset[str] = frozenset()
+        """Aliases that give way to columns of enclosing queries."""
         self.windows: dict[str, exp.Expr] = {}
         self.seen: dict[str | tuple[str, str], Deps] = {}
         self.aliases_visible = False
@@ -150,3 +155,25 @@ class Environment:
                 return found
             env = env.parent
         return None
+
+
+def is_correlated(value: exp.Expr, scope: Scope, name: Callable[[exp.Expr | str | None], str]) -> bool:
+    """Return whether an expression names a column of an enclosing query.
+
+    DuckDB does not take the alias of such an expression in the rest of the SELECT list: it looks for the name in the
+    enclosing queries.
+    """
+    if value.find(nodes.Query) is not None:
+        return False
+    for column in value.find_all(nodes.Column):
+        table = name(column.args.get("table"))
+        if table:
+            if table not in scope.by_alias:
+                return True
+            continue
+        own = name(column.this)
+        if own in scope.merged or (own in scope.aliases and own not in scope.correlated):
+            continue
+        if not any(own in source.known or source.is_open for source in scope.sources):
+            return True
+    return False

@@ -11,6 +11,7 @@ macro or a variable made it: then the line is all that is known.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
@@ -22,11 +23,14 @@ MAX_STEPS: Final = 4000
 """Nodes of an expression whose places are looked at."""
 Span = tuple[int, int, int, int]
 """As in ``govtool.model.places``."""
-_AROUND: Final[tuple[type, ...]] = (
+AROUND: Final[tuple[type, ...]] = (
     *(exp.And, exp.Where, exp.Having, exp.Qualify, exp.Join, exp.Group, exp.Order),
     *(exp.Query, exp.DML),
 )
 """What a condition, or an item of a clause, is part of."""
+_COMPARISONS: Final = frozenset([exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE])
+_PLAIN: Final = frozenset([*_COMPARISONS, exp.Ordered])
+"""Conditions and items that are mostly of columns and literals alone."""
 _QUOTES: Final = "\"'`[]"
 
 
@@ -55,6 +59,7 @@ class StatementText:
         self.column = column
         self.template = template
         self.line_of = line_of
+        self._breaks: list[int] | None = None
 
     def item(self, node: exp.Expr) -> tuple[int, int] | None:
         """Return the part of the text that is an item of a list: a projection, an assignment."""
@@ -66,35 +71,65 @@ class StatementText:
         begin = self._begin(start, isinstance(value, (nodes.Subquery, nodes.Exists, nodes.Paren)))
         return begin, self._end(begin, end)
 
-    def whole(self, node: exp.Expr) -> exp.Expr:
-        """Return the whole condition, or item of a clause, that a name is in."""
-        parent = node.parent
-        while parent is not None and not isinstance(parent, _AROUND):
-            node = parent
-            parent = parent.parent
-        return node
-
     def condition(self, node: exp.Expr) -> tuple[int, int] | None:
         """Return the part of the text that is a condition: from its first to its last name, with its brackets."""
-        first, last = -1, -1
+        args = node.args
+        left = self._leaf(args["this"] if node.__class__ in _PLAIN else node)
+        if left is not None:
+            right = self._leaf(args["expression"]) if node.__class__ in _COMPARISONS else left
+            if right is not None:
+                first, last = min(left[0], right[0]), max(left[1], right[1])
+                return first, self._end(first, last + 1)
+        return self._any_condition(node)
+
+    def _leaf(self, node: exp.Expr) -> tuple[int, int] | None:
+        """The first and last character of a column or literal; None where it takes a closer look."""
+        args = node.args
+        if node.__class__ is nodes.Column:
+            name, table = args["this"], args.get("table")
+            if name.__class__ is not nodes.Identifier or args.get("db"):
+                return None
+            head = table if table.__class__ is nodes.Identifier else name
+            if name._meta is None or head._meta is None or (table and head is name):
+                return None
+            start, end = head._meta.get("start", -1) - self.offset, name._meta.get("end", -1) - self.offset
+            written = name.args["this"] if head is name else f"{head.args['this']}.{name.args['this']}"
+            return (start, end) if start >= 0 and self.text[start : end + 1] == written else None
+        if node.__class__ is nodes.Literal and node._meta is not None:
+            start, end = node._meta.get("start", -1) - self.offset, node._meta.get("end", -1) - self.offset
+            return (start, end) if start >= 0 and end < len(self.text) else None
+        return None
+
+    def _any_condition(self, node: exp.Expr) -> tuple[int, int] | None:
+        text, offset = self.text, self.offset
+        size = len(text)
+        first, last = size, -1
         stack: list[exp.Expr] = [node]
         steps = 0
         while stack and steps < MAX_STEPS:
             steps += 1
             item = stack.pop()
-            meta = item._meta
+            cls, args, meta = item.__class__, item.args, item._meta
             if meta is not None and "start" in meta:
-                start, end = meta["start"] - self.offset, meta["end"] - self.offset
-                if not self._is_there(item, start, end):
+                start, end = meta["start"] - offset, meta["end"] - offset
+                if start < 0 or end >= size:
                     return None
-                first = start if first < 0 else min(first, start)
-                last = max(last, end)
-            for value in item.args.values():
+                if cls is nodes.Identifier:
+                    written = text[start : end + 1]
+                    if written != args["this"] and not _is_written(args["this"], written):
+                        return None
+                if start < first:
+                    first = start
+                if end > last:
+                    last = end
+            if cls is nodes.Identifier or cls is nodes.Literal:
+                continue
+            for value in args.values():
                 if isinstance(value, nodes.Expr):
                     stack.append(value)
                 elif isinstance(value, list):
                     stack.extend([part for part in value if isinstance(part, nodes.Expr)])
-        return None if first < 0 else (first, self._end(first, last + 1))
+        return None if last < 0 else (first, self._end(first, last + 1))
 
     def _bounds(self, node: exp.Expr) -> tuple[int, int] | None:
         """Return the part of the text from the first to the last token of an item that has a place."""
@@ -116,32 +151,42 @@ class StatementText:
 
     def span(self, start: int, end: int, line: int) -> Span:
         """Return the span of a part of the text, relative to a line of the file."""
-        text = self.text
-        lines = text.count("\n", 0, start)
-        last = lines + text.count("\n", start, end)
+        breaks = self._line_breaks()
+        lines = bisect_left(breaks, start)
+        last = bisect_left(breaks, end, lines)
         if self.line_of is None or self.template is None:
             return lines, self._column(start, lines), last - lines, self._column(end - 1, last)
-        part = text[start:end]
+        return self._template_span(self.text[start:end], self.line_of(lines), self.line_of(last), line)
+
+    def _template_span(self, part: str, first: int, last: int, line: int) -> Span:
+        """The span of a part of the text that comes from two lines of the template, or from one."""
+        template = self.template or []
         head, tail = part.split("\n", 1)[0].rstrip(), part.rsplit("\n", 1)[-1].lstrip()
-        first, column = _place_in(self.template, self.line_of(lines), head)
-        if lines == last:
-            return first - line, column, 0, column + len(part) - 1 if column else 0
-        behind, end_column = _place_in(self.template, self.line_of(last), tail)
-        if not column or not end_column or behind < first:
-            return first - line, 0, 0, 0
-        return first - line, column, behind - first, end_column + len(tail) - 1
+        begin, column = _place_in(template, first, head)
+        if "\n" not in part:
+            return begin - line, column, 0, column + len(part) - 1 if column else 0
+        behind, end_column = _place_in(template, last, tail)
+        if not column or not end_column or behind < begin:
+            return begin - line, 0, 0, 0
+        return begin - line, column, behind - begin, end_column + len(tail) - 1
+
+    def _line_breaks(self) -> list[int]:
+        if self._breaks is None:
+            self._breaks = []
+            at = self.text.find("\n")
+            while at >= 0:
+                self._breaks.append(at)
+                at = self.text.find("\n", at + 1)
+        return self._breaks
 
     def _column(self, offset: int, lines: int) -> int:
-        column = offset - self.text.rfind("\n", 0, offset)
-        return column + self.column - 1 if not lines else column
+        """The 1-based column of a character with so many line breaks before it."""
+        return offset - self._line_breaks()[lines - 1] if lines else offset + self.column
 
     def _is_there(self, node: exp.Expr, start: int, end: int) -> bool:
         if start < 0 or end >= len(self.text):
             return False
-        if type(node) is not nodes.Identifier:
-            return True
-        name, written = node.args["this"], self.text[start : end + 1]
-        return bool(written == name or written.strip(_QUOTES).lower() == str(name).strip(_QUOTES).lower())
+        return type(node) is not nodes.Identifier or _is_written(node.args["this"], self.text[start : end + 1])
 
     def _begin(self, start: int, nested: bool) -> int:
         """The beginning of the item whose first name stands at ``start``: behind the comma or SELECT before it.
@@ -151,6 +196,11 @@ class StatementText:
             nested: The item is a query in brackets, and the SELECT its own.
         """
         text = self.text
+        at = start - 1
+        while at >= 0 and text[at].isspace():
+            at -= 1
+        if at >= 0 and text[at] == ",":
+            return start
         before = text[max(0, start - 40) : start].rstrip().lower()
         before = before.removesuffix("when").rstrip()
         if before.endswith("case") and not before[-5:-4].isalnum():
@@ -186,12 +236,22 @@ class StatementText:
             elif character in "(;'\"":
                 break
             at += 1
-        words = text[start:end].lower().replace("(", " ").replace(")", " ").split()
-        if "case" in words and words.count("case") > words.count("end"):
-            behind = text[end : end + 80]
+        words = text[start:end].lower()
+        return self._behind_case(end, words) if "case" in words else end
+
+    def _behind_case(self, end: int, part: str) -> int:
+        """The end of an expression, behind the END of a CASE that it opens."""
+        words = part.replace("(", " ").replace(")", " ").split()
+        if words.count("case") > words.count("end"):
+            behind = self.text[end : end + 80]
             if behind.lower().lstrip().startswith("end"):
                 end += len(behind) - len(behind.lstrip()) + len("end")
         return end
+
+
+def _is_written(name: object, text: str) -> bool:
+    """True if a text is a name as the tree has it: as it is, or in quotes, or in another case."""
+    return bool(text == name or text.strip(_QUOTES).lower() == str(name).strip(_QUOTES).lower())
 
 
 def _place_in(template: list[str], line: int, text: str) -> tuple[int, int]:
