@@ -77,7 +77,7 @@ def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition 
             f"the plan cannot be evaluated over what was read: {first.file} {first.reason}", code="evidence.changed"
         )
     stage = lineage.stage if position is None else position.stage
-    before = Project(_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
+    before = Project(stage_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
     wanted = InputChanges(lineage, tuple(changes)).checked(before)
     reached = reach(wanted, before)
     shown = tuple(column for column in outputs(before) if column.id not in lineage.blank)
@@ -114,7 +114,7 @@ def _zoned(row: Row, columns: tuple[Attribute, ...]) -> Row:
     return tuple(zoned(value, column.type) for value, column in zip(row, columns, strict=True))
 
 
-def _plan(lineage: Lineage, stage: Stage) -> Node:
+def stage_plan(lineage: Lineage, stage: Stage) -> Node:
     """The plan of a stage; where a trace takes a limit's rows from the output, the output's own plan evaluates it."""
     if stage is not lineage.stage or lineage.plan is None:
         return stage.segment.node
@@ -205,7 +205,13 @@ def _compared(
     lineage: Lineage, kept: tuple[Relation, Relation], steady: tuple[int, ...]
 ) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
     """Rows that are gone, changed and new: a changed row is one of its steady cells, before and after."""
-    old, new = _differences(lineage, *kept)
+    return paired(*_differences(lineage, *kept), steady)
+
+
+def paired(
+    old: list[Row], new: list[Row], steady: tuple[int, ...]
+) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
+    """Rows that differ as gone, changed and new: one row on each side with the same steady cells is a changed one."""
     before, after = _by_key(old, steady), _by_key(new, steady)
     pairs = [key for key, rows in before.items() if steady and len(rows) == 1 and len(after.get(key, ())) == 1]
     if not steady and len(old) == len(new) == 1:  # the one row of an aggregate without keys
