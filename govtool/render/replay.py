@@ -65,13 +65,17 @@ def _heading(report: ReplayReport) -> str:
         else f"with {count(len(each.files), 'other file')} for {each.dataset}"
         for each in report.changes
     ]
+    if report.script:
+        parts = [f"by {' '.join(report.script)}"]
     return f"{report.replay.output} {' and '.join(parts)}"
 
 
 def _summary(report: ReplayReport) -> str:
     found = report.replay
     reached = "all was evaluated again"
-    if found.groups is not None:
+    if report.script:
+        reached = f"{count(found.before, 'row')} run again over the traced inputs"
+    elif found.groups is not None:
         reached = f"{count(found.groups, 'value')} of {', '.join(found.reached)} evaluated again"
     against = "compared with the written rows" if found.recorded else "compared with the plan over what was read"
     lines = [
