@@ -58,6 +58,10 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
     """
     run = find_writer(store, commit, request.output, request.run)
     if run.program:
+        if request.script:
+            raise UsageError(
+                "a script is replayed for runs of DataFrames and SQL; this one is of RDDs", code="usage.rdd"
+            )
         from govtool.app.rdd_replay import replay_program
 
         return replay_program(store, commit, run, request)

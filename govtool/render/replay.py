@@ -82,6 +82,8 @@ def _summary(report: ReplayReport) -> str:
         f"{len(found.gone):,} gone, {len(found.changed):,} changed, {len(found.new):,} new",
         " · ".join([reached, against, f"run {found.run}", *([report.engine] if report.engine else [])]),
     ]
+    if report.script:
+        lines.append("Rows of inputs that these results were not made of were not given to the script.")
     shown = sum(min(len(rows), report.limit) for rows in (found.gone, found.changed, found.new))
     rest = len(found.gone) + len(found.changed) + len(found.new) - shown
     lines += [f"{rest:,} more rows (--show N)"] if rest else []

@@ -8,18 +8,14 @@ them, and are there in part only. These are left out of the comparison.
 from __future__ import annotations
 
 import datetime
-import json
 import os
-import subprocess
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.errors import EngineError, EvidenceError, UnknownNameError, UsageError
+from govtool.errors import EvidenceError, UsageError
 from govtool.records.execute.compare import comparable
 from govtool.records.execute.inputs import relations
 from govtool.records.leaves import with_relations
@@ -28,8 +24,9 @@ from govtool.records.plan.expressions import Attribute, Call, Literal, passed
 from govtool.records.plan.nodes import Distinct, Filter, Join, Project, Relation, Union, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
-from govtool.records.replay.answer import ReplayAnswer, Row
+from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
 from govtool.records.replay.compare import doubts_of, paired, whole_plan
+from govtool.records.replay.process import Script, run_script
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.answer import zoned
 from govtool.records.trace.back import ReachedRows, StagePosition
@@ -46,35 +43,23 @@ if TYPE_CHECKING:
 MAX_COMPARED = 1_000_000
 """The most rows of a result that are compared."""
 _RECORD = "_record"
-_SETTINGS = ("spark.sql.storeAssignmentPolicy", "spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy")
-_KEPT_OUT = ("GOVTOOL_SPARK_RECORDS", "GOVTOOL_SPARK_SPOOL")
-"""Variables that would record the script's run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A PySpark script on this machine, named by the user.
+def script_of(words: str | os.PathLike[str] | Sequence[str]) -> Script:
+    """A script and its arguments: a path, or words.
 
-    Attributes:
-        path: The file.
-        arguments: Its command line.
+    Raises:
+        UsageError: There is no such file (``usage.path``).
     """
-
-    path: Path
-    arguments: tuple[str, ...] = ()
-
-    @staticmethod
-    def of(words: str | os.PathLike[str] | Sequence[str]) -> Script:
-        """A script and its arguments: a path, or words.
-
-        Raises:
-            UsageError: There is no such file (``usage.path``).
-        """
-        first, *arguments = [words] if isinstance(words, (str, os.PathLike)) else list(words) or [""]
-        path = Path(first).absolute()
-        if not path.is_file():
-            raise UsageError("there is no such script", code="usage.path", location=str(first))
-        return Script(path, tuple(arguments))
+    first, *arguments = [os.fspath(words)] if isinstance(words, (str, os.PathLike)) else list(words) or [""]
+    path = Path(first).absolute()
+    if not path.is_file():
+        raise UsageError("there is no such script", code="usage.path", location=str(first))
+    try:
+        compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"the script is no Python: {error}", code="usage.script", location=str(path)) from error
+    return Script(path, tuple(arguments))
 
 
 def replay_script(chosen: RecordSet, script: Script) -> ReplayAnswer:
@@ -94,15 +79,18 @@ def replay_script(chosen: RecordSet, script: Script) -> ReplayAnswer:
     plan = whole_plan(lineage, position.stage)
     old = _rows(lineage, position.rows, shown)
     again = _rows(lineage, _over(lineage, plan, given), shown)
-    with tempfile.TemporaryDirectory(prefix="govtool-replay-") as folder:
-        table = _output(lineage, _run(lineage, script, given, Path(folder).resolve()))
+    table = run_script(lineage, script, lambda leaf: _part(lineage, leaf, given), input_key)
     compared, doubts = _shared(shown, table)
     places = [shown.index(column) for column in compared]
     steady = tuple(n for n, column in enumerate(compared) if column.id not in computed(plan))
     before, partly = ([tuple(row[n] for n in places) for row in rows] for rows in (old, again))
     after, unsure = _whole_rows(before, partly, _tuples(table.select([c.name for c in compared]), compared), steady)
     surplus, missing = Counter(map(_key, before)), Counter(map(_key, after))
-    gone, changed, new = paired(_left(before, surplus - missing), _left(after, missing - surplus), steady)
+    kept = {column.id for leaf in relations(lineage.plan or plan) for column in leaf.columns}
+    as_read = tuple(n for n in steady if compared[n].id in kept)
+    gone, changed, new = _paired(_left(before, surplus - missing), _left(after, missing - surplus), steady, as_read)
+    if new and len(partly) > len(before):
+        unsure = [*unsure, "a new row may be one of other results that share inputs with the chosen ones"]
     recorded = _is_written(lineage, position, shown)
     return ReplayAnswer(
         run=lineage.run,
@@ -215,6 +203,19 @@ def _whole_rows(
     return [row for row in after if own(row) not in others], []
 
 
+def _paired(
+    old: list[Row], new: list[Row], *keys: tuple[int, ...]
+) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
+    """Rows that differ as gone, changed and new: paired by the first keys that tell them apart, then by the next."""
+    changed: tuple[ChangedRow, ...] = ()
+    gone, come = tuple(old), tuple(new)
+    for key in dict.fromkeys(keys):
+        if key or key == keys[0]:
+            gone, more, come = paired(list(gone), list(come), key)
+            changed += more
+    return gone, changed, come
+
+
 def _of_trace(traced: RecordSet) -> list[str]:
     grades = [traced.lineage.graded(part.grade) for part in traced.parts]
     return list(dict.fromkeys(f"the trace is a {g.exactness}: {g.why}" for g in grades if g.exactness != "exact"))
@@ -242,93 +243,3 @@ def _shared(shown: Sequence[Attribute], table: pa.Table) -> tuple[list[Attribute
     doubts = [f"column {name} holds maps and is not compared" for name in maps]
     doubts += [f"the script writes no column {name}" for name in gone]
     return kept, [*doubts, *(f"column {name} is new and is not compared" for name in more)]
-
-
-# ---- the process ----------------------------------------------------------------------------------------------------
-
-
-def _run(
-    lineage: Lineage, script: Script, given: Mapping[tuple[object, ...], Relation], folder: Path
-) -> dict[str, list[str]]:
-    """Run the script; return the folders with its rows, by the place that they were written to."""
-    import importlib.util
-
-    if importlib.util.find_spec("pyspark") is None:
-        raise EngineError("a script needs pyspark", code="engine.spark", hint="pip install 'govtool[spark]'")
-    request = {
-        "script": str(script.path), "arguments": list(script.arguments), "run": lineage.run, "folder": str(folder),
-        "settings": _settings(lineage), "inputs": _inputs(lineage, given, folder),
-    }  # fmt: skip
-    (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-    command = [sys.executable, "-m", "govtool.spark.live.scripted", str(folder / "request.json")]
-    environment = {name: value for name, value in os.environ.items() if name not in _KEPT_OUT}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
-    try:
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise EngineError(f"the script's process ended: {last[:300]}", code="engine.script") from error
-    if result["refused"]:
-        raise UsageError(result["refused"], code="usage.script", location=str(script.path))
-    if result["failed"]:
-        raise UsageError(f"the script failed: {result['failed']}", code="usage.script", location=str(script.path))
-    written: dict[str, list[str]] = result["writes"]
-    return written
-
-
-def _settings(lineage: Lineage) -> dict[str, str]:
-    session = lineage.session
-    if session is None:
-        return {}
-    kept = {name: value for name, value in session.settings if name in _SETTINGS}
-    return {**kept, "spark.sql.ansi.enabled": str(session.ansi).lower(), "spark.sql.session.timeZone": session.zone}
-
-
-def _inputs(lineage: Lineage, given: Mapping[tuple[object, ...], Relation], folder: Path) -> dict[str, dict[str, Any]]:
-    """Write the traced rows of each input as Parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    assert lineage.plan is not None
-    found: dict[str, dict[str, Any]] = {}
-    seen: set[tuple[object, ...]] = set()
-    for number, leaf in enumerate(relations(lineage.plan)):
-        if input_key(leaf) in seen:
-            continue
-        seen.add(input_key(leaf))
-        marks = dict(leaf.metadata)
-        columns = [column for column in leaf.columns if column.id not in marks]
-        rows = lineage.executor.arrow(Project(_part(lineage, leaf, given), tuple(map(passed, columns))))
-        cells = [
-            cell.cast(pa.timestamp("us", tz="UTC")) if column.type == t.TIMESTAMP else cell
-            for cell, column in zip(rows.columns, columns, strict=True)
-        ]
-        schema = t.to_json(t.Struct(tuple(t.Field(column.name, column.type) for column in columns)))
-        own = found.setdefault(_place(leaf.dataset), {"folder": str(folder / f"input-{number}"), "schema": schema})
-        Path(own["folder"]).mkdir(exist_ok=True)
-        table = pa.table(dict(zip([column.name for column in columns], cells, strict=True)))
-        pq.write_table(table, f"{own['folder']}/part-{number}.parquet")
-    return found
-
-
-def _place(dataset: str) -> str:
-    """A dataset as a script names it: a path of this machine without a scheme."""
-    for prefix in ("file://", "file:", "file/"):
-        if dataset.startswith(prefix):
-            return "/" + dataset.removeprefix(prefix).strip("/")
-    return dataset.rstrip("/")
-
-
-def _output(lineage: Lineage, written: Mapping[str, list[str]]) -> pa.Table:
-    """What the script wrote in place of the run's output."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    wanted = _place(lineage.output)
-    named = [name for name in written if name == wanted or wanted.endswith(f".{name}")]
-    if not named:
-        raise UnknownNameError(
-            f"the script wrote nothing to {lineage.output}", code="usage.script", nearest=tuple(sorted(written)[:3])
-        )
-    files = [file for folder in written[named[0]] for file in sorted(Path(folder).glob("*.parquet"))]
-    return pa.concat_tables([pq.ParquetFile(file).read() for file in files], promote_options="default")

@@ -183,11 +183,11 @@ class RecordSet:
         from govtool.records.replay.files import replacement
 
         if script is not None:
-            from govtool.records.replay.script import Script, replay_script
+            from govtool.records.replay.script import replay_script, script_of
 
             if exclude or with_:
                 raise UsageError("a script is run over the traced rows as they are", code="usage.arguments")
-            return replay_script(self, Script.of(script))
+            return replay_script(self, script_of(script))
         part = self._one(None)
         if not isinstance(part, StagePosition):
             raise UsageError("rows of the output, or at a boundary, are replayed; these are inputs", code="usage.rows")
