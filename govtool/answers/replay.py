@@ -51,6 +51,8 @@ class ReplayReport(GraphAnswer):
     """The executor of the plan: ``DuckDB`` or ``Spark``."""
     refusals: tuple[tuple[str, str], ...] = ()
     """Engines that would not have been exact, and why."""
+    script: tuple[str, ...] = ()
+    """The script that was run over the traced rows, with its arguments."""
 
     @property
     def is_complete(self) -> bool:
@@ -63,6 +65,7 @@ class ReplayReport(GraphAnswer):
             "changes": [each.to_dict() for each in self.changes],
             **self.replay.to_dict(self.limit),
             "engine": self.engine,
+            "script": list(self.script),
         }
 
     def kinds(self) -> Iterator[tuple[str, Row | None, Row | None, tuple[str, ...]]]:

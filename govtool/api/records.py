@@ -121,6 +121,7 @@ class RecordQuestions(OpenedVersion):
         where: Texts | None = None,
         replaced: Mapping[str, str] | Iterable[str] | None = None,
         of: str | None = None,
+        script: str | Iterable[str] | None = None,
         limit: int | None = 1000,
     ) -> ReplayReport:
         """Evaluate a recorded run over changed inputs, and compare with what it wrote. Nothing is written.
@@ -131,6 +132,8 @@ class RecordQuestions(OpenedVersion):
             where: Which rows, a Spark SQL boolean expression for each of ``without``.
             replaced: By input, the Parquet file or folder that is read instead: a mapping, or ``DATASET=FILE``.
             of: The dataset that is meant, where a run wrote several.
+            script: A PySpark script on this machine, a text as a shell takes it or its words. It is run over the traced
+                inputs of the output rows for which ``where`` is true, or of all, and nothing that it writes is kept.
             limit: The most rows to list of each kind; None: all. Counts are whole.
 
         Raises:
@@ -140,9 +143,14 @@ class RecordQuestions(OpenedVersion):
             EvidenceError: Inputs are gone or have changed (``evidence.changed``).
             EngineError: No engine evaluates the plan exactly, or Spark is needed and missing.
         """
-        from govtool.app.replay import ReplayRequest, conditions, replaced_inputs, replay_run
+        from govtool.app.replay import ReplayRequest, conditions, replaced_inputs, replay_run, script_words
         from govtool.app.trace_report import row_limit
 
+        words = script_words(script)
+        if words:
+            some, chosen = conditions(texts(without), ()), " AND ".join(f"({each})" for each in texts(where)) or None
+            request = ReplayRequest(run, some, replaced_inputs(replaced), of, row_limit(limit), words, chosen)
+            return replay_run(self._reader, self._commit, request)
         changes = conditions(texts(without), texts(where)), replaced_inputs(replaced)
         return replay_run(self._reader, self._commit, ReplayRequest(run, *changes, of, row_limit(limit)))
 

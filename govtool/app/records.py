@@ -168,7 +168,8 @@ def open_write(store: Reader, commit: Commit, run: RecordRun, sidecars: SidecarU
     root = titled(without_lost_functions(with_files(plan.root, files) if gone else plan.root))
     executor = ExecutorChain(engines(plan.session, sidecars))
     keys = declared_keys(leaves, load_config(Path.cwd()).keys)
-    lineage = Lineage.of(root, executor, run=run.run, output=run.output or run.run, refused=refused, keys=keys)
+    facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
+    lineage = Lineage.of(root, executor, **facts)
     output = written_output(run, root, lineage)
     lineage = replace(lineage, written=output)
     return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars)

@@ -28,6 +28,10 @@ def replay(
         list[str] | None,
         typer.Option("--with", metavar="DATASET=FILE", help="Read a Parquet file, or a folder of them, instead."),
     ] = None,
+    script: Annotated[
+        str | None,
+        typer.Option("--script", metavar="FILE", help="Run your script over the traced rows; --where chooses results."),
+    ] = None,
     of: Annotated[
         str | None, typer.Option("--of", metavar="DATASET", help="The output that is meant, of a run with several.")
     ] = None,
@@ -43,6 +47,7 @@ def replay(
 
       govtool replay 'job~1' --without users --where "id = 42"
       govtool replay app-1/0 --with users=fixed.parquet --format json
+      govtool replay 'job~1' --script "edited.py --day 3" --where "land = 'de'"
 
     Only the groups and partitions that the change reaches are evaluated, where that can be shown; nothing is written.
     What a run over these inputs would decide anew (limits with ties, random values) is named, and the exit code is 3.
@@ -58,7 +63,7 @@ def replay(
         limit = _PAGE if forms & {"json", "jsonl"} else show
     graph = open_version(store, ref=at, branch=branch)
     try:
-        report = graph.replay(run, without=without, where=where, replaced=replaced, of=of, limit=limit)
+        report = graph.replay(run, without=without, where=where, replaced=replaced, of=of, script=script, limit=limit)
     except UsageError as error:
         return with_caret(ui, error, *(where or ()))
     ui.mark("replayed")

@@ -65,19 +65,25 @@ def _heading(report: ReplayReport) -> str:
         else f"with {count(len(each.files), 'other file')} for {each.dataset}"
         for each in report.changes
     ]
+    if report.script:
+        parts = [f"by {' '.join(report.script)}"]
     return f"{report.replay.output} {' and '.join(parts)}"
 
 
 def _summary(report: ReplayReport) -> str:
     found = report.replay
     reached = "all was evaluated again"
-    if found.groups is not None:
+    if report.script:
+        reached = f"{count(found.before, 'row')} run again over the traced inputs"
+    elif found.groups is not None:
         reached = f"{count(found.groups, 'value')} of {', '.join(found.reached)} evaluated again"
     against = "compared with the written rows" if found.recorded else "compared with the plan over what was read"
     lines = [
         f"{len(found.gone):,} gone, {len(found.changed):,} changed, {len(found.new):,} new",
         " · ".join([reached, against, f"run {found.run}", *([report.engine] if report.engine else [])]),
     ]
+    if report.script:
+        lines.append("Rows of inputs that these results were not made of were not given to the script.")
     shown = sum(min(len(rows), report.limit) for rows in (found.gone, found.changed, found.new))
     rest = len(found.gone) + len(found.changed) + len(found.new) - shown
     lines += [f"{rest:,} more rows (--show N)"] if rest else []

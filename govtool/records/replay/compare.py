@@ -205,7 +205,13 @@ def _compared(
     lineage: Lineage, kept: tuple[Relation, Relation], steady: tuple[int, ...]
 ) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
     """Rows that are gone, changed and new: a changed row is one of its steady cells, before and after."""
-    old, new = row_differences(lineage, *kept)
+    return paired(*row_differences(lineage, *kept), steady)
+
+
+def paired(
+    old: list[Row], new: list[Row], steady: tuple[int, ...]
+) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
+    """Rows that differ as gone, changed and new: one row on each side with the same steady cells is a changed one."""
     before, after = _by_key(old, steady), _by_key(new, steady)
     pairs = [key for key, rows in before.items() if steady and len(rows) == 1 and len(after.get(key, ())) == 1]
     if not steady and len(old) == len(new) == 1:  # the one row of an aggregate without keys

@@ -16,6 +16,7 @@ from govtool.records.plan.nodes import (
     LocalRows,
     Project,
     Relation,
+    Session,
     SetOperation,
     outputs,
 )
@@ -59,6 +60,7 @@ class Lineage:
         blank: Ids of columns that cannot be evaluated again and are NULL.
         written: The files that the run wrote, if they are still what was written.
         plan: The plan as it was recorded; None where only a part of it is known.
+        session: What the plan ran in; None where it is not known.
     """
 
     stage: Stage
@@ -71,6 +73,7 @@ class Lineage:
     blank: frozenset[int] = frozenset()
     written: Relation | None = None
     plan: Node | None = None
+    session: Session | None = None
 
     @staticmethod
     def of(plan: Node, executor: Executor, **more: Any) -> Lineage:
@@ -121,16 +124,16 @@ class Lineage:
         same = both(alike(column, named.attribute) for column, named in pairs)
         found = Join(self.stage.segment.node, given, "left_semi", same)
         again = self.executor.keep(Project(found, tuple(self.ids.named(column.name, column) for column, _ in pairs)))
-        if self._exceeds(given, again):
+        if self.exceeds(given, again):
             raise EvidenceError(
                 "the recorded plan does not give these rows again",
                 code="evidence.not-reproduced",
                 hint="a function, a clock or an order that was not recorded decided them, or an input changed",
             )
-        grade = DUPLICATES if self._exceeds(again, given) else EXACT
+        grade = DUPLICATES if self.exceeds(again, given) else EXACT
         return RecordSet(self, (StagePosition(self.stage, found, grade),))
 
-    def _exceeds(self, rows: Node, others: Node) -> bool:
+    def exceeds(self, rows: Node, others: Node) -> bool:
         """Return True if a value is more often among some rows than among others."""
         columns = tuple(self.ids.attribute(column.name, column.type) for column in outputs(rows))
         return exists(self.executor, SetOperation(rows, others, "except", True, columns))

@@ -161,6 +161,7 @@ class RecordSet:
         self,
         exclude: RecordSet | Mapping[str, str] | None = None,
         with_: Mapping[str, str | PathLike[str]] | None = None,
+        script: str | PathLike[str] | Sequence[str] | None = None,
     ) -> ReplayAnswer:
         """These rows, of the output or at a boundary, evaluated over changed inputs and compared with what they were.
 
@@ -168,6 +169,8 @@ class RecordSet:
             exclude: Rows of inputs to leave out, as a trace of the same plan found them; or by input a Spark SQL
                 boolean expression.
             with_: By input, the Parquet file or folder that is read instead.
+            script: A PySpark script of yours, or it and its arguments, that is run over the traced inputs of these
+                output rows; no other change is made.
 
         Raises:
             UsageError: Nothing is changed, a condition is mistaken, files cannot be read, or these are rows of inputs.
@@ -179,6 +182,12 @@ class RecordSet:
         from govtool.records.replay.compare import replay
         from govtool.records.replay.files import replacement
 
+        if script is not None:
+            from govtool.records.replay.script import replay_script, script_of
+
+            if exclude or with_:
+                raise UsageError("a script is run over the traced rows as they are", code="usage.arguments")
+            return replay_script(self, script_of(script))
         part = self._one(None)
         if not isinstance(part, StagePosition):
             raise UsageError("rows of the output, or at a boundary, are replayed; these are inputs", code="usage.rows")

@@ -4,5 +4,6 @@
 ``streams`` and ``connect`` cover what a listener does not hear, ``facts`` says what the job is, ``spool`` keeps it all
 in one file a process. For ``catalyst``, ``trimmed`` keeps of a plan's JSON what lineage needs, and what the JSON leaves
 out is asked for by ``relations``, ``commands`` and ``definitions``, over ``scala``. Code here runs in the interpreter
-of the job, which may be older than govtool's own: Python 3.8.
+of the job, which may be older than govtool's own: Python 3.8. ``scripted`` alone, with ``places`` and ``statements``,
+runs under govtool's own: it is the process of a replay by a script.
 """

@@ -1,0 +1,229 @@
+"""A script's process: the traced rows of the inputs as Parquet files, and what the script wrote in place of an output.
+
+Everything lies in one temporary folder, which only the user may read. It is removed at the end, whatever happens: by
+this process, or by the script's own where this one was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.capture.openlineage.identity import normalise
+from govtool.errors import EngineError, UnknownNameError, UsageError
+from govtool.records.execute.inputs import relations
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import passed
+from govtool.records.plan.nodes import Project, Relation
+from govtool.records.plan.tree import Node
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from govtool.records.trace.lineage import Lineage
+
+_SETTINGS = ("spark.sql.storeAssignmentPolicy", "spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy")
+_KEPT_OUT = frozenset({"GOVTOOL_SPARK_RECORDS", "GOVTOOL_SPARK_SPOOL", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
+"""Variables that would record the script's run, or run it elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A PySpark script on this machine, named by the user.
+
+    Attributes:
+        path: The file.
+        arguments: Its command line.
+    """
+
+    path: Path
+    arguments: tuple[str, ...] = ()
+
+
+def run_script(
+    lineage: Lineage, script: Script, part: Callable[[Relation], Node], keys: Callable[[Relation], object]
+) -> pa.Table:
+    """Run a script over a part of a plan's inputs; return the rows that it wrote to the plan's output.
+
+    Args:
+        lineage: The recorded plan.
+        script: The script.
+        part: The rows of an input that the script gets.
+        keys: The identity of an input: those with the same are written once.
+
+    Raises:
+        UsageError: The script fails, reads what the run did not read, or does not write the output (``usage.script``).
+        EngineError: pyspark is missing, or the process ended before the script did.
+    """
+    import importlib.util
+
+    if importlib.util.find_spec("pyspark") is None:
+        raise EngineError("a script needs pyspark", code="engine.spark", hint="pip install 'govtool[spark]'")
+    with tempfile.TemporaryDirectory(prefix="govtool-replay-", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        request = {
+            "script": str(script.path), "arguments": list(script.arguments), "run": lineage.run, "folder": str(folder),
+            "settings": _settings(lineage), "inputs": list(_inputs(lineage, part, keys, folder)),
+            "output": _output_facts(lineage),
+        }  # fmt: skip
+        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        return _output(lineage, _written(script, folder))
+
+
+def _written(script: Script, folder: Path) -> dict[str, list[str]]:
+    """Run the request of a folder; return the folders with the script's rows, by the place that they were for."""
+    last = _ended(folder)
+    try:
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EngineError(f"the script's process ended: {last[:300]}", code="engine.script") from error
+    for problem in (result["refused"], result["failed"] and f"the script failed: {result['failed']}"):
+        if problem:
+            raise UsageError(problem, code="usage.script", location=str(script.path))
+    written: dict[str, list[str]] = result["writes"]
+    return written
+
+
+def _ended(folder: Path) -> str:
+    """Wait for the process of a request; return the last line of its messages.
+
+    Its standard input is a pipe that closes with this process: then it ends, too, and removes the folder.
+    """
+    (folder / "spark.conf").touch()
+    own = {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        # defaults of this machine may name catalogs, whose tables are real ones
+        "PYSPARK_SUBMIT_ARGS": f"--properties-file {shlex.quote(str(folder / 'spark.conf'))} pyspark-shell",
+    }
+    environment = {**{k: v for k, v in os.environ.items() if k not in _KEPT_OUT}, **own}
+    command = [sys.executable, "-P", "-m", "govtool.spark.live.scripted", str(folder / "request.json")]
+    messages = folder / "messages"
+    with messages.open("wb") as file:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=file, stderr=file, start_new_session=True
+        )
+        try:
+            process.wait()
+        finally:
+            if hasattr(os, "killpg"):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)  # Spark's own process, where it is still there
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+    return (messages.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no message"])[-1]
+
+
+def _settings(lineage: Lineage) -> dict[str, str]:
+    session = lineage.session
+    if session is None:
+        return {}
+    kept = {name: value for name, value in session.settings if name in _SETTINGS}
+    return {**kept, "spark.sql.ansi.enabled": str(session.ansi).lower(), "spark.sql.session.timeZone": session.zone}
+
+
+def _output_facts(lineage: Lineage) -> dict[str, Any]:
+    columns = lineage.stage.segment.visible
+    fields = tuple(t.Field(column.name, column.type) for column in columns)
+    return {
+        "name": lineage.output,
+        "columns": [column.name for column in columns],
+        "schema": t.to_json(t.Struct(fields)),
+    }
+
+
+def _inputs(
+    lineage: Lineage, part: Callable[[Relation], Node], keys: Callable[[Relation], object], folder: Path
+) -> Iterator[dict[str, Any]]:
+    """Write the rows of each input as Parquet; yield how a script names it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    assert lineage.plan is not None
+    distinct = {keys(leaf): leaf for leaf in reversed(relations(lineage.plan))}
+    tables = Counter(leaf.dataset for leaf in distinct.values() if _is_table(leaf.dataset))
+    for name, times in tables.items():
+        if times > 1:
+            raise UsageError(f"the run read {name} in {times} states: that is not replayed", code="usage.script")
+    for number, leaf in enumerate(distinct.values()):
+        marks = dict(leaf.metadata)
+        columns = [column for column in leaf.columns if column.id not in marks]
+        schema = t.Struct(tuple(t.Field(column.name, column.type) for column in columns))
+        rows = lineage.executor.arrow(Project(part(leaf), tuple(map(passed, columns))))
+        place = folder / f"input-{number}"
+        place.mkdir()
+        try:
+            cells = [cell.cast(as_written(cell.type, c.type)) for cell, c in zip(rows.columns, columns, strict=True)]
+            pq.write_table(pa.table(cells, names=[column.name for column in columns]), place / "part-0.parquet")
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise EngineError(
+                f"rows of {leaf.dataset} are not written as Parquet: {error}", code="engine.script"
+            ) from error
+        yield {
+            "name": leaf.dataset, "table": _is_table(leaf.dataset), "files": [file.uri for file in leaf.files],
+            "folder": str(place), "schema": t.to_json(schema),
+        }  # fmt: skip
+
+
+def as_written(actual: pa.DataType, kind: t.Type) -> pa.DataType:
+    """A type of Arrow with its timestamps as Spark writes them: instants in UTC, or without a zone, in microseconds."""
+    import pyarrow as pa
+
+    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        return pa.timestamp("us", tz="UTC" if kind == t.TIMESTAMP else None)
+    if isinstance(kind, t.Array) and pa.types.is_list(actual):
+        return pa.list_(as_written(actual.value_type, kind.element))
+    if isinstance(kind, t.Map) and pa.types.is_map(actual):
+        return pa.map_(as_written(actual.key_type, kind.key), as_written(actual.item_type, kind.value))
+    if isinstance(kind, t.Struct) and pa.types.is_struct(actual) and actual.num_fields == len(kind.fields):
+        pairs = zip(actual, kind.fields, strict=True)
+        return pa.struct([pa.field(own.name, as_written(own.type, each.type)) for own, each in pairs])
+    return actual
+
+
+def _is_table(dataset: str) -> bool:
+    return "/" not in dataset and ":" not in dataset
+
+
+def _output(lineage: Lineage, written: Mapping[str, list[str]]) -> pa.Table:
+    """What the script wrote in place of the run's output."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    named = sorted((name for name in written if is_output(name, lineage.output)), key=len)
+    files = [file for folder in written[named[-1]] for file in sorted(Path(folder).glob("*.parquet"))] if named else []
+    if not files:
+        raise UnknownNameError(
+            f"the script wrote nothing to {lineage.output}", code="usage.script", nearest=tuple(sorted(written)[:3])
+        )
+    tables = [pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read() for file in files]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise UsageError(
+            f"the script's writes to {lineage.output} differ in columns: {error}", code="usage.script"
+        ) from error
+
+
+def is_output(name: str, output: str) -> bool:
+    """Return whether a place that a script wrote to is a dataset of the graph."""
+    if "/" not in name:
+        return output.lower() == name or output.lower().endswith(f".{name}") or f"default.{output}".lower() == name
+    scheme, separator, rest = name.partition("://")
+    if not separator:
+        return normalise("file", name).id == output
+    host, _, key = rest.partition("/")
+    return normalise(f"{scheme}://{host}", key).id == output
