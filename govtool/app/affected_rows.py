@@ -307,8 +307,8 @@ class _Flow:
         trace, outputs, found = program_hop_forward(self._store, self._commit, run, rows, 1)
         reached.rows = _merged(found)
         reached.count = sum(map(len, reached.rows.values()))
-        for part in (*trace.steps, *outputs):
-            reached.grade = reached.grade.worst(Grade(part.exactness, part.why))
+        for grade in (*((s.exactness, s.why) for s in trace.steps), *((o.exactness, o.why) for o in outputs)):
+            reached.grade = reached.grade.worst(Grade(*grade))
         return replace(reached, keeps_out=True)  # a function of the user's may do anything with what it does not see
 
     def _keepers(self, run: RecordRun, between: Sequence[str]) -> tuple[set[str], bool]:

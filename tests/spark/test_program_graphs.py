@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from recorders import own_recorder
 
 import govtool
 import govtool.spark
@@ -22,17 +23,14 @@ def program(spark, tmp_path_factory):
     """The folder of a program's data, and its graph."""
     from pyspark.sql import functions as f
 
-    from govtool.spark.live import hook
-
     folder = tmp_path_factory.mktemp("program")
     (folder / "users.csv").write_text("name,land\nann,de\nbob,fr\ncid,de\n")
     (folder / "views").mkdir()
     pq.write_table(pa.table(VIEWS), folder / "views" / "a.parquet")
     store = str(folder / "store")
     assert main(["init", "--store", store]) == 0
-    before = hook.recorder(str(folder / "spool")).replay
-    capture = govtool.spark.attach(spark, source="run:prog", store=store, spool=str(folder / "spool"), records=True)
-    try:
+    with own_recorder():
+        capture = govtool.spark.attach(spark, source="run:prog", store=store, spool=str(folder / "spool"), records=True)
         read, path = spark.read.parquet, lambda name: str(folder / name)
         users = spark.read.option("header", "true").csv(path("users.csv"))
         views = read(path("views"))
@@ -43,8 +41,6 @@ def program(spark, tmp_path_factory):
         views.select("user").write.mode("overwrite").parquet(path("stage"))
         read(path("report")).rdd.map(tuple).toDF(["total", "land"]).write.parquet(path("copy"))
         assert capture.commit(identify=0) is not None
-    finally:
-        hook.recorder("").replay = before
     at = Store.open(store)
     return folder, find_recorded_run(at, at.head("main"), "prog")
 

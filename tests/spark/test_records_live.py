@@ -8,6 +8,7 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
+from recorders import own_recorder
 
 import govtool.spark
 from govtool.app.record_tables import read_record_runs
@@ -30,34 +31,31 @@ def job(spark, tmp_path_factory):
     """A folder with a job's data and the store that it was committed to, with records; the number of its plans."""
     from pyspark.sql import functions as F
 
-    from govtool.spark.live import hook
-
     folder = tmp_path_factory.mktemp("records")
     data = folder / "data"
     (folder / "records_functions.py").write_text(FUNCTIONS, encoding="utf-8")
     spark.sparkContext.addPyFile(str(folder / "records_functions.py"))
     assert main(["init", "--store", str(folder / "store")]) == 0
-    before = hook.recorder(str(folder / "spool")).replay
-    capture = govtool.spark.attach(
-        spark, source="run:job", store=str(folder / "store"), spool=str(folder / "spool"), records=True
-    )
-    sys.path.insert(0, str(folder))
-    try:
-        views = spark.createDataFrame(VIEWS, "user string, page int, spent int")
-        views.repartition(2).write.parquet(str(data / "views"))
-        spark.createDataFrame(USERS, "name string, land string").write.parquet(str(data / "users"))
-        views, users = spark.read.parquet(str(data / "views")), spark.read.parquet(str(data / "users"))
-        joined = views.join(users, views.user == users.name)
-        report = joined.groupBy("land").agg(F.sum("spent").alias("total"), F.count("*").alias("n"))
-        report.where("total > 20").write.parquet(str(data / "report"))
-        report.select("land", F.upper("land").alias("big")).write.partitionBy("land").parquet(str(data / "lands"))
-        initial = F.udf(importlib.import_module("records_functions").initial, "string")
-        users.select(initial("name").alias("letter"), "land").write.parquet(str(data / "letters"))
-        assert capture.commit(identify=0) is not None
-        yield folder
-    finally:
-        sys.path.remove(str(folder))
-        hook.recorder("").replay = before
+    with own_recorder():
+        capture = govtool.spark.attach(
+            spark, source="run:job", store=str(folder / "store"), spool=str(folder / "spool"), records=True
+        )
+        sys.path.insert(0, str(folder))
+        try:
+            views = spark.createDataFrame(VIEWS, "user string, page int, spent int")
+            views.repartition(2).write.parquet(str(data / "views"))
+            spark.createDataFrame(USERS, "name string, land string").write.parquet(str(data / "users"))
+            views, users = spark.read.parquet(str(data / "views")), spark.read.parquet(str(data / "users"))
+            joined = views.join(users, views.user == users.name)
+            report = joined.groupBy("land").agg(F.sum("spent").alias("total"), F.count("*").alias("n"))
+            report.where("total > 20").write.parquet(str(data / "report"))
+            report.select("land", F.upper("land").alias("big")).write.partitionBy("land").parquet(str(data / "lands"))
+            initial = F.udf(importlib.import_module("records_functions").initial, "string")
+            users.select(initial("name").alias("letter"), "land").write.parquet(str(data / "letters"))
+            assert capture.commit(identify=0) is not None
+            yield folder
+        finally:
+            sys.path.remove(str(folder))
 
 
 def back(capsys, folder, *words):

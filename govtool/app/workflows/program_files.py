@@ -93,7 +93,8 @@ class ProgramFiles:
 
         source = self.layout.sources.get(path)
         if source is not None:
-            return {each.name: each.type for each in (*source.leaf.schema.fields, *source.leaf.columns)}
+            kinds = {each.name: each.type for each in source.leaf.schema.fields}
+            return kinds | {each.name: each.type for each in source.leaf.columns}
         at = next(at for at, made in self.layout.outputs.items() if made == path)
         action, plan = self.layout.program.actions[at], self.layout.plans[at]
         known = relation_of(action.record.written, action.output) if action.record and action.record.written else None

@@ -136,7 +136,12 @@ def trouble(folder: str, what: str) -> None:
 
 
 def _patch_classic(module: ModuleType, folder: str) -> None:
-    _after_init(module.SparkSession, folder, "attach", lambda session: recorder(folder).attach(session))
+    _after_init(module.SparkSession, folder, "attach", _attach)
+
+
+def _attach(session: Any) -> None:
+    if folder:
+        recorder(folder).attach(session)
 
 
 def _patch_rdds(module: ModuleType, folder: str) -> None:

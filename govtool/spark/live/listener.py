@@ -63,6 +63,8 @@ class Recorder:
         """Listen to a classic session; a second time is none."""
         key = facts.session_id(session)
         if key in self.sessions:
+            if self.replay is not None:  # records were requested later than the first recording
+                self.replay.attach(session)
             return
         from pyspark.java_gateway import ensure_callback_server_started
 

@@ -7,12 +7,12 @@ from operator import add
 
 import pytest
 from rdd_programs import small
+from recorders import own_recorder
 
 import govtool
 import govtool.spark
 from govtool.app import rdd_open
 from govtool.cli.main import main
-from govtool.spark.live import hook
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
 
@@ -28,13 +28,10 @@ def store(spark, tmp_path_factory):
     (folder / "in" / "two.txt").write_text("b a\r\nlast", encoding="utf-8")
     (folder / "in" / "none.txt").write_text("")
     assert main(["init", "--store", str(folder / "store")]) == 0
-    before = hook.recorder(str(folder / "spool")).replay
-    capture = govtool.spark.attach(
-        spark, source="run:eager", store=str(folder / "store"), spool=str(folder / "spool"), records="eager"
-    )
-    was = hook.recorder("").replay.eager
-    hook.recorder("").replay.eager = True
-    try:
+    with own_recorder():
+        capture = govtool.spark.attach(
+            spark, source="run:eager", store=str(folder / "store"), spool=str(folder / "spool"), records="eager"
+        )
         lc = govtool.spark.lineage_context(spark)
         lines = lc.textFile(f"{folder}/in", 4)
         words = lines.flatMap(lambda line: [word for word in line.split() if len(word) < len(LINES)])
@@ -48,9 +45,6 @@ def store(spark, tmp_path_factory):
         lc.textFile(f"{folder}/counts").map(len).saveAsTextFile(f"{folder}/lengths")
         lines.zip(lines).map(str).saveAsTextFile(f"{folder}/zipped")
         assert capture.commit(identify=0) is not None
-    finally:
-        hook.recorder("").replay.eager = was
-        hook.recorder("").replay = before
     return folder
 
 

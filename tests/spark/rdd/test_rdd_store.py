@@ -9,12 +9,12 @@ import sys
 from collections import Counter
 
 import pytest
+from recorders import own_recorder
 
 import govtool
 import govtool.spark
 from govtool.app.record_tables import read_tables
 from govtool.cli.main import main
-from govtool.spark.live import hook
 from govtool.store import Store
 
 LOGS = {
@@ -74,23 +74,22 @@ def store(spark, tmp_path_factory):
         (folder / "logs" / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
     (folder / "titian_job.py").write_text(JOB)
     assert main(["init", "--store", str(folder / "store")]) == 0
-    before = hook.recorder(str(folder / "spool")).replay
-    capture = govtool.spark.attach(
-        spark, source="run:titian", store=str(folder / "store"), spool=str(folder / "spool"), records=True
-    )
-    sys.path.insert(0, str(folder))
-    try:
-        module = importlib.import_module("titian_job")
-        cloudpickle.register_pickle_by_value(module)
-        lc = govtool.spark.lineage_context(spark)
-        (folder / "taken.json").write_text(json.dumps(module.main(lc, folder)))
-        frame = lc.track(spark.range(3).rdd)
-        frame.map(str).saveAsTextFile(f"{folder}/mixed")
-        spark.sparkContext.textFile(f"{folder}/logs/a.txt").saveAsTextFile(f"{folder}/plain")
-        assert capture.commit(identify=0) is not None
-    finally:
-        sys.path.remove(str(folder))
-        hook.recorder("").replay = before
+    with own_recorder():
+        capture = govtool.spark.attach(
+            spark, source="run:titian", store=str(folder / "store"), spool=str(folder / "spool"), records=True
+        )
+        sys.path.insert(0, str(folder))
+        try:
+            module = importlib.import_module("titian_job")
+            cloudpickle.register_pickle_by_value(module)
+            lc = govtool.spark.lineage_context(spark)
+            (folder / "taken.json").write_text(json.dumps(module.main(lc, folder)))
+            frame = lc.track(spark.range(3).rdd)
+            frame.map(str).saveAsTextFile(f"{folder}/mixed")
+            spark.sparkContext.textFile(f"{folder}/logs/a.txt").saveAsTextFile(f"{folder}/plain")
+            assert capture.commit(identify=0) is not None
+        finally:
+            sys.path.remove(str(folder))
     return folder
 
 
