@@ -121,7 +121,7 @@ class RecordQuestions(OpenedVersion):
         where: Texts | None = None,
         replaced: Mapping[str, str] | Iterable[str] | None = None,
         of: str | None = None,
-        script: str | Iterable[str] | None = None,
+        script: str | None = None,
         limit: int | None = 1000,
     ) -> ReplayReport:
         """Evaluate a recorded run over changed inputs, and compare with what it wrote. Nothing is written.

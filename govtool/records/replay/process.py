@@ -39,7 +39,7 @@ _KEPT_OUT = frozenset({"GOVTOOL_SPARK_RECORDS", "GOVTOOL_SPARK_SPOOL", "SPARK_RE
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class EditedScript:
     """A PySpark script on this machine, named by the user.
 
     Attributes:
@@ -52,7 +52,7 @@ class Script:
 
 
 def run_script(
-    lineage: Lineage, script: Script, part: Callable[[Relation], Node], keys: Callable[[Relation], object]
+    lineage: Lineage, script: EditedScript, part: Callable[[Relation], Node], keys: Callable[[Relation], object]
 ) -> pa.Table:
     """Run a script over a part of a plan's inputs; return the rows that it wrote to the plan's output.
 
@@ -81,7 +81,7 @@ def run_script(
         return _output(lineage, _written(script, folder))
 
 
-def _written(script: Script, folder: Path) -> dict[str, list[str]]:
+def _written(script: EditedScript, folder: Path) -> dict[str, list[str]]:
     """Run the request of a folder; return the folders with the script's rows, by the place that they were for."""
     last = _ended(folder)
     try:

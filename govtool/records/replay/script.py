@@ -26,7 +26,7 @@ from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
 from govtool.records.replay.compare import doubts_of, paired, whole_plan
-from govtool.records.replay.process import Script, run_script
+from govtool.records.replay.process import EditedScript, run_script
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.answer import zoned
 from govtool.records.trace.back import ReachedRows, StagePosition
@@ -45,7 +45,7 @@ MAX_COMPARED = 1_000_000
 _RECORD = "_record"
 
 
-def script_of(words: str | os.PathLike[str] | Sequence[str]) -> Script:
+def script_of(words: str | os.PathLike[str] | Sequence[str]) -> EditedScript:
     """A script and its arguments: a path, or words.
 
     Raises:
@@ -59,10 +59,10 @@ def script_of(words: str | os.PathLike[str] | Sequence[str]) -> Script:
         compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"the script is no Python: {error}", code="usage.script", location=str(path)) from error
-    return Script(path, tuple(arguments))
+    return EditedScript(path, tuple(arguments))
 
 
-def replay_script(chosen: RecordSet, script: Script) -> ReplayAnswer:
+def replay_script(chosen: RecordSet, script: EditedScript) -> ReplayAnswer:
     """Run a script over the inputs of chosen output rows only, and compare what it writes with these rows.
 
     Raises:
