@@ -189,7 +189,7 @@ def test_a_pull_request_is_judged_by_what_it_brings(runner):
     assert (code, outputs["exit-code"]) == (1, "1"), reported
     findings = json.loads(Path(outputs["json"]).read_text())["findings"]
     assert [f["column"] for f in findings] == ["mart.fresh.f"]
-    assert "::error file=etl/after.sql,line=1" in reported
+    assert "::error file=etl/after.sql,line=2" in reported
     assert "mart.fresh.f" in (runner.temp / "summary").read_text()
     report = json.loads(Path(outputs["sarif"]).read_text())
     assert list(Draft7Validator(SARIF).iter_errors(report)) == []

@@ -13,6 +13,7 @@ from govtool.app.rdd_lines import lines_at, lines_of, meeting
 from govtool.cli.main import main
 from govtool.errors import EvidenceError, IntegrityError, UsageError
 from govtool.model.positions import decode_positions, encode_positions, from_packed
+from govtool.records.execute.places import place_of
 from govtool.records.plan.nodes import File, Relation, Session
 from govtool.records.plan.types import Struct
 
@@ -55,7 +56,7 @@ def test_lines_are_those_of_hadoop(tmp_path, name, pack):
     file = _file(tmp_path / name, pack(TEXT))
     assert list(lines_of(file)) == LINES
     output = Relation(0, "out", "text", (file,), (), Struct(()))
-    assert lines_at(output, {(file.uri, file.size, file.modified): {1, 5}}) == ["two", "last\ufffd"]
+    assert lines_at(output, {place_of(file): {1, 5}}) == ["two", "last\ufffd"]
     assert lines_at(output, {(file.uri, file.size + 1, file.modified): {1, 5}}) == []
 
 

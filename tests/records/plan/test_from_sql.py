@@ -216,7 +216,7 @@ def test_pivot_counts_are_null_where_no_row_has_the_value():
         ("SELECT k BETWEEN SYMMETRIC 2 AND 1 FROM r", "BETWEEN with SYMMETRIC", "1:8"),
         ("SELECT max(k, 2) FROM r", "max of several", "1:8"),
         ("SELECT exists(l, e -> e > 1) FROM r", "function EXISTS", None),
-        ("SELECT nth_value(k, 2) OVER (ORDER BY k) FROM r", "NTH VALUE", "1:8"),
+        ("SELECT nth_value(k, 2) OVER (ORDER BY k) FROM r", "NTH_VALUE", "1:8"),
         ("SELECT lag(k) IGNORE NULLS OVER (ORDER BY k) FROM r", "LAG", "1:8"),
         ("SELECT g LIKE 'a' ESCAPE 'b' FROM r", "ESCAPE", "1:8"),
         ("SELECT * FROM r LIMIT k", "LIMIT", "1:23"),
