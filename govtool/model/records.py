@@ -23,7 +23,9 @@ PRIVATE = "private_"
 """The prefix of tables that hold private values."""
 PRIVATE_VALUES = f"{PRIVATE}values"
 """The store table of literals and of rows that the driver held; one fragment an application."""
-RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES, f"{PRIVATE}positions")
+PRIVATE_POSITIONS = f"{PRIVATE}positions"
+"""The store table of positions of records that an RDD program kept (``--records=eager``)."""
+RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES, PRIVATE_POSITIONS)
 """All tables of record-level provenance."""
 FORMAT = 1
 """Version of the layout, in the Parquet metadata."""

@@ -13,6 +13,7 @@ from govtool.errors import FormatError, IntegrityError, UsageError
 from govtool.model.records import (
     PLANS,
     PRIVATE,
+    PRIVATE_POSITIONS,
     PRIVATE_VALUES,
     RECORD_RUNS,
     RECORD_TABLES,
@@ -190,4 +191,4 @@ def test_leaves_are_called_as_the_graph_calls_their_datasets(read, name):
 
 
 def test_all_tables_of_records_are_known():
-    assert set(RECORD_TABLES) == {PLANS, RECORD_RUNS, PRIVATE_VALUES}
+    assert set(RECORD_TABLES) == {PLANS, RECORD_RUNS, PRIVATE_VALUES, PRIVATE_POSITIONS}

@@ -39,7 +39,8 @@ def program(spark, tmp_path_factory):
         report = stage.join(users, stage.user == users.name).groupBy("land").agg(f.sum("spent").alias("total"))
         report.write.partitionBy("land").parquet(path("report"))
         views.select("user").write.mode("overwrite").parquet(path("stage"))
-        read(path("report")).rdd.map(tuple).toDF(["total", "land"]).write.parquet(path("copy"))
+        rows = read(path("report")).rdd.map(tuple)
+        spark.createDataFrame(rows, ["total", "land"]).write.parquet(path("copy"))
         assert capture.commit(identify=0) is not None
     at = Store.open(store)
     return folder, find_recorded_run(at, at.head("main"), "prog")
