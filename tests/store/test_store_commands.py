@@ -33,7 +33,7 @@ def test_from_init_to_upkeep(run, use_server, monkeypatch, tmp_path, server):
     monkeypatch.setenv("GOVTOOL_STORE", uri)
     assert run("log")[0] == 4
     assert run("init")[0] == 0
-    assert run("init")[0] == 4
+    assert run("init")[0] == 2
     assert run("ingest", "sql", "etl", "-d", "postgres")[0] == 0
     assert "nothing new" in run("ingest", "sql", "etl", "-d", "postgres")[1]
     assert "mart.v.email" in run("impact", "crm.users.email")[1]
