@@ -202,6 +202,11 @@ class IngestKey:
     origin: SourceOrigin | None = None
     """What is read; None where the source's name says it."""
 
+    @property
+    def identity(self) -> str:
+        """The batch and the place that it was read from."""
+        return self.batch if self.origin is None else self.batch + self.origin.mark
+
 
 def ingest_once(
     store: Store,
@@ -282,7 +287,7 @@ def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH)
     Raises:
         StoreError: the store cannot be read.
     """
-    known = store.known(branch, key.source, configured().batch(key.batch))
+    known = store.known(branch, key.source, configured().batch(key.identity))
     if known is None:
         return None
     report = read_coverage(store, known, with_diagnostics=True)
@@ -349,7 +354,7 @@ def commit_payload(
         ),
         message=message or commit_message(key),
         author=author or user_name(),
-        batch=aliases.batch(key.batch),
+        batch=aliases.batch(key.identity),
         summary=summary,
         branch=branch,
     )

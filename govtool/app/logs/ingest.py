@@ -94,7 +94,7 @@ def ingest_log(
             engine = _Local(stack, how, settings, request.workers)
         surveyed = _surveyed(files, engine)
         batch = _batch(source, settings, how, request, surveyed)
-        known = already_ingested(store, IngestKey("ingest log", source, batch, len(files), text), branch)
+        known = already_ingested(store, IngestKey("ingest log", source, batch, len(files), text, origin), branch)
         again = demand is not None and demand.shortfalls
         if known is not None and not again:
             return known
@@ -356,7 +356,7 @@ def _commit(
         Changes(retract=(source, *replaced), add=(*fragments, *counted), uploaded=uploaded),
         message=message or commit_message(key),
         author=author or user_name(),
-        batch=aliases.batch(key.batch),
+        batch=aliases.batch(key.identity),
         summary=summary,
         branch=branch,
     )
