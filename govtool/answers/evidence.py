@@ -37,6 +37,7 @@ def step_object(step: WayStep) -> dict[str, object]:
         "reason": step.reason,
         "temporary": step.elided,
         "evidence": evidence_object(step.evidence),
+        **({"more_evidence": [evidence_object(one) for one in step.more]} if step.more else {}),
     }
 
 

@@ -51,17 +51,17 @@ class Explained:
         for column in one.columns:
             yield ("fields" if of_column else "columns"), column.path, column.type or "", ""
         for step in one.incoming:
-            yield "made of", step.source if of_column else _ends(step), _how(step), step.evidence.position
+            yield "made of", step.source if of_column else _ends(step), _how(step), step.place
         for step in one.rows:
-            yield "rows by", step.source, _how(step), step.evidence.position
+            yield "rows by", step.source, _how(step), step.place
         for name in one.reads:
             yield "reads", name, "", ""
         for step in one.outgoing:
-            yield "goes to", step.target if of_column else _ends(step), _how(step), step.evidence.position
+            yield "goes to", step.target if of_column else _ends(step), _how(step), step.place
         for name in one.readers:
             yield "read by", name, "", ""
         for step in one.opaque:
-            yield "not understood", _ends(step), _how(step), step.evidence.position
+            yield "not understood", _ends(step), _how(step), step.place
         for diagnostic in one.diagnostics:
             yield "remarks", diagnostic.code, diagnostic.message, _diagnostic_place(diagnostic)
 

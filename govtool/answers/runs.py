@@ -165,6 +165,7 @@ def run_object(run: Run) -> dict[str, object]:
             {"code": note.code, "severity": note.severity, "message": note.message, "target": note.target}
             for note in run.breaks
         ],
+        **({"records": [record._asdict() for record in run.records]} if run.records else {}),
     }
 
 

@@ -69,7 +69,7 @@ class RunFilter:
         kept = [
             run
             for run in runs
-            if (self.job is None or fnmatchcase(run.job, self.job))
+            if (self.job is None or any(fnmatchcase(job, self.job) for job in run.jobs))
             and (self.status is None or run.status == self.status)
             and (self.dataset is None or any(is_named(name, self.dataset) for name in datasets_of(run)))
             and (spec is None or spec.used_by(run))
@@ -138,7 +138,7 @@ def find_run(history: History, text: str) -> Run:
     """
     found = matching_runs(history, text)
     if not found:
-        known = list(dict.fromkeys(name for run in reversed(history.runs) for name in (run.id, run.job)))
+        known = list(dict.fromkeys(name for run in reversed(history.runs) for name in (*run.ids, *run.jobs)))
         raise UnknownNameError(
             f"no run is called {text!r}",
             code="usage.unknown-run",
@@ -157,15 +157,17 @@ def find_run(history: History, text: str) -> Run:
 
 def matching_runs(history: History, text: str) -> list[Run]:
     """The runs that a text may mean: by id, else by ``JOB`` or ``JOB~N``, else by the beginning or end of an id."""
-    exact = [run for run in history.runs if run.id == text]
+    exact = [run for run in history.runs if text in run.ids]
     if exact:
         return exact
     job, tilde, back = text.rpartition("~")
     name, steps = (job, int(back)) if tilde and back.isdecimal() else (text, 0)
-    of_job = [run for run in history.runs if run.job == name]
+    of_job = [run for run in history.runs if name in run.jobs]
     if of_job:
         return [of_job[-1 - steps]] if steps < len(of_job) else []
-    return [run for run in history.runs if run.id.startswith(text) or run.id.endswith(text)] if text else []
+    if not text:
+        return []
+    return [run for run in history.runs if any(name.startswith(text) or name.endswith(text) for name in run.ids)]
 
 
 def compare_runs(store: Reader, commit: Commit, before: Run | Commit, after: Run | Commit) -> RunDifference:
@@ -297,4 +299,4 @@ def version_names(history: History, versions: Iterable[WrittenVersion]) -> dict[
 
 def runs_named(history: History, patterns: Sequence[str]) -> list[Run]:
     """The runs whose id matches one of the globs."""
-    return [run for run in history.runs if any(fnmatchcase(run.id, pattern) for pattern in patterns)]
+    return [run for run in history.runs if any(fnmatchcase(id_, pattern) for id_ in run.ids for pattern in patterns)]

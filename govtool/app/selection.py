@@ -184,12 +184,12 @@ class Selector:
 
     def _job(self, value: str) -> Iterable[int]:
         """Select what statements of a file write, or what runs of a job (by glob) wrote and is still there."""
-        runs = [run for run in self._history.runs if fnmatchcase(run.job, value)]
+        runs = [run for run in self._history.runs if any(fnmatchcase(job, value) for job in run.jobs)]
         found = {*written_in(self.index, value), *self._made_by(runs)}
         if not found and not runs:
             known = jobs(self.index)
             if not any(fnmatchcase(name, value) for name in known):
-                raise unknown("job", value, known | {run.job for run in self._history.runs})
+                raise unknown("job", value, known | {job for run in self._history.runs for job in run.jobs})
         return found
 
     def _run(self, value: str) -> Iterable[int]:

@@ -38,6 +38,16 @@ class Software(NamedTuple):
     version: str
 
 
+class RunRecord(NamedTuple):
+    """One of several records of the same execution."""
+
+    id: str
+    job: str
+    how: str
+    """As in `Run`."""
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class RunInput:
     """A dataset that a run read."""
@@ -150,6 +160,18 @@ class Run:
     """Facts that a later run is compared by; None: whoever recorded the run does not know them."""
     batches: Batches | None = None
     """The batches of a streaming query; None: it is no part of one, or that is not known."""
+    records: tuple[RunRecord, ...] = ()
+    """The records that were joined in this run, its own first; empty: there is one. Never stored."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The run's id, and those of the records that were joined in it."""
+        return tuple(dict.fromkeys((self.id, *(record.id for record in self.records))))
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """The job's name, and those of the records that were joined in it."""
+        return tuple(dict.fromkeys((self.job, *(record.job for record in self.records))))
 
 
 @lru_cache(maxsize=1)

@@ -64,7 +64,14 @@ class WayStep:
     elided: bool
     """The target is temporary, dropped or an ended version: no hop, and not in the answer."""
     evidence: Evidence
-    """The statement that says so."""
+    """The statement that makes it."""
+    more: tuple[Evidence, ...] = ()
+    """Further records of runs that made the same edge."""
+
+    @property
+    def place(self) -> str:
+        """The position of the evidence, and how much more there is."""
+        return f"{self.evidence.position} and {len(self.more)} more" if self.more else self.evidence.position
 
     @property
     def label(self) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from govtool.graph.index import Index
 from govtool.model.derivation import OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
-from govtool.query.evidence import WayStep, step
+from govtool.query.evidence import RUNTIME, Evidence, WayStep, step
 from govtool.query.select import Subject, select
 
 
@@ -57,6 +57,10 @@ class Explanation:
     """Of its definitions, and of its readers where they name the column."""
     truncated: int
     """Edges that ``limit`` left off."""
+
+
+_ANY_RUN = Evidence("run", "", 0, "", "plan")
+"""Stands for the evidence of any run while steps are compared."""
 
 
 def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -> Explanation:
@@ -125,7 +129,18 @@ class _StepWriter:
             self.truncated += len(numbers) - self.limit
             numbers = numbers[: self.limit]
         steps = dict.fromkeys(step(self.index, edge) for edge in numbers)
-        return tuple(sorted(steps, key=lambda s: (s.kind, s.target, s.source, s.evidence.file, s.evidence.line)))
+        ordered = sorted(steps, key=lambda s: (s.kind, s.target, s.source, s.evidence.file, s.evidence.line))
+        return tuple(_joined(ordered))
+
+
+def _joined(steps: Iterable[WayStep]) -> Iterator[WayStep]:
+    """Steps in their order; an edge that several records of runs show is one step with all their evidence."""
+    found: dict[WayStep, list[Evidence]] = {}
+    for each in steps:
+        shown = each.evidence.how in RUNTIME
+        found.setdefault(replace(each, evidence=_ANY_RUN) if shown else each, []).append(each.evidence)
+    for each, places in found.items():
+        yield replace(each, evidence=places[0], more=tuple(places[1:]))
 
 
 def _definitions(index: Index, about: Subject) -> tuple[DatasetDefinition, ...]:
@@ -142,7 +157,21 @@ def _definitions(index: Index, about: Subject) -> tuple[DatasetDefinition, ...]:
                 diagnostics=index.diagnostics(derivation),
             )
         )
-    return tuple(sorted(found, key=lambda d: (d.statement.source, d.statement.file, d.statement.line, d.mode)))
+    ordered = sorted(found, key=lambda d: (d.statement.source, d.statement.file, d.statement.line, d.mode))
+    writes: dict[object, DatasetDefinition] = {}
+    for one in ordered:
+        key = _write_of(one) or one
+        if key not in writes or one.statement.how == "plan":  # of several records, the plan itself sees most
+            writes[key] = one
+    return tuple(writes.values())
+
+
+def _write_of(definition: DatasetDefinition) -> tuple[str, ...] | None:
+    """The write or declaration of a run that a definition records, whoever recorded it; None where it is no run's."""
+    statement = definition.statement
+    if statement.how not in RUNTIME:
+        return None
+    return statement.run or statement.file, statement.kind, definition.mode, definition.status
 
 
 def _datasets(index: Index, nodes: Iterable[int]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from govtool.model.run import Run, RunOutput
 from govtool.model.version import ContentIdentity
+from govtool.query.executions import one_run_each
 
 _REPLACES = frozenset({"overwrite", "create", "replace", "truncate", "drop"})
 _SPOILED = frozenset({"failed", "aborted"})
@@ -62,12 +63,12 @@ class History:
     """All runs of a version of the graph.
 
     Args:
-        runs: In any order. Of several of one id and job the one that says more counts.
+        runs: In any order; several records of one execution are one run.
     """
 
     def __init__(self, runs: Iterable[Run]) -> None:
-        self.runs = _distinct(runs)
-        """In order of time."""
+        self.runs = one_run_each(runs)
+        """A run for every execution, in order of time."""
 
     @cached_property
     def _writings(self) -> dict[str, list[Writing]]:
@@ -228,16 +229,3 @@ class History:
                 if any(v in all_of_it and v.dataset not in still for v in read if v is not None):
                     found.add(version.dataset)
         return found
-
-
-def _distinct(runs: Iterable[Run]) -> tuple[Run, ...]:
-    best: dict[tuple[str, str], Run] = {}
-    for run in runs:
-        key = (run.id, run.job)
-        if key not in best or _completeness(run) > _completeness(best[key]):
-            best[key] = run
-    return tuple(sorted(best.values(), key=lambda run: (run.started or run.ended or "", run.id, run.job)))
-
-
-def _completeness(run: Run) -> tuple[int, int, int, str]:
-    return (len(run.outputs) + len(run.inputs), len(run.software), len(run.plan), run.source)

@@ -136,6 +136,7 @@ def _run_rows(
         ("host", run.host), ("source", run.source), ("known by", run.how), ("error", run.error),
     )  # fmt: skip
     rows = [("run", name, value) for name, value in facts if value]
+    rows += [("run", "recorded as", f"{one.job} · {one.id} ({one.how}, {one.source})") for one in run.records]
     of = {reading.dataset: reading for reading in readings}
     for read in run.inputs:
         rows.append(("read", read.dataset, _figures(read, _read(of[read.dataset], names))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from govtool.capture.openlineage.events import RUN, EntityPart, Key
@@ -29,7 +30,21 @@ _FINISHED = frozenset({"complete", "failed", "aborted"})
 def runs_of(state: MergedEvents, source: str) -> list[Run]:
     """All runs of a state, by start."""
     found = [_run(key, registers, source) for key, registers in state.entities.items() if key.kind == RUN]
-    return sorted(found, key=lambda run: (run.started or "", run.id, run.job))
+    applications = {key.run: name for key, name in _spark_applications(state)}
+    named = (
+        replace(run, application=applications.get(run.id) or applications.get(run.application, run.application))
+        for run in found
+    )
+    return sorted(named, key=lambda run: (run.started or "", run.id, run.job))
+
+
+def _spark_applications(state: MergedEvents) -> Iterator[tuple[Key, str]]:
+    """Runs with Spark's id of the application that they are or were part of; older integrations state it once."""
+    for key, registers in state.entities.items():
+        if key.kind == RUN:
+            name = _text(_loaded(parts(registers, "run")), "spark_applicationDetails", "applicationId")
+            if name:
+                yield key, name
 
 
 def _run(key: Key, registers: Registers, source: str) -> Run:
