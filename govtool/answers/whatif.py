@@ -83,6 +83,7 @@ class WhatIfAnswer(GraphAnswer):
             "action": result.action,
             "to": result.to,
             "subjects": list(result.subjects),
+            **({"changes": [_change_object(part) for part in result.parts]} if result.parts else {}),
             "columns": list(self.items()),
             **({"truncated": self.truncated} if self.truncated else {}),
             "datasets": list(result.datasets),
@@ -104,6 +105,10 @@ class WhatIfAnswer(GraphAnswer):
         for one in self.entries:
             evidence = tuple(item.place for item in one.evidence)
             yield one.verdict, one.column, one.dataset, one.hops, one.via, one.cause or None, evidence
+
+
+def _change_object(part: WhatIf) -> dict[str, object]:
+    return {"action": part.action, "to": part.to, "subjects": list(part.subjects), "summary": part.counts}
 
 
 def _entry_object(entry: Affected) -> dict[str, object]:

@@ -328,6 +328,51 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         return _accepted(answer, strict=strict)
 
     @checked
+    def whatif_several(
+        self,
+        *,
+        drop: Texts | None = None,
+        rename: Texts | None = None,
+        retype: Texts | None = None,
+        mask: Texts | None = None,
+        delete: Texts | None = None,
+        exclude: Texts | None = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
+        limit: int | None = None,
+        strict: bool = False,
+    ) -> WhatIfAnswer:
+        """List the effects of changes of different kinds that are made together.
+
+        Args:
+            drop: Columns and datasets to drop, as for ``ls``.
+            rename: ``COLUMN=NEW`` for each new name.
+            retype: ``COLUMN=TYPE`` for each new type.
+            mask: Columns and datasets that shall hold masked values.
+            delete: Datasets and columns whose data goes.
+            exclude: As for ``whatif``.
+            policy: As for ``whatif``.
+            today: As for ``whatif``.
+            limit: As for ``whatif``.
+            strict: As for ``whatif``.
+
+        Raises:
+            EvidenceError: As for ``whatif``.
+            UsageError: As for ``whatif``; or no change is given.
+            UnknownNameError: As for ``whatif``.
+        """
+        from govtool.app.whatif import planned_changes, whatif_several_answer
+
+        changes = planned_changes(
+            drop=texts(drop), rename=texts(rename), retype=texts(retype), mask=texts(mask), delete=texts(delete)
+        )
+        rules = _rules(policy, today)
+        answer = self._fetch(
+            lambda snapshot: whatif_several_answer(snapshot, changes, rules, exclude=texts(exclude))
+        ).head(limit)
+        return _accepted(answer, strict=strict)
+
+    @checked
     def erase_plan(
         self,
         subject: Texts,

@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from govtool.errors import UsageError
 from govtool.query.whatif import WhatIf
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from govtool.answers.whatif import PolicyEffect, WhatIfAnswer
     from govtool.app.opening import Snapshot
     from govtool.app.questions import PolicyChoice
     from govtool.graph.index import Index
+
+
+class PlannedChange(NamedTuple):
+    """One of several changes."""
+
+    action: str
+    """``drop``, ``rename``, ``retype``, ``mask`` or ``delete``."""
+    selectors: Sequence[str]
+    to: str | None = None
+    """The new name or type."""
+
+
+def planned_changes(
+    *, drop: Sequence[str], rename: Sequence[str], retype: Sequence[str], mask: Sequence[str], delete: Sequence[str]
+) -> list[PlannedChange]:
+    """Changes of several kinds as one list; renames and new types are written ``OLD=NEW`` and ``COLUMN=TYPE``.
+
+    Raises:
+        UsageError: A rename or a new type has no ``=``, or nothing on one side of it (``usage.arguments``).
+    """
+    whole = {"drop": drop, "mask": mask, "delete": delete}
+    found = [PlannedChange(action, names) for action, names in whole.items() if names]
+    for action, texts in (("rename", rename), ("retype", retype)):
+        for text in texts:
+            name, sign, new = text.rpartition("=")
+            if not sign or not name.strip() or not new.strip():
+                raise UsageError(
+                    f"--{action} {text[:60]!r} is not COLUMN=NEW",
+                    code="usage.arguments",
+                    hint=f"--{action} crm.users.email={'mail' if action == 'rename' else 'text'}",
+                )
+            found.append(PlannedChange(action, [name.strip()], new.strip()))
+    return found
 
 
 def whatif_answer(
@@ -40,6 +75,27 @@ def whatif_answer(
     return WhatIfAnswer(version_for(snapshot, about), result, _policy_effect(snapshot, result, rules))
 
 
+def whatif_several_answer(
+    snapshot: Snapshot, changes: Sequence[PlannedChange], rules: PolicyChoice, *, exclude: Sequence[str]
+) -> WhatIfAnswer:
+    """Answer what happens if changes of different kinds are made together; see ``govtool.query.whatif``.
+
+    Raises:
+        UsageError: Nothing is selected, policies are mistaken, or a change makes no sense.
+    """
+    from govtool.answers.whatif import WhatIfAnswer
+    from govtool.app.questions import selector
+    from govtool.app.unread import version_for
+    from govtool.query.whatif import whatif_several
+
+    choosing = selector(snapshot, rules)
+    chosen = [(one.action, choosing.select(one.selectors, exclude), one.to) for one in changes]
+    result = whatif_several(snapshot.index, chosen)
+    about = {d for _, selection, _ in chosen for d in selection.datasets}
+    about |= {snapshot.index.node_dataset[node] for _, selection, _ in chosen for node in selection.columns}
+    return WhatIfAnswer(version_for(snapshot, about), result, _policy_effect(snapshot, result, rules))
+
+
 def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: PolicyChoice) -> PolicyEffect | None:
     """The findings that end if the subjects, and what is lost with them, hold no data in clear any more.
 
@@ -49,12 +105,13 @@ def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: PolicyChoice) -> P
 
     governance, day = snapshot.governance, rules.day
     policies = governance.policies_if_any(rules.policy)
-    if policies is None or result.action not in ("drop", "mask", "delete"):
+    hiding = [part for part in result.parts or (result,) if part.action in ("drop", "mask", "delete")]
+    if policies is None or not hiding:
         return None
     from govtool.policy.check import check, govern
 
     before = check(governance.governed(rules.policy, day), day)
-    gone = _gone(snapshot.index, result)
+    gone = {node for part in hiding for node in _gone(snapshot.index, part)}
     after = check(govern(snapshot.index, policies, day, tool_facts=governance.facts(), without=gone), day)
     stays = {f.fingerprint for f in after.findings}
     ended = tuple(f for f in before.findings if f.fingerprint not in stays and f.verdict.label != "waived")

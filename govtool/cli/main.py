@@ -98,6 +98,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "retype": _Entry("whatif_retype", "Show what breaks or changes with another column type."),
         "mask": _Entry("whatif_mask", "Show what changes if columns hold masked values."),
         "delete": _Entry("whatif_delete", "Show what changes or loses its last source."),
+        "several": _Entry("whatif_several", "Show what changes of several kinds do together."),
     },
     "erase": {
         "plan": _Entry("erase_plan", "List every dataset with a data subject's data, in order."),
@@ -176,7 +177,7 @@ _GROUPS = {
 }
 
 
-_ALONE = {"sources": "list"}
+_ALONE = {"sources": "list", "whatif": "several"}
 """Groups that are a command, too: what they do without a word of their own."""
 _RENAMED = {"record": "snapshot"}
 """Commands by their former names: they run as before, with a notice, and are in no list."""

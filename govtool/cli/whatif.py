@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from govtool.cli.complete import complete_selector
-from govtool.cli.formats import chosen
+from govtool.cli.formats import OutputFile, chosen
 from govtool.cli.graph import bound, opened_graph
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK
+
+if TYPE_CHECKING:
+    from govtool.answers.whatif import WhatIfAnswer
 
 SubjectArgument = Annotated[
     list[str],
@@ -49,12 +52,7 @@ class WhatIfOptions(NamedTuple):
 
 def answer(ui: Ui, action: str, options: WhatIfOptions) -> int:
     """Ask and show."""
-    from govtool.answers.answer import at_least
-    from govtool.query.whatif import VERDICTS
-    from govtool.render.whatif import FORMATS, render
-
-    outputs = chosen(options.format, options.output, FORMATS)
-    at_least(options.fail_on, VERDICTS, "verdict")  # a wrong one is reported before anything is asked
+    outputs = outputs_of(options.format, options.output, options.fail_on)
     with opened_graph(ui, options.store, options.at, options.branch) as graph:
         found = graph.whatif(
             action,
@@ -64,11 +62,36 @@ def answer(ui: Ui, action: str, options: WhatIfOptions) -> int:
             policy=options.policy,
             today=options.today,
         )
+    return show(
+        ui, found, outputs, fail_on=options.fail_on, strict=options.strict, limit=options.limit, all=options.all
+    )
+
+
+def outputs_of(format: list[str] | None, output: list[Path] | None, fail_on: str) -> list[OutputFile]:
+    """Return the outputs; a wrong format or verdict is reported before anything is read.
+
+    Raises:
+        UnknownNameError: There is no such verdict (``usage.unknown-verdict``).
+    """
+    from govtool.answers.answer import at_least
+    from govtool.query.whatif import VERDICTS
+    from govtool.render.whatif import FORMATS
+
+    at_least(fail_on, VERDICTS, "verdict")
+    return chosen(format, output, FORMATS)
+
+
+def show(
+    ui: Ui, found: WhatIfAnswer, outputs: list[OutputFile], *, fail_on: str, strict: bool, limit: int | None, all: bool
+) -> int:
+    """Write an answer to its outputs, and return the exit code."""
+    from govtool.render.whatif import render
+
     ui.mark("whatif")
     for form, file in outputs:
-        ui.show(render(form, found.head(bound(options.limit, options.all, form))), file)
-    if found.fails(options.fail_on):
+        ui.show(render(form, found.head(bound(limit, all, form))), file)
+    if found.fails(fail_on):
         return EXIT_FINDINGS
-    if options.strict:
+    if strict:
         found.check_strict()
     return EXIT_OK

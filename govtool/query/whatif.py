@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from govtool.errors import UnknownNameError, UsageError
@@ -26,8 +26,12 @@ from govtool.query.selectors import Selection
 from govtool.query.support import losses
 
 ACTIONS = ("drop", "rename", "retype", "mask", "delete")
+SEVERAL = "several"
+"""The action of changes of different kinds in one question."""
 VERDICTS = ("lost", "breaks", "unknown", "changes", "rows", "passes")
 """The worst first."""
+_GOES = ("drop", "delete")
+"""The actions that take columns away."""
 REPORT = "exposure"
 """The kind of datasets that stand for reports."""
 
@@ -64,6 +68,8 @@ class WhatIf:
     """Columns that only served what goes; for ``drop`` and ``delete``."""
     unchanged: tuple[str, ...] = ()
     """Subjects that are declared to be of the type that they are to have."""
+    parts: tuple[WhatIf, ...] = ()
+    """For ``several``: the effects of each kind of change alone."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -101,8 +107,7 @@ def whatif(index: Index, action: str, selection: Selection, to: str | None = Non
         UsageError: Nothing is selected; a dataset is to be retyped; a new name or type is missing, or has no use.
     """
     _check_action(action, to)
-    subjects = [Subject(d, None, index.dataset_name(d)) for d in selection.datasets]
-    subjects += [Subject(index.node_dataset[n], n, index.name(n)) for n in selection.columns]
+    subjects = _subjects(index, selection)
     if not subjects:
         raise UsageError("nothing is selected", code="usage.nothing-selected", hint="govtool ls SELECTOR shows what is")
     if action == "rename" and len(subjects) > 1:
@@ -116,18 +121,71 @@ def whatif(index: Index, action: str, selection: Selection, to: str | None = Non
     else:
         change = {"drop": Change("drop"), "mask": Change("logic")}.get(action) or Change(action, to)
         affected, unchanged = _impacted(index, subjects, change)
-    gone = {n for s in subjects for n in _nodes(index, s)} if action in ("drop", "delete") else set()
-    lost = ((a.dataset, a.column.removeprefix(f"{a.dataset}.")) for a in affected if a.verdict == "lost")
-    gone |= {node for end in lost if (node := index.find(ColumnRef(*end))) is not None}
-    order = {verdict: i for i, verdict in enumerate(VERDICTS)}
+    found = WhatIf(action, to, names, _in_order(affected), (), unchanged)
+    return replace(found, unused=_unused_names(index, _gone(index, found, subjects)))
+
+
+def whatif_several(index: Index, changes: Sequence[tuple[str, Selection, str | None]]) -> WhatIf:
+    """Answer for changes of different kinds that are made together.
+
+    A column has the worst verdict that any of the changes gives it, and the cause that gives it. What another change
+    drops or deletes anyway is not listed; what served only columns that go, by whichever change, is unused.
+
+    Args:
+        index: The graph.
+        changes: As the arguments of `whatif`: action, selection, new name or type.
+
+    Raises:
+        UnknownNameError: There is no such action (``usage.unknown-action``).
+        UsageError: As `whatif`; or there is no change at all (``usage.nothing-selected``).
+    """
+    if not changes:
+        raise UsageError("no change is given", code="usage.nothing-selected", hint="govtool whatif --drop COLUMN")
+    parts = tuple(whatif(index, action, selection, to) for action, selection, to in changes)
+    if len(parts) == 1:
+        return parts[0]
+    subjects = [_subjects(index, selection) for _, selection, _ in changes]
+    gone = [_gone(index, part, changed) for part, changed in zip(parts, subjects, strict=True)]
+    own = {index.name(node) for part, changed in zip(parts, subjects, strict=True) if part.action in _GOES
+           for one in changed for node in _nodes(index, one)}  # fmt: skip
+    worst: dict[str, Affected] = {}
+    for entry in (entry for part in parts for entry in part.affected if entry.column not in own):
+        known = worst.get(entry.column)
+        if known is None or _order(entry) < _order(known):
+            worst[entry.column] = entry
     return WhatIf(
-        action=action,
-        to=to,
-        subjects=names,
-        affected=tuple(sorted(affected, key=lambda a: (order[a.verdict], a.hops, a.column))),
-        unused=tuple(sorted(index.name(n) for n in unused(index, gone))),
-        unchanged=unchanged,
+        action=SEVERAL,
+        to=None,
+        subjects=tuple(dict.fromkeys(name for part in parts for name in part.subjects)),
+        affected=_in_order(worst.values()),
+        unused=_unused_names(index, set().union(*gone)),
+        unchanged=tuple(name for part in parts for name in part.unchanged),
+        parts=parts,
     )
+
+
+def _subjects(index: Index, selection: Selection) -> list[Subject]:
+    datasets = [Subject(d, None, index.dataset_name(d)) for d in selection.datasets]
+    return [*datasets, *(Subject(index.node_dataset[n], n, index.name(n)) for n in selection.columns)]
+
+
+def _order(entry: Affected) -> tuple[int, int, str]:
+    return VERDICTS.index(entry.verdict), entry.hops, entry.column
+
+
+def _in_order(affected: Iterable[Affected]) -> tuple[Affected, ...]:
+    return tuple(sorted(affected, key=_order))
+
+
+def _gone(index: Index, answer: WhatIf, subjects: Sequence[Subject]) -> set[int]:
+    """The nodes that a change takes away: what is dropped or deleted, and what is lost with it."""
+    gone = {n for one in subjects for n in _nodes(index, one)} if answer.action in _GOES else set()
+    lost = ((a.dataset, a.column.removeprefix(f"{a.dataset}.")) for a in answer.affected if a.verdict == "lost")
+    return gone | {node for end in lost if (node := index.find(ColumnRef(*end))) is not None}
+
+
+def _unused_names(index: Index, gone: set[int]) -> tuple[str, ...]:
+    return tuple(sorted(index.name(n) for n in unused(index, gone)))
 
 
 def _check_action(action: str, to: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from govtool.query.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
@@ -12,7 +13,7 @@ from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.whatif import WhatIfAnswer
-    from govtool.query.whatif import Affected
+    from govtool.query.whatif import Affected, WhatIf
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 _NAMED = 10
@@ -79,17 +80,25 @@ def _via(entry: Affected) -> str:
     return ", ".join(filter(None, parts))
 
 
+def _question(result: WhatIf) -> tuple[str, str]:
+    """The changed columns and datasets, and what is done to them: ``what if: rename to mail``."""
+    if not result.parts:
+        return few(result.subjects), f"what if: {result.action}{_new(result)}"
+    changes = "; ".join(f"{part.action} {few(part.subjects)}{_new(part)}" for part in result.parts)
+    return f"{len(result.parts)} changes", f"what if: {changes}"
+
+
+def _new(part: WhatIf) -> str:
+    return f" to {part.to}" if part.to else ""
+
+
 def _table(answer: WhatIfAnswer) -> Table:
     result, version, effect = answer.result, answer.version, answer.effect
     lines = _lines(result.affected)
     shown = lines[: answer.limit]
     left = len(lines) - len(shown)
-    about = ", ".join(result.subjects[:3]) + (
-        f" and {len(result.subjects) - 3} more" if len(result.subjects) > 3 else ""
-    )
-    action = result.action + (f" to {result.to}" if result.to else "")
     text = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()}) or "nothing is affected"
-    idle = already(result.unchanged, result.to or "")
+    idle = ", ".join(filter(None, (already(part.unchanged, part.to or "") for part in result.parts or (result,))))
     known = unclear(version)
     if known and not result.affected:
         text = "no path found"
@@ -114,7 +123,7 @@ def _table(answer: WhatIfAnswer) -> Table:
         rows=[
             (a.verdict, name, str(a.hops) if a.hops else "", _via(a), a.cause, places(a.evidence)) for a, name in shown
         ],
-        heading=heading(version, about, f"what if: {action}"),
+        heading=heading(version, *_question(result)),
         summary="\n".join(sentences),
         row_styles=[_STYLES[a.verdict] for a, _ in shown],
     )

@@ -170,3 +170,76 @@ def test_the_type_that_a_column_has_already_is_no_change(warehouse):
     answer, found = ask(warehouse, "retype", "crm.users.email", "--to", "text")
     assert (answer["unchanged"], found) == (["crm.users.email"], {})
     assert "unchanged" not in ask(warehouse, "retype", "crm.users.email", "--to", "int")[0]
+
+
+ONE_EACH = (
+    ["drop", "crm.users.phone"],
+    ["rename", "crm.users.email", "--to", "mail"],
+    ["retype", "crm.users.id", "--to", "text"],
+    ["mask", "crm.old.email"],
+    ["delete", "crm.old"],
+)
+TOGETHER = (
+    *("--drop", "crm.users.phone", "--rename", "crm.users.email=mail", "--retype", "crm.users.id=text"),
+    *("--mask", "crm.old.email", "--delete", "crm.old"),
+)
+
+
+def test_changes_of_several_kinds_have_the_worst_verdict_of_each(warehouse):
+    from govtool.query.whatif import VERDICTS
+
+    worst: dict[str, str] = {}
+    for arguments in ONE_EACH:
+        for column, verdict in ask(warehouse, *arguments)[1].items():
+            worst[column] = min(worst.get(column, verdict), verdict, key=VERDICTS.index)
+    own = {"crm.users.phone", "crm.old.*", "crm.old.id", "crm.old.email"}  # what is dropped or deleted
+    answer, found = ask(warehouse, *TOGETHER)
+    assert found == {column: verdict for column, verdict in worst.items() if column not in own}
+    assert answer["action"] == "several"
+    assert [(part["action"], part["to"], part["subjects"]) for part in answer["changes"]] == [
+        ("drop", None, ["crm.users.phone"]),
+        ("mask", None, ["crm.old.email"]),
+        ("delete", None, ["crm.old"]),
+        ("rename", "mail", ["crm.users.email"]),
+        ("retype", "text", ["crm.users.id"]),
+    ]
+
+
+def test_what_only_several_changes_together_leave_without_use(ingested):
+    govtool = ingested(
+        "create table t (a int, b int, c int); create view v as select a + b as x from t;"
+        "create view w as select b as y from t;"
+    )
+    assert ask(govtool, "drop", "v")[0]["unused"] == ["t.a"]
+    answer, _ = ask(govtool, "--drop", "v", "--delete", "w")
+    assert answer["unused"] == ["t.a", "t.b"]
+
+
+def test_one_kind_of_change_is_the_answer_of_its_command(warehouse):
+    assert ask(warehouse, "--drop", "crm.users.phone") == ask(warehouse, "drop", "crm.users.phone")
+
+
+def test_policies_judge_what_several_changes_hide(warehouse, tmp_path):
+    (tmp_path / "p.yaml").write_text(POLICY)
+    policy = ("--policy", str(tmp_path / "p.yaml"))
+    answer, _ = ask(warehouse, "--mask", "crm.users.email", "--rename", "crm.users.phone=tel", *policy)
+    assert [one["rule"] for one in answer["policies"]["ended"]] == ["P"]
+    assert (
+        ask(warehouse, "--rename", "crm.users.phone=tel", "--retype", "crm.users.id=text", *policy)[0]["policies"]
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "no change is given"),
+        (("--rename", "crm.users.email"), "--rename 'crm.users.email' is not COLUMN=NEW"),
+        (("--retype", "=text"), "--retype '=text' is not COLUMN=NEW"),
+        (("--retype", "crm.users=text"), "retype"),
+        (("--drop", "crm.users.emial"), "crm.users.email"),
+    ],
+)
+def test_mistakes_in_several_changes(warehouse, arguments, message):
+    found = warehouse("whatif", *arguments)
+    assert (found.code, message in found.err) == (2, True), found.err

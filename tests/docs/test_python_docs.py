@@ -48,6 +48,7 @@ COMMANDS: Mapping[tuple[str, ...], str] = {
     ("ls",): "ls",
     ("classes",): "classes",
     ("check",): "check",
+    ("whatif", "several"): "whatif_several",
     **{("whatif", action): "whatif" for action in ("drop", "rename", "retype", "mask", "delete")},
     ("erase", "plan"): "erase_plan",
     ("diff",): "diff",
