@@ -11,6 +11,11 @@ from govtool.model.parquet import read_parquet
 FACTS = "facts"
 """The store table whose fragments hold facts."""
 
+MASKING_POLICY = "masking_policy"
+"""The fact that a column is read through a masking policy; its value is the policy's name."""
+ROW_ACCESS_POLICY = "row_access_policy"
+"""The fact that rows of a dataset are hidden from some by a policy; its value is the policy's name."""
+
 
 class Fact(NamedTuple):
     """One statement of someone about a dataset or a column."""
@@ -20,7 +25,7 @@ class Fact(NamedTuple):
     column: str | None
     """Canonical column path; None: about the dataset."""
     name: str
-    """``owner``, ``tag``, ``description``, ``meta.<key>``, ``materialized``, ``run.status`` …"""
+    """``owner``, ``tag``, ``description``, ``meta.<key>``, ``materialized``, ``masking_policy`` …"""
     value: str
     """Text; of ``meta`` JSON where it is not text."""
     how: str

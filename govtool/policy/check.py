@@ -131,7 +131,8 @@ def govern(
             every.append(seeds.chosen(truth[dataset[seeds.nodes]] == one))
             at = truth == one
             open_.append(maybe.at(index, at | anywhere if one is Truth.UNKNOWN else at))
-    moved = transfers(index, (d.value for d in policies.declassify), today, places.paths, meter)
+    chosen = (d.value for d in policies.declassify)
+    moved = transfers(index, chosen, today, places.paths, meter, places.masking_policies)
     spread = propagate(
         index, policies.lattice, moved, seeds, every[1:], blocked=gone, possible=maybe, possible_groups=open_[1:]
     )

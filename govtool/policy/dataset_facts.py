@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from govtool.graph.index import Index
+from govtool.model.fact import MASKING_POLICY
 from govtool.policy.load import PolicySet
 from govtool.policy.model import Metadata, PlacePattern, is_duration
 from govtool.query.patterns import ColumnPaths, Patterns
@@ -27,7 +28,7 @@ class ToolFact(NamedTuple):
     dataset: str
     column: str | None
     name: str
-    """``owner``, ``tag``, ``description``, ``meta.<key>``."""
+    """``owner``, ``tag``, ``description``, ``masking_policy``, ``meta.<key>``."""
     value: str
 
 
@@ -54,7 +55,7 @@ class DatasetFacts:
         index: The graph.
         policies: Zones and metadata.
         more: Metadata from elsewhere.
-        said: Facts that are in the graph; what the policies say comes first.
+        tool_facts: Facts that are in the graph; those of the policies come first.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class DatasetFacts:
         self.column_tags: dict[int, set[str]] = {}
         self._unseen: dict[int, dict[str, set[str]]] = {}
         """Tags of columns that the graph does not show."""
+        self.masking_policies: dict[int, set[str]] = {}
+        """The masking policies of columns, as SQL declares them."""
         self.empty_zones: list[str] = []
         self.zones: dict[str, set[int]] = {}
         """The datasets of each zone."""
@@ -98,7 +101,9 @@ class DatasetFacts:
             tags = {f"{key}:{fact.value}", *([key] if fact.value.lower() == "true" else [])}
         if fact.column is not None:
             node = self.index.find_column(dataset, fact.column)
-            if node is not None and tags:
+            if node is not None and fact.name == MASKING_POLICY:
+                self.masking_policies.setdefault(node, set()).add(fact.value)
+            elif node is not None and tags:
                 self.column_tags.setdefault(node, set()).update(tags)
             elif tags:
                 self._unseen.setdefault(dataset, {}).setdefault(fact.column, set()).update(tags)

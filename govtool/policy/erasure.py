@@ -141,7 +141,8 @@ class _Planner:
 
         def spread(masks_only: bool) -> Propagation:
             chosen = [d for d in declassify if not masks_only or d.to != NONE]
-            moved = transfers(index, chosen, today, governed.places.paths)
+            places = governed.places
+            moved = transfers(index, chosen, today, places.paths, masked=places.masking_policies)
             return propagate(index, lattice, moved, self.certain, [self.maybe])
 
         self.spread = spread(masks_only=False)

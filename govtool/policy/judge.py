@@ -306,7 +306,7 @@ def remedy(declassify: Sequence[Declassify], rule: Rule, name: str, spread: Prop
     for one in declassify:
         if (one.name in rule.accepted or one.to == NONE) and spread.lattice.is_a(name, one.from_):
             least = f", groups of {one.min_group_size} or more" if one.kind == "aggregate" else ""
-            words.append(f"{one.name} ({', '.join(one.functions)}{least})")
+            words.append(f"{one.name} ({', '.join(one.means)}{least})")
     return " or ".join(words)
 
 

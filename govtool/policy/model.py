@@ -115,7 +115,11 @@ class Declassify(PolicyPart):
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     kind: Literal["mask", "aggregate"]
-    functions: Texts = Field(min_length=1, description="Names, globs, or a set: @keyed, @hash, @mask.")
+    functions: Texts = Field(default=(), description="Names, globs, or a set: @keyed, @hash, @mask.")
+    masking_policies: Texts = Field(
+        default=(), description="Globs of masking policies: what leaves a column that has one of them is masked."
+    )
+    flagged: bool = Field(default=False, description="What a tool flags as masked counts, as OpenLineage's masking.")
     from_: ClassNames = Field(alias="from")
     to: str = Field(pattern=_CLASS)
     min_group_size: int | None = Field(default=None, ge=2)
@@ -135,9 +139,19 @@ class Declassify(PolicyPart):
             raise ValueError("min_group_size is for aggregates")
         if self.to == NONE and self.kind != "aggregate":
             raise ValueError("only an aggregate may have to: none; a mask leaves data that is still about someone")
+        if not self.functions and not (self.kind == "mask" and (self.masking_policies or self.flagged)):
+            raise ValueError("needs functions; a mask also takes masking_policies or flagged")
+        if self.kind == "aggregate" and (self.masking_policies or self.flagged):
+            raise ValueError("masking_policies and flagged are for masks")
         if self.kind == "aggregate" and not self.evidence:
             raise ValueError("an aggregate needs evidence")
         return self
+
+    @property
+    def means(self) -> tuple[str, ...]:
+        """What it accepts, in words: functions, masking policies, flags of tools."""
+        policies = tuple(f"masking policy {name}" for name in self.masking_policies)
+        return (*self.functions, *policies, *(("flagged as masked",) if self.flagged else ()))
 
 
 class Zone(PolicyPart):

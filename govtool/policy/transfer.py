@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from govtool.graph.codes import KIND_MASK
+from govtool.graph.codes import KIND_MASK, MASKING_BIT
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.model.kinds import EdgeKind
@@ -100,6 +101,7 @@ def transfers(
     today: date,
     paths: ColumnPaths,
     meter: GroupMeter | None = None,
+    masked: Mapping[int, Collection[str]] | None = None,
 ) -> Transfers:
     """Find out what the edges of a graph do.
 
@@ -109,6 +111,7 @@ def transfers(
         today: Declarations that have expired by then do not count.
         paths: The columns of the graph.
         meter: Measures groups of recorded outputs; None: nothing is measured.
+        masked: The masking policies of columns, by node.
     """
     known = tuple(declassify)
     none = Transfers(known, ((),), np.empty(0, np.uint16))
@@ -118,8 +121,9 @@ def transfers(
     functions = [split_functions(index.string(i)) for i in a["label_functions"]]
     masks = [_masks(known, f) for f in functions]
     aggregates = [_aggregates(known, f) for f in functions]
+    declared = dict(_declared(index, known, functions, masked or {}))
     relevant = np.array([bool(m or g) for m, g in zip(masks, aggregates, strict=True)])
-    if not relevant.any():
+    if not relevant.any() and not declared:
         return none
     label = np.asarray(a["edge_label"])
     kind = np.asarray(a["edge_tag"]) & KIND_MASK
@@ -134,7 +138,43 @@ def transfers(
     if len(open_):
         chosen = open_ if meter is not None else open_[_may_show(index, known, open_)]
         _show(index, known, aggregates, chosen, today, paths, edge, kinds, masks, measured)
+    numbered = list(kinds)
+    for number, applied in declared.items():
+        transfer = (*numbered[edge[number]], *applied)
+        edge[number] = kinds.setdefault(transfer, len(kinds))
     return Transfers(known, tuple(kinds), edge, measured.found)
+
+
+def _declared(
+    index: Index,
+    known: tuple[Declassify, ...],
+    functions: Sequence[tuple[str, ...]],
+    masked: Mapping[int, Collection[str]],
+) -> Iterator[tuple[int, Transfer]]:
+    """Edges whose values are masked by declaration, each with the declassifiers that accept it.
+
+    What leaves a column with a masking policy is what the policy shows to whoever runs the statement. A tool's flag
+    counts where no function is named: of a function the declassifier's list says what it hides.
+    """
+    policies: dict[int, list[int]] = {}
+    for node, names in masked.items():
+        fitting = [i for i, one in enumerate(known) if _names_any(one.masking_policies, names)]
+        if fitting:
+            for edge in (e for part in (node, *index.fields(node)) for e in index.out_edges(part)):
+                policies.setdefault(edge, []).extend(fitting)
+    flagging = [i for i, one in enumerate(known) if one.flagged]
+    if flagging:
+        flags = np.flatnonzero(np.asarray(index.arrays["edge_tag"]) & MASKING_BIT)
+        for edge in flags.tolist():
+            if not functions[index.arrays["edge_label"][edge]]:
+                policies.setdefault(edge, []).extend(flagging)
+    for edge, numbers in policies.items():
+        if index.kind(edge) <= EdgeKind.AGGREGATION:
+            yield edge, tuple(Applied(i, unkeyed=False) for i in dict.fromkeys(numbers))
+
+
+def _names_any(globs: Iterable[str], names: Iterable[str]) -> bool:
+    return any(fnmatchcase(name.lower(), glob.lower()) for glob in globs for name in names)
 
 
 def _may_show(index: Index, known: tuple[Declassify, ...], edges: Array) -> Array:

@@ -90,9 +90,7 @@ def _explained(policies: PolicySet, rules: Sequence[PlacedPart[Rule]]) -> Iterat
         for name in sorted(rule.accepted):
             one = next(d.value for d in policies.declassify if d.value.name == name)
             least = f" over groups of {one.min_group_size} or more" if one.min_group_size else ""
-            yield printable(
-                f"  unless declassified by {name}: {one.kind} {', '.join(one.functions)}{least}, to {one.to}"
-            )
+            yield printable(f"  unless declassified by {name}: {one.kind} {', '.join(one.means)}{least}, to {one.to}")
         for unless in rule.unless:
             for approval in unless.approved:
                 until = f" until {approval.expires}" if approval.expires else ""

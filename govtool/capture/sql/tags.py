@@ -4,6 +4,7 @@
     [WITH] TAG (k = 'v'), ALTER … SET TAG k = 'v', UNSET TAG k                     Snowflake
     ALTER … SET TAGS ('k' = 'v', 'k'), UNSET TAGS ('k'), SET TAG ON COLUMN c k = v Databricks
     OPTIONS (description = …, labels = …, tags = …, policy_tags = …)               BigQuery
+    masking policies and row access policies                                       see `access_rules`
 
 A tag with a value is ``key:value`` and, where the value is empty or true, its key; of a qualified key the last part
 counts as well. The parser leaves half of these statements as opaque text, so they are read from their tokens, and only
@@ -19,16 +20,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from govtool.capture.sql.access_rules import read_action, read_clause, read_row_policy
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import STRING_TYPES, closing, lexer, word
 from govtool.capture.sql.scripts import session
+from govtool.capture.sql.statement_names import NameReader, StatedProperties
 from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary
 from govtool.capture.sql.templates.template import render
 from govtool.model.fact import Fact
-from govtool.names import DEFAULT_NAMESPACE, dataset_id, fold, fold_name, join_name
+from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
 
 _KEYWORDS = re.compile(
-    r"\bcomment\s+(?:if\s+exists\s+)?on\b|\bcomment\s*=?\s*[rn]?['\"$]|\btags?\s*\(|\bset\s+tag\b|\boptions\s*\(",
+    r"\bcomment\s+(?:if\s+exists\s+)?on\b|\bcomment\s*=?\s*[rn]?['\"$]|\btags?\s*\(|\bset\s+tag\b|\boptions\s*\("
+    r"|\bmasking\s+policy\b|\bmask\s+[\w`\"]|\bdrop\s+mask\b|\brow\s+(?:access\s+polic(?:y|ies)|filter)\b",
     re.IGNORECASE,
 )
 _TAG = r"[A-Za-z](?:[\w./-]*\w)?(?:[:=][\w.@/-]*\w)?"
@@ -51,9 +55,6 @@ _NO_COLUMN = frozenset(
 )
 _ACTIONS = frozenset({"ADD", "ALTER", "MODIFY", "CHANGE", "DROP", "SET", "UNSET", "RENAME", "COMMENT"})
 _NESTED = frozenset({"STRUCT", "ARRAY", "MAP", "ROW"})
-
-_StatedTags = dict[str, dict[tuple[str | None, str, str], list[tuple[str, str]]]]
-"""By dataset; by column, ``comment`` or ``tag``, and the tag's key; names and values of facts."""
 
 
 def comment_tags(text: str) -> list[str]:
@@ -116,7 +117,7 @@ def facts_of(
     schema = fold_name(default_schema, dialect) if default_schema else None
     found: list[Fact] = []
     for script in chosen:
-        stated: _StatedTags = {}
+        stated: StatedProperties = {}
         for variant in render(script.text, variables, script.file, macros=macros, dialect=dialect).variants:
             try:
                 tokens = lexer(dialect).tokenize(variant.text)
@@ -142,27 +143,8 @@ def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield list(tokens[start:])
 
 
-class _Reader:
+class _Reader(NameReader):
     """The statements of one script, in order."""
-
-    def __init__(
-        self,
-        dialect: str,
-        namespace: str,
-        catalog: str | None,
-        schema: str | None,
-        known: Collection[str],
-        stated: _StatedTags,
-    ) -> None:
-        self.dialect = dialect
-        self.namespace = namespace
-        self.catalog = catalog
-        self.schema = schema
-        self.path: tuple[str, ...] = ()
-        self.known = known
-        self.stated = stated
-        self.tokens: list[Token] = []
-        self.words: list[str] = []
 
     def read(self, tokens: list[Token]) -> None:
         """One statement."""
@@ -179,57 +161,8 @@ class _Reader:
             self._comment_on()
         elif head in ("SET", "UNSET"):
             self._tag_on(head)
-        else:
+        elif not read_row_policy(self):
             self._relation(head)
-
-    # Names
-
-    def _name(self, at: int) -> tuple[list[tuple[str, bool]], int]:
-        """A dotted name, as parts with whether they were quoted, and where it ends."""
-        parts: list[tuple[str, bool]] = []
-        while at < len(self.tokens):
-            token = self.tokens[at]
-            quoted = token.token_type == TokenType.IDENTIFIER
-            if not quoted and not re.match(r"[^\W\d]", token.text):
-                break
-            text, at = token.text, at + 1
-            while self.dialect == "bigquery" and not quoted and self._glued(at):  # my-project.d.t
-                text, at = f"{text}-{self.tokens[at + 1].text}", at + 2
-            split = text.split(".") if quoted and self.dialect == "bigquery" else [text]
-            parts += ((part, quoted) for part in split)
-            if at >= len(self.tokens) or self.tokens[at].token_type != TokenType.DOT:
-                break
-            at += 1
-        return parts, at
-
-    def _glued(self, at: int) -> bool:
-        if at + 1 >= len(self.tokens) or self.tokens[at].token_type != TokenType.DASH:
-            return False
-        return self.tokens[at - 1].end + 1 == self.tokens[at].start and self.tokens[at].end + 1 == (
-            self.tokens[at + 1].start
-        )
-
-    def _dataset(self, parts: Sequence[tuple[str, bool]]) -> str:
-        names = [fold(text, quoted=quoted, dialect=self.dialect, table=True) for text, quoted in parts]
-        if len(names) > 1:
-            return self._id(names)
-        schemas = self.path or ((self.schema,) if self.schema else ())
-        ids = [self._id([schema, *names]) for schema in schemas]
-        return next((one for one in ids if one in self.known), ids[0] if ids else self._id(names))
-
-    def _id(self, names: list[str]) -> str:
-        if len(names) == 2 and self.catalog:
-            names = [self.catalog, *names]
-        return dataset_id(join_name(names), self.namespace)
-
-    def _column(self, part: tuple[str, bool]) -> str:
-        return fold(part[0], quoted=part[1], dialect=self.dialect)
-
-    def _text(self, at: int) -> str | None:
-        """The text of a string at a place; None if there is none."""
-        if at < len(self.tokens) and self.tokens[at].token_type in STRING_TYPES:
-            return self.tokens[at].text
-        return None
 
     # What is said
 
@@ -255,31 +188,31 @@ class _Reader:
         kind = next((n for n, name in enumerate(kinds) if name in ("COLUMN", *_RELATIONS)), None)
         if kind is None or any(name in _OTHERS for name in kinds[:kind]):
             return
-        parts, end = self._name(at + 2 + kind)
-        text = self._text(end + 1)
+        parts, end = self.name(at + 2 + kind)
+        text = self.text_at(end + 1)
         if not parts or self.words[end] != "IS" or (text is None and self.words[end + 1] != "NULL"):
             return
         if kinds[kind] != "COLUMN":
-            self._comment(self._dataset(parts), None, text)
+            self._comment(self.dataset(parts), None, text)
         elif len(parts) > 1:
-            self._comment(self._dataset(parts[:-1]), self._column(parts[-1]), text)
+            self._comment(self.dataset(parts[:-1]), self.column(parts[-1]), text)
 
     def _tag_on(self, head: str) -> None:
         """Databricks: ``SET TAG ON COLUMN c.s.t.email pii = email``."""
         if self.words[1:3] != ["TAG", "ON"]:
             return
         kind = self.words[3]
-        parts, end = self._name(4)
+        parts, end = self.name(4)
         if kind not in ("COLUMN", *_RELATIONS) or len(parts) < (2 if kind == "COLUMN" else 1):
             return
-        column = self._column(parts.pop()) if kind == "COLUMN" else None
+        column = self.column(parts.pop()) if kind == "COLUMN" else None
         if end < len(self.tokens):
             key = self.tokens[end].text
             if head == "UNSET":
-                self._untag(self._dataset(parts), column, key)
+                self._untag(self.dataset(parts), column, key)
             else:
                 value = self.tokens[end + 2].text if end + 2 < len(self.tokens) else None
-                self._tag(self._dataset(parts), column, key, value)
+                self._tag(self.dataset(parts), column, key, value)
 
     def _relation(self, head: str) -> None:
         """CREATE, ALTER or DROP of a table or view."""
@@ -293,10 +226,10 @@ class _Reader:
         at += 1
         while self.words[at] in ("IF", "NOT", "EXISTS", "ONLY", "NOT EXISTS"):
             at += 1
-        parts, at = self._name(at)
+        parts, at = self.name(at)
         if not parts:
             return
-        dataset = self._dataset(parts)
+        dataset = self.dataset(parts)
         if head == "ALTER":
             self._alter(dataset, at)
             return
@@ -323,9 +256,9 @@ class _Reader:
         for first, last in self._elements(start, end):
             if self.words[first] in _NO_COLUMN or last <= first:
                 continue
-            parts, at = self._name(first)
+            parts, at = self.name(first)
             if len(parts) == 1:
-                self._clauses(dataset, self._column(parts[0]), at, last)
+                self._clauses(dataset, self.column(parts[0]), at, last)
 
     def _elements(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Parts between the commas at the top, as ranges."""
@@ -363,7 +296,7 @@ class _Reader:
             after = at + 1 < end
             opens = after and self.tokens[at + 1].token_type == TokenType.L_PAREN
             if name == "COMMENT" and after:
-                text = self._text(at + 2 if self.tokens[at + 1].token_type == TokenType.EQ else at + 1)
+                text = self.text_at(at + 2 if self.tokens[at + 1].token_type == TokenType.EQ else at + 1)
                 if text is not None:
                     self._comment(dataset, column, text)
             elif name in ("TAG", "TAGS") and opens:
@@ -372,16 +305,16 @@ class _Reader:
                 self._options(dataset, column, at + 2, closing(self.tokens, at + 1))
             elif name == "TBLPROPERTIES" and opens:
                 self._properties(dataset, at + 2, closing(self.tokens, at + 1))
-            at = max(self._behind(at), at + 1)
+            at = max(self._behind(at), at + 1, read_clause(self, dataset, column, at))
 
     def _tags(self, dataset: str, column: str | None, at: int, end: int, *, unset: bool = False) -> int:
         """``k = 'v', k`` with keys as names or strings; the place behind the last."""
         while at < end:
-            text = self._text(at)
+            text = self.text_at(at)
             if text is not None:
                 key, at = text, at + 1
             else:
-                parts, behind = self._name(at)
+                parts, behind = self.name(at)
                 if not parts or behind > end:
                     break
                 key, at = join_name([fold(p, quoted=q, dialect=self.dialect) for p, q in parts]), behind
@@ -438,7 +371,7 @@ class _Reader:
         """Spark: ``TBLPROPERTIES ('comment' = '…')`` is the table's comment."""
         for at in range(start, end - 2):
             if self.tokens[at].text.lower() == "comment" and self.tokens[at + 1].token_type == TokenType.EQ:
-                self._comment(dataset, None, self._text(at + 2))
+                self._comment(dataset, None, self.text_at(at + 2))
 
     def _alter(self, dataset: str, at: int) -> None:
         """The actions of an ALTER, with the column that each is about."""
@@ -454,6 +387,8 @@ class _Reader:
                     column, at = self._altered(at)
                 elif self.words[at] != "COLUMN":
                     column = None
+            elif rule := read_action(self, dataset, column, at):
+                at = rule
             elif name in ("ALTER", "MODIFY", "CHANGE", "ADD") and not self._is_set(at):
                 verb, at = name, at + 1
                 while self.words[at] in ("COLUMN", "COLUMNS", "IF", "NOT", "EXISTS"):
@@ -486,6 +421,6 @@ class _Reader:
         return at + 1 < len(self.tokens) and self.tokens[at + 1].token_type == TokenType.EQ
 
     def _altered(self, at: int) -> tuple[str | None, int]:
-        parts, behind = self._name(at)
-        path = join_name([self._column(part) for part in parts])  # with dots: a field of a struct
+        parts, behind = self.name(at)
+        path = join_name([self.column(part) for part in parts])  # with dots: a field of a struct
         return (path, behind) if parts else (None, at)

@@ -4,10 +4,45 @@ from __future__ import annotations
 
 import pytest
 
+from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.tags import comment_tags, facts_of
 
 CASES = [
+    (
+        "snowflake",
+        "create table crm.u (id int, email string with masking policy pii.m using (email, id), ssn string masking"
+        " policy X) with row access policy pii.r on (id); alter table crm.u modify column id set masking policy pii.n;"
+        "alter table crm.u add row access policy pii.q on (id); alter table crm.u drop row access policy pii.r;"
+        "alter table crm.u alter ssn unset masking policy",
+        {
+            "crm.u.email masking_policy pii.m",
+            "crm.u.id masking_policy pii.n",
+            "crm.u row_access_policy pii.q",
+        },
+    ),
+    (
+        "snowflake",
+        "create table t (masking int, policy int, mask string comment 'mask'); create row access policy r as (v string)"
+        " returns boolean -> true; create view v with row access policy r on (a) as select a from t;"
+        "alter view v add row access policy s on (a); alter view v drop all row access policies",
+        {"t.mask description mask"},
+    ),
+    (
+        "databricks",
+        "create table u (id int, ssn string mask pii.s using columns (id), n string) with row filter pii.f on (id);"
+        "alter table u alter column n set mask pii.n; alter table u alter column ssn drop mask;"
+        "create table w (mask string, a string mask f); alter table w set row filter g on (a);"
+        "alter table w drop row filter",
+        {"u row_access_policy pii.f", "u.n masking_policy pii.n", "w.a masking_policy f"},
+    ),
+    (
+        "bigquery",
+        "create row access policy if not exists apac on d.s grant to ('group:x') filter using (r = 'apac');"
+        "create or replace row access policy us on d.s grant to ('group:x') filter using (r = 'us');"
+        "drop row access policy apac on d.s",
+        {"d.s row_access_policy us"},
+    ),
     (
         "postgres",
         "set search_path to crm; comment on column users.email is '[pii:email] where to write';"
@@ -159,3 +194,29 @@ def test_names_take_defaults_and_the_first_schema_of_the_path_that_has_the_table
 )
 def test_tags_in_comments(text, tags):
     assert comment_tags(text) == tags
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        (
+            "snowflake",
+            "create masking policy m as (v string) returns string -> case when is_role_in_session('A') then v end",
+        ),
+        ("snowflake", "create or replace row access policy r as (v string) returns boolean -> true"),
+        ("snowflake", "alter table t add row access policy r on (a), drop row access policy q"),
+        ("snowflake", "alter table t modify column a set masking policy m using (a, b) force"),
+        ("databricks", "create table t (mask string mask f using columns (a), a int) with row filter g on (a)"),
+        ("databricks", "alter table t alter column a drop mask"),
+        ("bigquery", "create or replace row access policy p on t grant to ('group:x') filter using (a = 1)"),
+    ],
+)
+def test_statements_of_access_are_understood(dialect, text):
+    found = extract([Script("t.sql", text)], Options(dialect=dialect))
+    assert [note.message for note in found.diagnostics] == []
+
+
+def test_columns_are_known_beside_their_masks():
+    text = "create table t (mask string mask f using columns (id), id int, ssn string mask g) with row filter h on (id)"
+    (made,) = extract([Script("t.sql", text)], Options(dialect="databricks")).derivations
+    assert [column.path for column in made.columns] == ["mask", "id", "ssn"]

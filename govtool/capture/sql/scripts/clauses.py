@@ -12,7 +12,14 @@ from typing import Final, TypeAlias
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.scripts import clauses_bigquery, clauses_mysql, clauses_oracle, clauses_redshift, clauses_tsql
+from govtool.capture.sql.scripts import (
+    clauses_bigquery,
+    clauses_databricks,
+    clauses_mysql,
+    clauses_oracle,
+    clauses_redshift,
+    clauses_tsql,
+)
 
 Simplify: TypeAlias = Callable[[list[Token]], list[Token]]
 """Returns a statement's tokens without clauses that the parser of a dialect does not know; the same list if none is
@@ -23,6 +30,7 @@ _SIMPLIFY: Final[Mapping[str, Simplify]] = {
     "fabric": clauses_tsql.simplified,
     "oracle": clauses_oracle.simplified,
     "bigquery": clauses_bigquery.simplified,
+    "databricks": clauses_databricks.simplified,
     "mysql": clauses_mysql.simplified,
     "redshift": clauses_redshift.simplified,
 }

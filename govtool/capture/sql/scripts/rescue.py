@@ -39,6 +39,8 @@ _HARMLESS_ALTER = word_set(
     ORGANIZATION PROJECT BI PUBLICATION SUBSCRIPTION GROUP ACCOUNT SHARE ALERT STREAM TABLESPACE PARTITION SYNONYM
     PACKAGE AGGREGATE COLLATION LARGE RULE TEXT STATISTICS EVENT VOLUME CATALOG CONNECTION EXTERNAL"""
 )
+_RULE_VERBS = ("ADD", "DROP", "DROP ALL", "SET", "UNSET")
+_ACCESS_RULES = ("ROW ACCESS POLICY", "ROW ACCESS POLICIES", "ROW FILTER", "MASKING POLICY", "MASK")
 _LINEAGE_ALTER = frozenset({"ADD", "DROP", "RENAME", "SWAP", "EXCHANGE", "CHANGE", "REPLACE", "AS"})
 
 
@@ -52,7 +54,7 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
             return
         if _with_long_numbers(reader, tokens) or _without_tail(reader, tokens, error):
             return
-        if ignored(head):
+        if ignored(head) or _rules_access(tokens):
             reader.add(tokens, None, "ignored")
             return
         if tokens[0].token_type in reader.lex.commands:
@@ -71,6 +73,9 @@ def command(reader: ScriptReader, tokens: list[Token]) -> None:
     if _without_clauses(reader, tokens) or _rewritten(reader, tokens):
         return
     words = [word(t) for t in tokens[1:8]]
+    if _rules_access(tokens):
+        reader.add(tokens, None, "ignored")
+        return
     if ignored(head) or head in ("SET", "RESET", "REFRESH", "USE") or not any(w in QUERY_WORDS for w in _words(tokens)):
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _opaque(reader, tokens, "a CREATE that is not understood")
@@ -129,6 +134,17 @@ def _harmless_alter(tokens: list[Token]) -> bool:
         return True
     telling = _LINEAGE_ALTER - {"AS"} if "MODIFY" in [word(t) for t in tokens[3:7]] else _LINEAGE_ALTER
     return not any(word(t) in telling for t in tokens[2:12]) or {"PARTITION"} <= {word(t) for t in tokens[3:9]}
+
+
+def _rules_access(tokens: list[Token]) -> bool:
+    """Return whether a statement only says who may see which rows or values; ``govtool.capture.sql.tags`` reads it."""
+    words = [word(t) for t in tokens[:24]]
+    if words[0] == "CREATE":
+        return "POLICY" in words[1:7] and ("ACCESS" in words[1:6] or "MASKING" in words[1:6])
+    if words[0] != "ALTER":
+        return False
+    phrase = " ".join(words)
+    return any(f" {verb} {rule}" in phrase for verb in _RULE_VERBS for rule in _ACCESS_RULES)
 
 
 # -- leaving out
