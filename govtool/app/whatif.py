@@ -51,7 +51,8 @@ def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: PolicyChoice) -> P
     policies = governance.policies_if_any(rules.policy)
     if policies is None or result.action not in ("drop", "mask", "delete"):
         return None
-    from govtool.policy.check import check, govern
+    from govtool.policy.check import check
+    from govtool.policy.governed import govern
 
     before = check(governance.governed(rules.policy, day), day)
     gone = _gone(snapshot.index, result)
