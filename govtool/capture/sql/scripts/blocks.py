@@ -10,11 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
-from govtool.capture.sql.scripts import assignments, bindings, dynamic, outputs, routines, table_functions, variables
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, word, word_set
+from govtool.capture.sql.scripts import (
+    assignments,
+    bindings,
+    dynamic,
+    folding,
+    outputs,
+    routines,
+    strings,
+    table_functions,
+    variables,
+)
 from govtool.capture.sql.scripts.control_flow import ControlFlow
 from govtool.capture.sql.scripts.reader import StatementReader
 
@@ -192,6 +203,7 @@ def _to_then(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
     if len(tokens) > 1 and word(tokens[0]) == "IF" and reader.lex.name in ("tsql", "fabric"):
         # The condition is a piece of its own there, unless a call opens it: see ``tsql.split_statements``.
         _branch(reader, "if", waits=True)
+        _test(reader, tokens[1:])
         return None
     index = find_word(tokens, {"THEN"}, 1)
     if index > 0 and word(tokens[0]) == "CASE" and not _begins_statement(tokens, index + 1) and not _opens_case(tokens):
@@ -206,7 +218,17 @@ def _to_then(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
         _branch(reader, _OPENED[head])
     else:
         reader.flow.branches.next(("case", "handler") if head == "WHEN" else ("if",))
+    _test(reader, tokens[1:index])
     return tokens[index + 1 :] or None
+
+
+def _test(reader: StatementReader, tokens: list[Token]) -> None:
+    """Note the condition of the branch that has just begun, if there is a query in it."""
+    if not any(word(token) == "SELECT" for token in tokens):
+        return
+    tree = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens])
+    if isinstance(tree, exp.Select) and tree.expressions:
+        reader.flow.branches.evaluated(tree.expressions[0])
 
 
 _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}
@@ -229,12 +251,14 @@ def _begins_statement(tokens: list[Token], index: int) -> bool:
 def _while(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if reader.lex.name in ("tsql", "fabric"):
         _branch(reader, "loop", waits=True)
+        _test(reader, tokens[1:])
         return None
     index = find_word(tokens, {"DO", "LOOP"}, 1)
     if index < 0:
         return tokens
     reader.flow.inside = True
     _branch(reader, "loop")
+    _test(reader, tokens[1:index])
     return tokens[index + 1 :] or None
 
 
@@ -491,6 +515,9 @@ def _declaration(reader: StatementReader, tokens: list[Token]) -> None:
     if start < 2:
         start = 1 + next((i for i, t in enumerate(tokens[1:12], 1) if t.token_type == marks.EQ), -1)
     if start > 1 and start < len(tokens):
+        text = folding.constant_text(tokens[start:], reader.flow.constants)
+        if text is not None and strings.never_set_again(reader.text, tokens[0].text):
+            reader.flow.constants[tokens[0].text.lower()] = text
         _assigned(reader, tokens, tokens[:1], start)
         variables.declared(reader, targets)
     else:

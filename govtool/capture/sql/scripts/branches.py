@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sqlglot import exp
+
 
 class Arm(NamedTuple):
     """One way through a branch."""
@@ -57,6 +59,8 @@ class _Open:
     """T-SQL: the statement or block that is the arm has not begun."""
     over: bool = False
     """T-SQL: the arm is over; only ELSE goes on with the branch."""
+    tests: tuple[exp.Expr, ...] = ()
+    """The conditions with queries in them that were evaluated to come to this arm."""
 
 
 @dataclass(slots=True)
@@ -65,6 +69,8 @@ class Branches:
 
     outer: Path = ()
     """The place of the enclosing statement, if the text is dynamic SQL."""
+    outer_tests: tuple[exp.Expr, ...] = ()
+    """The conditions that it stands under."""
     open: list[_Open] = field(default_factory=list)
     _path: Path | None = None
 
@@ -82,6 +88,18 @@ class Branches:
                 ),
             )
         return self._path
+
+    @property
+    def tests(self) -> tuple[exp.Expr, ...]:
+        """The conditions with queries in them that decide whether a statement runs."""
+        if not self.open:
+            return self.outer_tests
+        return (*self.outer_tests, *(test for item in self.open for test in item.tests))
+
+    def evaluated(self, test: exp.Expr) -> None:
+        """Note a condition of the innermost branch."""
+        if self.open:
+            self.open[-1].tests = (*self.open[-1].tests, test)
 
     def begin(self, kind: str, branch: int, depth: int, *, always: bool = False, waits: bool = False) -> None:
         """A branch begins; ``always``: its one arm is taken in any case (``LOOP``)."""

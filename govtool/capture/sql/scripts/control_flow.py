@@ -44,3 +44,5 @@ class ControlFlow:
     """The table variable that T-SQL's table function returns, and what it is called among those of other functions."""
     strings: dict[str, Text] = field(default_factory=dict)
     """T-SQL's variables that hold constant text."""
+    constants: dict[str, str] = field(default_factory=dict)
+    """Variables of declaration sections that hold one text throughout, by their names in lower case."""

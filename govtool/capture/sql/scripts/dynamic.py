@@ -61,7 +61,7 @@ def _execute(reader: StatementReader, tokens: list[Token], second: str) -> None:
         _constant(reader, tokens, 1, "execute")
         return
     name = word(tokens[1]).lower() if len(tokens) > 1 else ""
-    if name in folding.FUNCTIONS and _folded(reader, tokens, 1, "execute"):
+    if (name in folding.FUNCTIONS or name in reader.flow.constants) and _folded(reader, tokens, 1, "execute"):
         return
     procedural = reader.flow.inside and reader.lex.name in ("", "postgres", "redshift", "materialize", "risingwave")
     if procedural or name in ("format", "concat"):
@@ -141,7 +141,7 @@ def _constant(reader: StatementReader, tokens: list[Token], start: int, head: st
 
 def _folded(reader: StatementReader, tokens: list[Token], start: int, head: str) -> bool:
     """Read the statement that an expression of constants makes; False if it is none."""
-    text = folding.constant_text(tokens[start:])
+    text = folding.constant_text(tokens[start:], reader.flow.constants)
     if text is None:
         return False
     reader.add(tokens, None, "ignored", head=head)

@@ -86,7 +86,7 @@ class StatementReader(SourcePositions):
         self.bodies += 1
         self.connections = []
         self.first_line, self.first_column = line, column
-        self.flow = ControlFlow(inside=True, branches=Branches(self.flow.branches.path))
+        self.flow = ControlFlow(inside=True, branches=Branches(self.flow.branches.path, self.flow.branches.tests))
         if routine is not None:
             self.routine = routine
         try:
@@ -156,7 +156,7 @@ class StatementReader(SourcePositions):
         at = self.line_of(raw) if self.line_of else raw
         text = self.text[first.start : tokens[-1].end + 1]
         line = first.line
-        path = self.flow.branches.path
+        branches = self.flow.branches
         self.statements.append(
             _new(
                 ParsedStatement,
@@ -173,9 +173,10 @@ class StatementReader(SourcePositions):
                     line,
                     raw - line,
                     1,
-                    path,
+                    branches.path,
                     False,
                     first.start,
+                    branches.tests,
                 ),
             )
         )

@@ -77,6 +77,8 @@ def parse_script(
     reader.read(cleaned.text, cleaned.batches)
     for offset, path in cleaned.included:
         reader.included(cleaned.text, offset, path)
+    for offset in cleaned.executed:
+        reader.executed(cleaned.text, offset)
     if cleaned.unknown:
         reader.without_value(cleaned.text, cleaned.unknown)
     return reader.statements
@@ -230,6 +232,10 @@ class ScriptReader(StatementReader):
         if type(tree) is nodes.Command:
             rescue.command(self, tokens)
             return
+        if type(tree) is exp.Create and tree.args.get("clone") is not None and tree.kind in ("SCHEMA", "DATABASE"):
+            message = "clones a schema: which tables it copies is not known here"
+            self.add(tokens, None, "opaque", self.diagnostic("opaque", "warning", message, tokens[0]))
+            return
         if type(tree) not in _WHOLE and isinstance(tree, _EXPRESSIONS) and not self._may_be_call(tokens, tree):
             self.add(tokens, None, "failed", self.diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
             return
@@ -278,6 +284,14 @@ class ScriptReader(StatementReader):
         message = f"includes {printable(path)}, which is read only if it is ingested too"
         note = Diagnostic("dropped", "info", message, self.file or None, line, column)
         self.statements.append(ParsedStatement(None, "", line, column, "ignored", "include", None, None, (note,)))
+
+    def executed(self, text: str, offset: int) -> None:
+        """Note that what a query returns is run as SQL."""
+        self.text, self.first_line, self.first_column = text, 1, 1
+        line, column = self.place(offset)
+        message = "\\gexec runs the SQL that the query returns: it is not known here"
+        note = Diagnostic("opaque", "warning", message, self.file or None, line, column)
+        self.statements.append(ParsedStatement(None, "", line, column, "opaque", "gexec", None, None, (note,)))
 
     def without_value(self, text: str, names: tuple[tuple[int, str], ...]) -> None:
         """Note which variables of the client have no value: names stand for them, or parameters."""

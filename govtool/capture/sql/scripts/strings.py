@@ -6,6 +6,7 @@ that assignment: it does not stand in a branch that the EXEC is outside of, and 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -20,6 +21,7 @@ from govtool.capture.sql.scripts.reader import StatementReader
 _MOST: Final = 1_000
 """Strings that a variable's text is joined from at most; of more it is not known."""
 _ENDS: Final = frozenset({marks.COMMA, marks.R_PAREN})
+_STRING: Final = re.compile(r"'[^']*'")
 _GIVING: Final = frozenset({"SET", "DECLARE", "SELECT"})
 
 
@@ -104,6 +106,20 @@ def _parts(reader: StatementReader, tokens: list[Token]) -> tuple[Token, ...]:
                 return ()
             at += 1
     return tuple(found)
+
+
+@lru_cache(maxsize=4)
+def _without_strings(text: str) -> str:
+    return _STRING.sub("''", text)
+
+
+def never_set_again(text: str, name: str) -> bool:
+    """Return whether a variable that is declared with a value is given no other in its text."""
+    word, text = re.escape(name), _without_strings(text)
+    if len(re.findall(rf"\b{word}\b[^;:=]{{0,80}}(?::=|=|\bdefault\b)", text, re.IGNORECASE)) > 1:
+        return False
+    again = rf"\b(?:into|for|call|out|using)\b[^;]{{0,200}}\b{word}\b"
+    return re.search(again, text, re.IGNORECASE) is None
 
 
 def _always(given: Path, here: Path) -> bool:
