@@ -132,18 +132,18 @@ class Database:
         self.refusal: type[Exception] = duckdb.Error
         self.connection: Any = duckdb.connect(config={"threads": 1})
         self.connection.execute("CREATE SCHEMA w")
+        self.kinds: dict[str, str] = {}
+        """VIEW or TABLE, of each relation that is there."""
 
     def renew(self) -> None:
         """Forget what was made."""
         self.connection.execute("DROP SCHEMA w CASCADE; CREATE SCHEMA w; SET schema = 'w'")
+        self.kinds.clear()
 
-    def remove(self, name: str) -> None:
-        """Drop a view or table, if it is there."""
-        for kind in ("VIEW", "TABLE"):
-            try:
-                self.connection.execute(f"DROP {kind} IF EXISTS {name}")
-            except self.refusal:  # it is of the other kind
-                continue
+    def remove(self, names: Iterable[str]) -> None:
+        """Drop views and tables, as far as they are there."""
+        drops = [f"DROP {kind} {name};" for name in names if (kind := self.kinds.pop(name, ""))]
+        self.connection.execute(" ".join(drops))
 
     def view(self, name: str, query: str) -> tuple[Columns | None, str]:
         """Make a view or table of a query; return its columns, or None and why not."""
@@ -153,6 +153,7 @@ class Database:
         except self.refusal as error:
             self.connection.execute(f"DROP {_kind(name)} IF EXISTS {name}")
             return None, str(error).split("\n")[0]
+        self.kinds[name] = _kind(name)
         return {row[0]: row[1] for row in rows}, ""
 
     def write(self, statement: str) -> str:
@@ -166,6 +167,7 @@ class Database:
     def table(self, name: str, columns: Columns) -> None:
         """Make a table."""
         self.connection.execute(f"CREATE TABLE {name} ({_defined(columns)})")
+        self.kinds[name] = "TABLE"
 
 
 def draw(seed: int, database: Database) -> Warehouse:
@@ -239,8 +241,7 @@ class Trial:
         after = changed(relations[self.relation], column, change)
         if not after:
             return None
-        for name in (*self.views, self.relation):
-            database.remove(name)
+        database.remove((*self.views, self.relation))
         database.table(self.relation, after)
         result = Outcome()
         put_back: set[str] = set()

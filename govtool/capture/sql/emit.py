@@ -158,10 +158,10 @@ class Emitter:
         if draft.bound:
             names = self._bound_names(draft.bound)
             refs = {ColumnRef(name, ref.path) for ref in refs for name in names.get(ref.dataset, (ref.dataset,))}
-        refs.update(self._filled(draft))
-        found = [ref for ref in refs if ref not in shown and ref.path not in (_ROWS, HIDDEN)]
+        found = {ref for ref in refs if ref not in shown and ref.path not in (_ROWS, HIDDEN)}
+        found.update(self._filled(draft))
         if draft.write.fills == BY_POSITION and draft.target:
-            found.append(ColumnRef(self.dataset(draft.target), ROWS))
+            found.add(ColumnRef(self.dataset(draft.target), ROWS))
         return tuple(sorted(found))
 
     def _filled(self, draft: Draft) -> list[ColumnRef]:

@@ -276,7 +276,7 @@ class ScriptReader(StatementReader):
         """Note that the script includes another."""
         self.text, self.first_line, self.first_column = text, 1, 1
         line, column = self.place(offset)
-        if "&" in path:
+        if "&" in path or path.startswith(":"):
             message = f"includes a script that only a variable names: {printable(path)}"
             note = Diagnostic("opaque", "warning", message, self.file or None, line, column)
             self.statements.append(ParsedStatement(None, "", line, column, "opaque", "include", None, None, (note,)))
