@@ -29,7 +29,7 @@ from typing import Any
 from govtool.arrays.suffix import alike, places_ending
 from govtool.errors import IntegrityError
 from govtool.graph import layout
-from govtool.graph.codes import ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, PARTITION, STAR_BIT
+from govtool.graph.codes import DEFINING, ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, PARTITION, STAR_BIT
 from govtool.model.columnar import split_counted, split_functions
 from govtool.model.derivation import ROWS, ColumnRef, Statement
 from govtool.model.diagnostic import Diagnostic
@@ -346,9 +346,8 @@ class Index:
 
     def is_defined(self, node: int) -> bool:
         """Return whether the statement that creates a column's dataset selects it: gone there, it is gone."""
-        kinds = {"create_table_as", "create_view", "create_materialized_view"}
         return any(
-            self.mode(made) == "replace" and self.field(made, "kind") in kinds
+            self.mode(made) == "replace" and self.field(made, "kind") in DEFINING
             for made in map(self.derivation_of, self.in_edges(node))
         )
 

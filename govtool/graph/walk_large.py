@@ -12,7 +12,7 @@ import numpy as np  # noqa: TID253 - this module is imported only when a walk gr
 
 from govtool.arrays.csr import spread
 from govtool.arrays.sets import Array
-from govtool.graph.codes import ELIDED, KIND_MASK, PARTITION, ROW_MAKER, WHOLE
+from govtool.graph.codes import DEFINING, ELIDED, KIND_MASK, PARTITION, REPLACE, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
 from govtool.graph.rules import (
     BY_POSITION,
@@ -53,6 +53,7 @@ class LargeWalk:
         self.broken = np.zeros((rules.states, len(index.arrays["statement"])), bool)
         self.any_column: set[tuple[int, int]] = set()
         self.related: dict[int, list[int]] = {}
+        self.defined: Array | None = None
         kinds = np.asarray(index.arrays["derivation_kind"])
         parts = [number for number in np.unique(kinds).tolist() if index.string(number) == PARTITION]
         self.parts_of = np.flatnonzero(np.isin(kinds, parts))
@@ -211,20 +212,22 @@ class LargeWalk:
         return np.where(nothing, self.rules.rows_only_state, self.rules.rows_state).astype(np.int64)
 
     def _followed(self, reference: Array, origin: Array, state: int) -> Array:
-        """Return which references matter; see ``Index.is_referred``. Those of a dataset's own statements are few."""
-        kept = np.ones(len(reference), bool)
+        """Return which references matter; see ``Index.is_referred``."""
         own = self.dataset[self.a["reference"][reference]] == self.dataset[self.a["reference_rows"][reference]]
-        for at in np.flatnonzero(own).tolist():
-            node = int(origin[at])
-            seed = self._is_seed(state * self.n + node)
-            kept[at] = self.index.is_referred(int(reference[at]), node, seed=seed)
-        return kept
-
-    def _is_seed(self, key: int) -> bool:
-        """Return whether a key is one that the walk began at: they are the first part."""
+        if not own.any():
+            return ~own
         seeds = self.parts[0][0] if self.parts else _NONE
-        at = int(np.searchsorted(seeds, key))
-        return at < len(seeds) and int(seeds[at]) == key
+        return ~own | np.isin(origin + state * self.n, seeds) | self._defined()[origin]
+
+    def _defined(self) -> Array:
+        """By node, ``Index.is_defined``."""
+        if self.defined is None:
+            kinds = np.asarray(self.index.arrays["derivation_kind"])
+            creates = [number for number in np.unique(kinds).tolist() if self.index.string(number) in DEFINING]
+            makes = np.isin(kinds, creates) & (np.asarray(self.index.arrays["derivation_mode"]) == REPLACE)
+            self.defined = np.zeros(self.n, bool)
+            self.defined[self.a["edge_target"][makes[self.a["edge_derivation"]]]] = True
+        return self.defined
 
     def _references(self, relation: int, nodes: Array) -> tuple[Array, Array]:
         """The references to nodes, to their fields, to what contains them or to their row sets, each with its node."""

@@ -26,6 +26,7 @@ from govtool.capture.sql.scripts import (
     table_functions,
     variables,
 )
+from govtool.capture.sql.scripts.branches import MAX_TESTS
 from govtool.capture.sql.scripts.control_flow import ControlFlow
 from govtool.capture.sql.scripts.reader import StatementReader
 
@@ -227,8 +228,11 @@ def _test(reader: StatementReader, tokens: list[Token]) -> None:
     if not any(word(token) == "SELECT" for token in tokens):
         return
     tree = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens])
-    if isinstance(tree, exp.Select) and tree.expressions:
-        reader.flow.branches.evaluated(tree.expressions[0])
+    if not isinstance(tree, exp.Select) or not tree.expressions:
+        return
+    if not reader.flow.branches.evaluated(tree.expressions[0]):
+        message = f"more than {MAX_TESTS} conditions with queries decide about one statement"
+        reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head="if")
 
 
 _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}
@@ -516,7 +520,8 @@ def _declaration(reader: StatementReader, tokens: list[Token]) -> None:
         start = 1 + next((i for i, t in enumerate(tokens[1:12], 1) if t.token_type == marks.EQ), -1)
     if start > 1 and start < len(tokens):
         text = folding.constant_text(tokens[start:], reader.flow.constants)
-        if text is not None and strings.never_set_again(reader.text, tokens[0].text):
+        constant = any(word(token) == "CONSTANT" for token in tokens[1:3])
+        if text is not None and (constant or strings.never_set_again(reader.text, tokens[0].text)):
             reader.flow.constants[tokens[0].text.lower()] = text
         _assigned(reader, tokens, tokens[:1], start)
         variables.declared(reader, targets)

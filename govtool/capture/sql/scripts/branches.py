@@ -11,7 +11,7 @@ branch is over shows only in what follows: ELSE, or something else.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
@@ -32,6 +32,9 @@ class Arm(NamedTuple):
 
 
 Path = tuple[Arm, ...]
+
+MAX_TESTS: Final = 16
+"""Conditions with queries that are followed for one statement."""
 
 
 def exclusive(one: Path, other: Path) -> bool:
@@ -96,10 +99,12 @@ class Branches:
             return self.outer_tests
         return (*self.outer_tests, *(test for item in self.open for test in item.tests))
 
-    def evaluated(self, test: exp.Expr) -> None:
-        """Note a condition of the innermost branch."""
-        if self.open:
-            self.open[-1].tests = (*self.open[-1].tests, test)
+    def evaluated(self, test: exp.Expr) -> bool:
+        """Note a condition of the innermost branch; False where there are too many."""
+        if not self.open or len(self.tests) >= MAX_TESTS:
+            return False
+        self.open[-1].tests = (*self.open[-1].tests, test)
+        return True
 
     def begin(self, kind: str, branch: int, depth: int, *, always: bool = False, waits: bool = False) -> None:
         """A branch begins; ``always``: its one arm is taken in any case (``LOOP``)."""

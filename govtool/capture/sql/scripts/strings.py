@@ -21,6 +21,8 @@ from govtool.capture.sql.scripts.reader import StatementReader
 _MOST: Final = 1_000
 """Strings that a variable's text is joined from at most; of more it is not known."""
 _ENDS: Final = frozenset({marks.COMMA, marks.R_PAREN})
+MAX_SEARCHED: Final = 20_000
+"""Characters of a text that is searched once for each variable of it."""
 _STRING: Final = re.compile(r"'[^']*'")
 _GIVING: Final = frozenset({"SET", "DECLARE", "SELECT"})
 
@@ -115,6 +117,8 @@ def _without_strings(text: str) -> str:
 
 def never_set_again(text: str, name: str) -> bool:
     """Return whether a variable that is declared with a value is given no other in its text."""
+    if len(text) > MAX_SEARCHED:
+        return False
     word, text = re.escape(name), _without_strings(text)
     if len(re.findall(rf"\b{word}\b[^;:=]{{0,80}}(?::=|=|\bdefault\b)", text, re.IGNORECASE)) > 1:
         return False

@@ -365,7 +365,9 @@ def _names_columns(tree: exp.Merge) -> bool:
             assigned = then.args.get("expressions")
             if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
                 return False
-        elif isinstance(then, nodes.Insert) and not isinstance(then.this, (nodes.Tuple, nodes.Column, nodes.Paren)):
+        elif isinstance(then, nodes.Insert) and not isinstance(
+            then.this, (nodes.Tuple, nodes.Column, nodes.Identifier, nodes.Paren)
+        ):
             return False
     return True
 
