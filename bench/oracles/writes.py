@@ -6,6 +6,7 @@ USING, IN and EXISTS, MERGE with conditions of its branches, CREATE TABLE AS.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.oracles.expressions import INT, TEXT, Chance
@@ -27,6 +28,10 @@ class Written:
     """The columns that it fills; ``EVERY_ROW`` of a DELETE."""
 
 
+Shape = Callable[[str, str, list[str], str, list[str]], Written]
+"""Makes a statement of its target, and of two relations with their columns."""
+
+
 class Writes(Chance):
     """Draws the statements of one warehouse."""
 
@@ -38,7 +43,7 @@ class Writes(Chance):
         target = self.pick([*TARGETS])
         name = self.pick([other for other in relations if other != target])
         other = self.pick([one for one in relations if one != target])
-        shapes = (
+        shapes: tuple[Shape, ...] = (
             self._listed, self._listed, self._positional, self._by_name, self._imported, self._updated,
             self._looked_up, self._deleted, self._merged,
         )  # fmt: skip

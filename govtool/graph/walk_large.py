@@ -214,10 +214,11 @@ class LargeWalk:
     def _followed(self, reference: Array, origin: Array, state: int) -> Array:
         """Return which references matter; see ``Index.is_referred``."""
         own = self.dataset[self.a["reference"][reference]] == self.dataset[self.a["reference_rows"][reference]]
-        if not own.any():
-            return ~own
-        seeds = self.parts[0][0] if self.parts else _NONE
-        return ~own | np.isin(origin + state * self.n, seeds) | self._defined()[origin]
+        kept: Array = ~own
+        if own.any():
+            seeds = self.parts[0][0] if self.parts else _NONE
+            kept = kept | np.isin(origin + state * self.n, seeds) | self._defined()[origin]
+        return kept
 
     def _defined(self) -> Array:
         """By node, ``Index.is_defined``."""

@@ -36,7 +36,7 @@ from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
-from govtool.capture.sql.templates.rendering import ColumnsOf
+from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.template import UNNAMED_RELATION, Rendered, Variant, render
 from govtool.capture.sql.walk.writes import Write
 from govtool.errors import GovtoolError

@@ -55,16 +55,23 @@ class StatementWalk(UnreadWalk):
         table = self.lookup.table(condition.table)
         for name in condition.records:
             scope.add(Source(name, table=table))
-        self._depend(self.separately(lambda: self.refer_to(condition.node, scope, None, ROW_KINDS["filter"]))[1])
+        self._depend(self._deciding_rows(condition.node, scope))
 
     def _decide(self, test: exp.Expr) -> None:
         """Let what is written depend on the condition of an IF around it. What it does not find, others report."""
         reads, self.reads = self.reads, {}
         diagnostics, self.diagnostics = self.diagnostics, {}
         ambiguous = dict(self.ambiguous)
-        rows = self.separately(lambda: self.refer_to(test, Scope(None), None, ROW_KINDS["filter"]))[1]
+        rows = self._deciding_rows(test, Scope(None))
         self.reads, self.diagnostics, self.ambiguous = reads, diagnostics, ambiguous
         self._depend({dep: None for dep in rows if dep & KIND_MASK != OPAQUE})
+
+    def _deciding_rows(self, condition: exp.Expr, scope: Scope) -> dict[int, exp.Expr | None]:
+        """The dependencies of a condition, as those of a filter."""
+        saved, self.rows = self.rows, {}
+        self.refer_to(condition, scope, None, ROW_KINDS["filter"])
+        rows, self.rows = self.rows, saved
+        return rows
 
     def _depend(self, rows: dict[int, exp.Expr | None]) -> None:
         """Let what is written depend on rows of others: they steer values that are set, else they decide about rows."""
