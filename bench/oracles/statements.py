@@ -19,6 +19,7 @@ from govtool.app.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.model import ColumnRef
+from govtool.query.change import ChangeVerdict
 from govtool.query.impact import expand, impact
 from govtool.query.select import Subject
 
@@ -245,12 +246,68 @@ def run(seeds: Iterable[int]) -> Report:
     return report
 
 
+@dataclass
+class Confirmation:
+    """Verdicts ``changes``, and what becomes of the columns."""
+
+    said: int = 0
+    confirmed: int = 0
+    """Columns that hold other values after one of the changes of the subject's values."""
+
+
+def confirm(seeds: Iterable[int], most: int = 1000, times: int = 50) -> Confirmation:
+    """Change the values of columns again and again, and count the columns said to change that do.
+
+    Args:
+        seeds: Of the scripts; they are read until there are enough verdicts.
+        most: Verdicts to look at.
+        times: Changes of the values of each subject.
+    """
+    result = Confirmation()
+    for seed in seeds:
+        maker = Maker(seed)
+        script = maker.script()
+        data, names = _data(seed), list(maker.columns)
+        before = contents(script, data, names)
+        for (table, column), told in _changing(script, [(name, one) for name in BASES for one in COLUMNS]):
+            open_ = {one for one in before if f"{one[0]}.{one[1]}" in told and one[0] not in BASES}
+            open_ = set(sorted(open_)[: most - result.said])
+            result.said += len(open_)
+            for again in range(times):
+                if not open_:
+                    break
+                other = _perturbed(data, table, COLUMNS.index(column), seed * 1000 + again)
+                after = contents(script, other, names)
+                changed = {one for one in open_ if before[one] != after[one]}
+                result.confirmed += len(changed)
+                open_ -= changed
+        if result.said >= most:
+            break
+    return result
+
+
+def _changing(script: str, subjects: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], set[str]]]:
+    """The columns said to change, by changed column."""
+    index = index_of(extract([Script("q.sql", script)], Options(dialect="sqlite")).derivations)
+    for table, column in subjects:
+        node = index.find(ColumnRef(table, column))
+        if node is not None:
+            result = impact(index, Subject(index.node_dataset[node], node, f"{table}.{column}"))
+            told = {entry.column for entry in expand(index, result) if entry.verdict is ChangeVerdict.CHANGES}
+            yield (table, column), told
+
+
 def main() -> None:
     """Examine scripts and print what is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scripts", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--confirm", type=int, default=0, metavar="N", help="look at N verdicts `changes` instead")
     arguments = parser.parse_args()
+    if arguments.confirm:
+        found = confirm(range(arguments.first, 10**6), arguments.confirm)
+        print(f"{found.said:,} said to change, {found.confirmed:,} hold other values after one of 50 changes")
+        return
     report = run(range(arguments.first, arguments.first + arguments.scripts))
     print(
         f"{report.scripts:,} scripts, {report.questions:,} questions, {report.changed:,} hold other values,"

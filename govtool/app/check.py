@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer
     from govtool.app.opening import Snapshot
     from govtool.app.questions import PolicyChoice
-    from govtool.policy.check import Governed
+    from govtool.policy.governed import Governed
     from govtool.query.diff import GraphChange
 
 
@@ -39,7 +39,8 @@ def check_answer(
     """
     from govtool.answers.check import CheckAnswer
     from govtool.policy.baseline import accepted, read_baseline
-    from govtool.policy.check import check, require_zones
+    from govtool.policy.check import check
+    from govtool.policy.governed import require_zones
 
     known = {} if baseline is None else read_baseline(baseline)
     head = _governed(snapshot, rules, measure=measure)

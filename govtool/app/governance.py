@@ -18,8 +18,8 @@ from govtool.errors import UsageError
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
-    from govtool.policy.check import Governed
     from govtool.policy.dataset_facts import ToolFact
+    from govtool.policy.governed import Governed
     from govtool.policy.load import PolicySet
     from govtool.policy.measured import GroupMeter
     from govtool.store import Commit, Reader
@@ -160,7 +160,7 @@ class Governance:
             return digest, known
 
     def _govern(self, digest: str, policies: PolicySet, day: date, *, measure: bool = False) -> Governed:
-        from govtool.policy.check import govern
+        from govtool.policy.governed import govern
 
         if measure:  # anew each time: what the files hold may have changed
             return govern(self._index, policies, day, tool_facts=self.facts(), meter=self._meter())

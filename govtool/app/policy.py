@@ -135,7 +135,8 @@ def nearest_tests(policies: PolicySet, text: str) -> tuple[str, ...]:
 
 def _run_test(policies: PolicySet, test: PlacedPart[PolicyTest], today: date) -> Outcome:
     from govtool.errors import GovtoolError
-    from govtool.policy.check import check, govern
+    from govtool.policy.check import check
+    from govtool.policy.governed import govern
 
     value, place = test.value, test.place
     day = value.today or today

@@ -18,7 +18,7 @@ from govtool.query.selectors import Method, Selection, jobs, looks_selective, se
 if TYPE_CHECKING:
     from govtool.app.governance import Governance
     from govtool.model.run import Run
-    from govtool.policy.check import Governed
+    from govtool.policy.governed import Governed
     from govtool.query.runs import History
     from govtool.query.software import SoftwareSpec
     from govtool.store import Commit, Reader

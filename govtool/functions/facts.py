@@ -25,8 +25,9 @@ _ROW_FACTS: Final = (
     "row",
 )
 _FROM_FACTS: Final = ("series", "table")
+_READ_FACTS: Final = ("elsewhere",)
 _REPEAT_FACTS: Final = ("random", "clock", "session", "generates")
-FACTS: Final = frozenset((*_VALUE_FACTS, *_ROW_FACTS, *_FROM_FACTS, *_REPEAT_FACTS))
+FACTS: Final = frozenset((*_VALUE_FACTS, *_ROW_FACTS, *_FROM_FACTS, *_READ_FACTS, *_REPEAT_FACTS))
 """The words that the table may hold besides ``undoes=`` and positions of arguments."""
 
 ANY_DIALECT: Final = ""
@@ -171,6 +172,9 @@ NON_DETERMINISTIC: Final = having("random") | having("clock") | having("session"
 GENERATORS: Final = having("generates")
 """The result is made of no data; arguments are a seed or a format."""
 
+ELSEWHERE: Final = having("elsewhere")
+"""Functions that read what their arguments name: a query in a text, a table, a dictionary."""
+
 SERIES: Final = having("series")
 """Set-returning functions of one column, which is named after the function or its alias."""
 
@@ -217,6 +221,23 @@ def as_key(function: str) -> str:
     ('hmac(key)', 'hmac', None)
     """
     return function + _AS_KEY
+
+
+_AS_UNREAD: Final = "(body not read)"
+
+
+def as_unread(function: str) -> str:
+    """Return the name in a chain of functions of a routine that the graph has seen defined and could not read.
+
+    >>> as_unread("tokenize"), unread_of(as_unread("tokenize")), unread_of("tokenize")
+    ('tokenize(body not read)', 'tokenize', None)
+    """
+    return function + _AS_UNREAD
+
+
+def unread_of(name: str) -> str | None:
+    """Return the routine that could not be read; None if the name is of another function."""
+    return name.removesuffix(_AS_UNREAD) if name.endswith(_AS_UNREAD) else None
 
 
 def key_of(name: str) -> str | None:

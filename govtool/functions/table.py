@@ -28,6 +28,10 @@ Facts of rows:
   on the value of one row.
 * ``series``: in FROM, rows of one column, named after the function. ``table``: in FROM, rows made of the arguments.
 
+Facts of what is read besides:
+
+* ``elsewhere``: it reads what its arguments name: the query in a text, a table by its name, a dictionary.
+
 Facts of repetition: the same call on the same data gives another result.
 
 * ``random``: by chance, or by how the engine spreads rows. ``clock``: by the time. ``session``: by who runs it where.
@@ -198,6 +202,12 @@ current_user session_user current_role current_schema current_database current_c
 current_warehouse current_region current_session pg_backend_pid txid_current: session generates
 user system_user version connection_id: session
 nextval last_insert_id lastval scope_identity: session random
+
+# ---- Data that is named by a text --------------------------------------------------------------------------------
+query_to_xml query_to_xml_and_xmlschema table_to_xml table_to_xml_and_xmlschema cursor_to_xml: elsewhere
+schema_to_xml schema_to_xml_and_xmlschema database_to_xml database_to_xml_and_xmlschema: elsewhere
+dictget dictgetordefault dictgetornull dictgethierarchy dictgetchildren dictgetdescendants dictgetall: elsewhere
+joinget joingetornull: elsewhere
 
 # ---- Rows in FROM ------------------------------------------------------------------------------------------------
 generate_series range generate_subscripts regexp_split_to_table string_to_table json_object_keys: series

@@ -29,7 +29,7 @@ from typing import Any
 from govtool.arrays.suffix import alike, places_ending
 from govtool.errors import IntegrityError
 from govtool.graph import layout
-from govtool.graph.codes import ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, STAR_BIT
+from govtool.graph.codes import DEFINING, ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, PARTITION, STAR_BIT
 from govtool.model.columnar import split_counted, split_functions
 from govtool.model.derivation import ROWS, ColumnRef, Statement
 from govtool.model.diagnostic import Diagnostic
@@ -318,6 +318,38 @@ class Index:
         """The row set of what that derivation makes."""
         node: int = self._reference_rows[reference]
         return node
+
+    def names_own(self, reference: int) -> bool:
+        """Return whether a statement names a column of the dataset that it writes.
+
+        It does so to fill it, or to read what is there. A reference to the row set (``*``) is that of an INSERT
+        without a list, which goes by the position of the columns.
+        """
+        rows = self._reference_rows[reference]
+        return bool(self.node_dataset[self._reference[reference]] == self.node_dataset[rows])
+
+    def inheritors(self, node: int) -> Iterator[tuple[int, int]]:
+        """Yield the columns of partitions, and of tables that inherit a column, each with the edge that shows it."""
+        for edge in self.in_edges(node):
+            source = self.edge_source[edge]
+            if self.field(self.derivation_of(edge), "kind") == PARTITION and not self.is_rows(source):
+                yield source, edge
+
+    def is_referred(self, reference: int, node: int, *, seed: bool) -> bool:
+        """Return whether a reference counts from a column that a walk reached, or began at.
+
+        A statement that fills a table fails where a column of the table is gone: because that is the change itself, or
+        because the query that defines the table no longer has it. It does not where another statement ceased to fill
+        it.
+        """
+        return seed or not self.names_own(reference) or self.is_defined(node)
+
+    def is_defined(self, node: int) -> bool:
+        """Return whether the statement that creates a column's dataset selects it: gone there, it is gone."""
+        return any(
+            self.mode(made) == "replace" and self.field(made, "kind") in DEFINING
+            for made in map(self.derivation_of, self.in_edges(node))
+        )
 
     # A walk takes a reference like an edge: of the numbers that are no edges, the first is the first reference.
 

@@ -20,6 +20,10 @@ MOVED = 128
 """Action bit: ask ``Rules.moved`` for more outputs of the edge's statement that are reached, each in its own state."""
 
 
+BY_POSITION = 3
+"""Of ``Rules.references``: the place of the action of an INSERT without a list."""
+
+
 class SourceRelation(IntEnum):
     """The relation of an edge's source to the node that was reached."""
 
@@ -44,6 +48,8 @@ class Rules:
     """Per state: its verdict, 0 the worst."""
     rows_state: int = 0
     """The state of a row set when a statement breaks that makes only some of its rows."""
+    rows_only_state: int = 0
+    """The same, where the statement has no outputs (a DELETE), or breaks by a column of the dataset that it fills."""
     check: Callable[[int], int] | None = None
     """For actions with ``CHECK``: the action for an edge."""
     others_state: int = 0
@@ -51,8 +57,11 @@ class Rules:
     moved: Callable[[int], Sequence[tuple[int, int]]] | None = None
     """For actions with ``MOVED``: nodes and states, for an edge."""
     references: tuple[tuple[int, ...], ...] = ()
-    """``references[state][relation]``: the action of a reference, for ``SELF``, ``PART`` and ``WHOLE``; none: they are
-    not followed."""
+    """``references[state][relation]``: the action of a reference, for ``SELF``, ``PART`` and ``WHOLE``, and last
+    (``BY_POSITION``) that of an INSERT without a list into the column's dataset; none: they are not followed."""
+    inherited: tuple[int, ...] = ()
+    """Per state: that of the columns of partitions, and of tables that inherit a column; -1: it has nothing to do with
+    them."""
 
     @property
     def states(self) -> int:

@@ -16,9 +16,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
+from govtool.graph.codes import ELIDED, KIND_MASK, PARTITION, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
-from govtool.graph.rules import CHECK, MOVED, OTHERS, STATE, STATEMENT, Ranking, Reach, Reached, Rules, SourceRelation
+from govtool.graph.rules import (
+    BY_POSITION,
+    CHECK,
+    MOVED,
+    OTHERS,
+    STATE,
+    STATEMENT,
+    Ranking,
+    Reach,
+    Reached,
+    Rules,
+    SourceRelation,
+)
 from govtool.model.kinds import EdgeKind
 
 SMALL = 15_000
@@ -74,6 +86,7 @@ class SmallWalk:
         """Key to hops, key before, edge; seeds have -1 for both."""
         self.broken: set[tuple[int, int]] = set()
         self.any_column: set[tuple[int, int]] = set()
+        self.parents: dict[int, bool] = {}
         self.left = 0
 
     def run(self, seeds: list[int], depth: int | None, budget: int) -> SmallWalk | None:
@@ -117,6 +130,24 @@ class SmallWalk:
                     yield from self._related(state, relation, nodes)
                 if self.rules.references and self.index.reference_count:
                     yield from self._referring(state, nodes)
+                if self.rules.inherited and self.rules.inherited[state] >= 0:
+                    yield from self._inheriting(state, nodes)
+
+    def _inheriting(self, state: int, nodes: list[int]) -> Iterator[Candidate]:
+        """Follow columns to those of partitions and of tables that inherit them: they share their fate."""
+        reached = self.rules.inherited[state]
+        for node in nodes:
+            if not self.index.is_rows(node) and self._has_parts(self.index.node_dataset[node]):
+                for source, edge in self.index.inheritors(node):
+                    yield reached * self.n + source, state * self.n + node, edge
+
+    def _has_parts(self, dataset: int) -> bool:
+        """Return whether rows of other tables are rows of this one."""
+        known = self.parents.get(dataset)
+        if known is None:
+            made = self.index.makers(dataset)
+            known = self.parents[dataset] = any(self.index.field(one, "kind") == PARTITION for one in made)
+        return known
 
     def _related(self, state: int, relation: SourceRelation, nodes: list[int]) -> list[Candidate]:
         """Follow the edges of one relation from nodes in one state: first to their targets, then to outputs."""
@@ -150,7 +181,7 @@ class SmallWalk:
                 if not index.is_rows(goal):
                     direct.append((reached * n + goal, before, edge))
                 elif index.whole(index.edge_derivation[edge]) != WHOLE:
-                    direct.append((self.rules.rows_state * n + goal, before, edge))
+                    direct.append((self._rows_state(index.edge_derivation[edge]) * n + goal, before, edge))
                 indirect += ((key, before, edge) for key in self._outputs(reached, edge))
         return direct + indirect
 
@@ -163,19 +194,28 @@ class SmallWalk:
             if not action:
                 continue
             reached = (action & STATE) - 1
-            for node, named in _related_columns(index, SourceRelation(relation), nodes):
+            for node, named in related_columns(index, relation, nodes):
                 references = index.references(named)
                 self._spend(len(references))
                 before = state * n + node
                 for reference in references:
+                    if not index.is_referred(reference, node, seed=self.seen[before][1] < 0):
+                        continue
                     edge, rows = index.edge_count + reference, index.referring_rows(reference)
                     if not action & STATEMENT:
                         direct.append((reached * n + rows, before, edge))
                         continue
-                    if index.whole(index.referrer(reference)) != WHOLE:
-                        direct.append((self.rules.rows_state * n + rows, before, edge))
+                    referrer = index.referrer(reference)
+                    if index.names_own(reference):
+                        direct.append((self.rules.rows_only_state * n + rows, before, edge))
+                    elif index.whole(referrer) != WHOLE:
+                        direct.append((self._rows_state(referrer) * n + rows, before, edge))
                     indirect += ((key, before, edge) for key in self._outputs(reached, edge))
         return direct + indirect
+
+    def _rows_state(self, derivation: int) -> int:
+        """The state of the row set of what a broken statement makes: of a DELETE it is all that there is to tell."""
+        return self.rules.rows_state if self.index.outputs(derivation) else self.rules.rows_only_state
 
     def _edges(self, state: int, relation: SourceRelation, nodes: list[int]) -> Iterator[tuple[int, range]]:
         index = self.index
@@ -297,10 +337,13 @@ class SmallWalk:
         return Ranking(found if limit is None else found[:limit], len(found), tuple(columns), datasets, affected)
 
 
-def _related_columns(index: Index, relation: SourceRelation, nodes: list[int]) -> Iterator[tuple[int, int]]:
-    """Nodes, each with itself, with the fields of it, or with what contains it."""
-    if relation is SourceRelation.SELF:
+def related_columns(index: Index, relation: int, nodes: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Nodes, each with itself, with the fields of it, with what contains it, or with the row set of its dataset."""
+    if relation == SourceRelation.SELF:
         yield from ((node, node) for node in nodes)
+    elif relation == BY_POSITION:
+        rows = ((node, index.rows(index.node_dataset[node])) for node in nodes if not index.is_rows(node))
+        yield from rows
     elif len(index.nested):
-        related = index.fields if relation is SourceRelation.PART else index.containers
+        related = index.fields if relation == SourceRelation.PART else index.containers
         yield from ((node, other) for node in nodes for other in related(node))

@@ -12,9 +12,20 @@ import numpy as np  # noqa: TID253 - this module is imported only when a walk gr
 
 from govtool.arrays.csr import spread
 from govtool.arrays.sets import Array
-from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
+from govtool.graph.codes import DEFINING, ELIDED, KIND_MASK, PARTITION, REPLACE, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
-from govtool.graph.rules import CHECK, MOVED, OTHERS, STATE, STATEMENT, Ranking, Reached, Rules, SourceRelation
+from govtool.graph.rules import (
+    BY_POSITION,
+    CHECK,
+    MOVED,
+    OTHERS,
+    STATE,
+    STATEMENT,
+    Ranking,
+    Reached,
+    Rules,
+    SourceRelation,
+)
 from govtool.model.kinds import EdgeKind
 
 _Found = tuple[Array, Array, Array]
@@ -42,6 +53,11 @@ class LargeWalk:
         self.broken = np.zeros((rules.states, len(index.arrays["statement"])), bool)
         self.any_column: set[tuple[int, int]] = set()
         self.related: dict[int, list[int]] = {}
+        self.defined: Array | None = None
+        kinds = np.asarray(index.arrays["derivation_kind"])
+        parts = [number for number in np.unique(kinds).tolist() if index.string(number) == PARTITION]
+        self.parts_of = np.flatnonzero(np.isin(kinds, parts))
+        """The derivations that make rows of one table those of another."""
 
     def _array(self, name: str) -> Array:
         return self.a.get(name, _NONE)
@@ -105,6 +121,20 @@ class LargeWalk:
                 yield from self._related(state, relation, nodes)
             if self.rules.references and self.index.reference_count:
                 yield from self._referring(state, nodes)
+            if self.rules.inherited and self.rules.inherited[state] >= 0 and len(self.parts_of):
+                yield from self._inheriting(state, nodes)
+
+    def _inheriting(self, state: int, nodes: Array) -> Iterator[_Found]:
+        """Follow columns to those of the tables that inherit them; see ``SmallWalk._inheriting``."""
+        chosen = nodes[np.isin(self.dataset[nodes], self.a["derivation_target"][self.parts_of])]
+        found = [
+            (self.rules.inherited[state] * self.n + source, state * self.n + node, edge)
+            for node in chosen.tolist()
+            for source, edge in self.index.inheritors(node)
+        ]
+        if found:
+            key, before, edge = np.array(found, np.int64).T
+            yield key, before, edge
 
     def _related(self, state: int, relation: SourceRelation, nodes: Array) -> Iterator[_Found]:
         start, stop, origin = self._ranges(state, relation, nodes)
@@ -134,8 +164,9 @@ class LargeWalk:
             yield reached * self.n + target, before, edge
             return
         rows = whole_statement & (self.base[self.dataset[target]] == target)
-        makes_all = self.a["derivation_whole"][self.a["edge_derivation"][edge]] == WHOLE
-        goal = np.where(rows, self.rules.rows_state, reached) * self.n + target
+        derivation = self.a["edge_derivation"][edge]
+        makes_all = self.a["derivation_whole"][derivation] == WHOLE
+        goal = np.where(rows, self._rows_state(derivation), reached) * self.n + target
         keep = ~(rows & makes_all)
         yield goal[keep], before[keep], edge[keep]
         reached = np.where(others, self.rules.others_state, reached)
@@ -157,7 +188,9 @@ class LargeWalk:
     def _referring(self, state: int, nodes: Array) -> Iterator[_Found]:
         """Follow references to columns; see ``SmallWalk._referring``."""
         for relation, action in enumerate(self.rules.references[state]):
-            reference, origin = self._references(SourceRelation(relation), nodes) if action else (_NONE, _NONE)
+            reference, origin = self._references(relation, nodes) if action else (_NONE, _NONE)
+            kept = self._followed(reference, origin, state)
+            reference, origin = reference[kept], origin[kept]
             if not len(reference):
                 continue
             reached = (action & STATE) - 1
@@ -166,16 +199,46 @@ class LargeWalk:
             if not action & STATEMENT:
                 yield reached * self.n + rows, before, edge
                 continue
-            part = self.a["derivation_whole"][self.a["reference_derivation"][reference]] != WHOLE
-            yield (self.rules.rows_state * self.n + rows)[part], before[part], edge[part]
+            own = self.dataset[self.a["reference"][reference]] == self.dataset[rows]
+            referrer = self.a["reference_derivation"][reference]
+            part = own | (self.a["derivation_whole"][referrer] != WHOLE)
+            rows_state = np.where(own, self.rules.rows_only_state, self._rows_state(referrer))
+            yield (rows_state * self.n + rows)[part], before[part], edge[part]
             yield self._outputs(np.full(len(edge), reached, np.int64), edge, before)
 
-    def _references(self, relation: SourceRelation, nodes: Array) -> tuple[Array, Array]:
-        """The references to nodes, to their fields or to what contains them, each with its node."""
-        if relation is SourceRelation.SELF:
+    def _rows_state(self, derivation: Array) -> Array:
+        """See ``SmallWalk._rows_state``."""
+        nothing = self.a["output"][derivation] == self.a["output"][derivation.astype(np.int64) + 1]
+        return np.where(nothing, self.rules.rows_only_state, self.rules.rows_state).astype(np.int64)
+
+    def _followed(self, reference: Array, origin: Array, state: int) -> Array:
+        """Return which references matter; see ``Index.is_referred``."""
+        own = self.dataset[self.a["reference"][reference]] == self.dataset[self.a["reference_rows"][reference]]
+        kept: Array = ~own
+        if own.any():
+            seeds = self.parts[0][0] if self.parts else _NONE
+            kept = kept | np.isin(origin + state * self.n, seeds) | self._defined()[origin]
+        return kept
+
+    def _defined(self) -> Array:
+        """By node, ``Index.is_defined``."""
+        if self.defined is None:
+            kinds = np.asarray(self.index.arrays["derivation_kind"])
+            creates = [number for number in np.unique(kinds).tolist() if self.index.string(number) in DEFINING]
+            makes = np.isin(kinds, creates) & (np.asarray(self.index.arrays["derivation_mode"]) == REPLACE)
+            self.defined = np.zeros(self.n, bool)
+            self.defined[self.a["edge_target"][makes[self.a["edge_derivation"]]]] = True
+        return self.defined
+
+    def _references(self, relation: int, nodes: Array) -> tuple[Array, Array]:
+        """The references to nodes, to their fields, to what contains them or to their row sets, each with its node."""
+        if relation == SourceRelation.SELF:
             origin = named = nodes
+        elif relation == BY_POSITION:
+            origin = nodes[self.base[self.dataset[nodes]] != nodes]
+            named = self.base[self.dataset[origin]]
         else:
-            origin, named = self._struct_pairs(relation, nodes)
+            origin, named = self._struct_pairs(SourceRelation(relation), nodes)
         low = np.searchsorted(self.a["reference"], named)
         reference, owner = spread(low, np.searchsorted(self.a["reference"], named, "right"))
         return reference, origin[owner] if len(reference) else _NONE

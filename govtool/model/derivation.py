@@ -129,4 +129,5 @@ class Derivation(NamedTuple):
     """OpenLineage namespace of the target."""
     references: tuple[ColumnRef, ...] = ()
     """Columns that the statement names and that no edge without ``star`` begins at: nothing of them is handed on, yet
-    the statement fails when they are dropped or renamed. Neither value flow nor policies follow these."""
+    the statement fails when they are dropped or renamed. Neither value flow nor policies follow these. Columns of the
+    target itself are there if the statement names them to fill them; its ``*``, if it fills them by position."""

@@ -23,7 +23,7 @@ from datetime import date
 from typing import NamedTuple
 
 from govtool.graph.index import Index
-from govtool.policy.check import Governed
+from govtool.policy.governed import Governed
 from govtool.policy.lattice import Lattice
 from govtool.policy.model import NONE, days
 from govtool.policy.propagate import Propagation, propagate

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from govtool.functions.facts import key_of
+from govtool.functions.facts import key_of, unread_of
 from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.dataset_facts import Truth
@@ -357,6 +357,9 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     keyed = key_of(function)
     if keyed is not None:
         return f"{keyed}() takes the value as its key"
+    unread = unread_of(function)
+    if unread is not None:
+        return f"{unread}() is defined here by a routine whose body is not read"
     if is_inverse(function):
         return f"{function}() gives the value back"
     if any(map(is_inverse, spread.index.functions(edge))) and may_be_undone(function):

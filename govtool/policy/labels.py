@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from govtool.policy.taints import Mode, Taint, possible_group
 
 if TYPE_CHECKING:
-    from govtool.policy.check import Governed
+    from govtool.policy.governed import Governed
 
 _SOURCES = (0, possible_group(0))
 """Groups of taints that stand for any source; the others belong to single rules."""

@@ -10,9 +10,9 @@ from govtool.functions.facts import key_of
 from govtool.functions.names import known_names
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
-from govtool.policy.check import govern
 from govtool.policy.dataset_facts import ToolFact
 from govtool.policy.finding import SOON, PolicyRemark, zone_notes
+from govtool.policy.governed import govern
 from govtool.policy.judge import taints_of
 from govtool.policy.load import PolicySet
 from govtool.policy.masking import SETS, is_unkeyed, keeps_a_value, named

@@ -9,17 +9,15 @@ import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from govtool.policy.finding import FAILED, Finding, RuleVerdict
+from govtool.policy.governed import Governed
 from govtool.policy.judge import Approvals
 from govtool.policy.load import PlacedPart
 from govtool.policy.model import PythonRule, Rule
 from govtool.policy.packages import offers
 from govtool.policy.view import Found, View
-
-if TYPE_CHECKING:
-    from govtool.policy.check import Governed
 
 LONGEST = 500
 """Characters of what an error says that are kept."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from govtool.policy.check import CheckResult, Governed, check
+from govtool.policy.check import CheckResult, check
 from govtool.policy.finding import Finding
+from govtool.policy.governed import Governed
 from govtool.policy.labels import GovernedLabels
 from govtool.query.diff import ADDED, CHANGED, REMOVED, GraphChange
 

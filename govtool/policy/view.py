@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from govtool.names import join_name, split_name
+from govtool.policy.governed import Governed
 from govtool.policy.taints import Mode, possible_group
 from govtool.query.evidence import WayStep, step
 from govtool.query.patterns import Patterns
-
-if TYPE_CHECKING:
-    from govtool.policy.check import Governed
 
 
 @dataclass(frozen=True, slots=True)

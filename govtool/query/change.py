@@ -136,10 +136,12 @@ def rules(
         actions=_actions(change.kind, follow),
         rank=tuple(int(v) for v in VERDICT_OF),
         rows_state=int(ReachState.PASSES if change.kind == "rename" else ReachState.ROWS),
+        rows_only_state=int(ReachState.ROWS),
         check=check,
         others_state=int(ReachState.UNKNOWN),
         moved=moved,
         references=_reference_actions(change.kind) if kinds is None else (),
+        inherited=_inherited(change.kind) if kinds is None else (),
     )
 
 
@@ -149,7 +151,25 @@ def _reference_actions(change: str) -> tuple[tuple[int, ...], ...]:
     if change == "logic":
         return ()
     relations = (SourceRelation.SELF, SourceRelation.PART, SourceRelation.WHOLE)
-    return tuple(tuple(_reference_action(change, state, relation) for relation in relations) for state in ReachState)
+    return tuple(
+        (*(_reference_action(change, state, relation) for relation in relations), _position_action(change, state))
+        for state in ReachState
+    )
+
+
+def _inherited(change: str) -> tuple[int, ...]:
+    """The states of the columns of tables that inherit a column: they are dropped and renamed with it."""
+    if change == "logic":
+        return ()
+    shared = {s: s for s in (ReachState.BREAKS, ReachState.RENAMED)}
+    if change == "retype":
+        shared = dict.fromkeys((ReachState.RETYPED, ReachState.CHANGES), ReachState.CHANGES)
+    return tuple(shared.get(state, -1) for state in ReachState)
+
+
+def _position_action(change: str, state: ReachState) -> int:
+    """The effect on an INSERT that lists no columns: it fails where one is gone, and minds no name."""
+    return (1 + ReachState.BREAKS) | STATEMENT if change == "drop" and state is ReachState.BREAKS else 0
 
 
 def _reference_action(change: str, state: ReachState, relation: SourceRelation) -> int:

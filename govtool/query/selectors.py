@@ -235,9 +235,15 @@ class _Selector:
             for node in index.columns(dataset):
                 around = (node, *index.containers(node), *index.fields(node))
                 if not index.is_unknown(node) and not any(
-                    len(index.out_edges(n)) or len(index.references(n)) for n in around
+                    len(index.out_edges(n)) or any(not _fills(index, one) for one in index.references(n))
+                    for n in around
                 ):
                     yield node
+
+
+def _fills(index: Index, reference: int) -> bool:
+    """Return whether a statement names a column only to fill it."""
+    return index.names_own(reference) and index.referred(reference) in index.outputs(index.referrer(reference))
 
 
 def written_in(index: Index, value: str) -> Iterable[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from govtool.graph.codes import PARTITION
 from govtool.graph.index import Index
 from govtool.graph.rules import STATEMENT
 from govtool.model.kinds import EdgeKind
@@ -89,6 +90,8 @@ def retype_action(index: Index, new_type: str, edge: int) -> int:
     if kind is EdgeKind.IDENTITY and not functions and not index.is_rows(target):
         if index.mode(derivation) in ("replace", "rename") and not index.is_declared(target):
             return 1 + ReachState.RETYPED
+        if index.field(derivation, "kind") == PARTITION:
+            return 1 + ReachState.CHANGES  # a partition is retyped with its parent
         if new and index.is_declared(target) and (dialect, new, family(index.type(target))) in _NO_ASSIGNMENT:
             return STATEMENT | (1 + ReachState.BREAKS)
     return 1 + ReachState.CHANGES

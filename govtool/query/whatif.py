@@ -301,7 +301,7 @@ def unused(index: Index, gone: set[int]) -> set[int]:
                 for e in index.out_edges(n)
                 if index.kind(e) is not EdgeKind.UNION_ALL
             }
-            served |= {index.referring_rows(one) for n in around for one in index.references(n)}
+            served |= {index.referring_rows(r) for n in around for r in index.references(n) if not index.names_own(r)}
             if all(node in gone or node in found for node in served):
                 found.add(source)
                 stack.append(source)

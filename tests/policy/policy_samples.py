@@ -13,8 +13,9 @@ from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
 from govtool.graph.index import Index
 from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.policy.check import CheckResult, check, govern
+from govtool.policy.check import CheckResult, check
 from govtool.policy.document import parse_document
+from govtool.policy.governed import govern
 from govtool.policy.load import PolicySet, first_of, mistakes, validated
 
 TODAY = date(2026, 11, 21)

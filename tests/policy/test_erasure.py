@@ -9,8 +9,8 @@ from policy_samples import TODAY, policy, random_graph, sql
 from govtool.app.erase import parse_subject
 from govtool.app.index import index_of
 from govtool.model import EdgeKind
-from govtool.policy.check import govern
 from govtool.policy.erasure import erasure_plan
+from govtool.policy.governed import govern
 from govtool.policy.load import PolicySet
 from govtool.query.select import select
 

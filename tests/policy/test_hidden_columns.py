@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from policy_samples import TODAY, checked, policy, reported, sql
 
-from govtool.policy.check import govern
 from govtool.policy.dataset_facts import ToolFact
+from govtool.policy.governed import govern
 from govtool.policy.hidden import possible_classes
 
 RULES = """

@@ -11,7 +11,8 @@ from policy_samples import TODAY, checked, policy, reported, sql
 from govtool.app.policy import lint
 from govtool.errors import UsageError
 from govtool.policy.baseline import Accepted, accepted
-from govtool.policy.check import check, govern
+from govtool.policy.check import check
+from govtool.policy.governed import govern
 from govtool.render.policy import explanation
 
 MODULE = '''

@@ -78,10 +78,21 @@ def test_a_new_name_does_not_matter_to_what_goes_by_position(text, dialect, foun
     assert verdicts(sql(text, dialect), "rename:n", small=small) == found
 
 
-@pytest.mark.parametrize("listed", ["", "(x, y, z) "])
-def test_names_of_columns_of_the_target_are_not_read_by_the_statement_that_fills_it(listed):
-    index = sql(f"insert into crm.t {listed}select a, b, c from crm.s; create view crm.v as select y from crm.t")
-    assert verdicts(index, "rename:n", "crm.t.y") == {"y": "breaks"}  # of the view
+@pytest.mark.parametrize(
+    ("listed", "change", "found"),
+    [
+        ("", "rename:n", {"y": "breaks"}),  # of the view alone
+        ("(x, y, z) ", "rename:n", dict.fromkeys("xyz", "breaks")),  # the list names it
+        ("(x, z) ", "rename:n", {"y": "breaks"}),
+        ("", "drop", dict.fromkeys("xyz", "breaks")),  # more values than columns
+        ("(x, y, z) ", "drop", dict.fromkeys("xyz", "breaks")),
+    ],
+)
+@pytest.mark.parametrize("small", [0, 10**6])
+def test_a_statement_needs_the_columns_that_it_fills(listed, change, found, small):
+    chosen = "a, c" if listed == "(x, z) " else "a, b, c"
+    text = f"insert into crm.t {listed}select {chosen} from crm.s; create view crm.v as select y from crm.t"
+    assert verdicts(sql(text), change, "crm.t.y", small=small) == found
 
 
 def test_behind_it_a_position_that_is_gone_is_gone():

@@ -382,6 +382,7 @@ class Batch(Definitions):
             self._declared(tree, statement)
         if self.triggers and statement.parsed.routine is not None:
             walk.conditions = self.conditions(statement.parsed.routine)
+        walk.tests = statement.parsed.tests
         statement.writes = walk.statement(tree)
         for write in statement.writes:
             if not write.target and write.kind == "select" and statement.relation:
@@ -518,6 +519,9 @@ class _Here:
 
     def variable(self, name: str) -> list[VariableValue] | None:
         return self.batch.variable(name, self.statement)
+
+    def is_unread(self, name: str) -> bool:
+        return bool(self.batch.unread) and name.rsplit(".", 1)[-1] in self.batch.unread
 
     def function(self, name: str) -> Inline | None:
         functions = self.batch.functions

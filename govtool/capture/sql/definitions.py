@@ -14,6 +14,7 @@ from govtool.capture.sql.states import StatementState
 from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline, TriggerCondition
 from govtool.capture.sql.walk.transfer import written_files
+from govtool.functions.facts import MASKING
 from govtool.names import split_name
 
 _SYSTEM_TYPES: Final = frozenset({"sysname", "hierarchyid", "sql_variant", "cursor"})
@@ -30,6 +31,8 @@ class Definitions(Relations):
     def __init__(self, schema: Mapping[str, Mapping[str, str | None]]) -> None:
         super().__init__(schema)
         self.functions: dict[str, Inline] = {}
+        self.unread: set[str] = set()
+        """The last parts of the names of functions that hide values by their name, and whose body is not read."""
         self.returning: dict[str, list[StatementState]] = {}
         """The statements that return the rows of a table function, and the one that says how they are called."""
         self._by_last_part: dict[str, str] = {}
@@ -109,6 +112,8 @@ class Definitions(Relations):
             function = inline_function(tree, statement.script.dialect)
             if function is not None:
                 self.functions[function.name] = function
+            elif _is_foreign(statement):
+                self._foreign(tree)
             elif str(tree.args.get("kind") or "").upper() in ("TABLE", "VIEW"):
                 defines.append(self._target(tree.this, statement))
                 for item in tree.args["properties"].expressions if tree.args.get("properties") else ():
@@ -193,6 +198,12 @@ class Definitions(Relations):
             name = self.table_name(node, statement)
         return name
 
+    def _foreign(self, tree: exp.Create) -> None:
+        """Note a routine in another language: what it does, its name does not say."""
+        name = tree.find(nodes.Table)
+        if name is not None and name.name.lower() in MASKING:
+            self.unread.add(name.name.lower())
+
     def named(self, last: str) -> str:
         """Return the name of the function with a body of statements whose last part this is; empty if there is none."""
         return self._by_last_part.get(last, "")
@@ -255,3 +266,9 @@ class Definitions(Relations):
         if not isinstance(written, str) or not all([isinstance(name, nodes.Parameter) for name in parameters]):  # noqa: C419
             return ""
         return "" if written.lower() in _SYSTEM_TYPES else written
+
+
+def _is_foreign(statement: StatementState) -> bool:
+    """Return whether a statement defines a function whose body is in another language than SQL."""
+    parsed = statement.parsed
+    return parsed.head == "create function" and any(note.code == "opaque" for note in parsed.diagnostics)

@@ -21,7 +21,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows
 from govtool.capture.sql.walk.state import EVERYWHERE
-from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writes import BY_NAME, BY_POSITION, Write
 from govtool.functions.facts import is_masking
 from govtool.model import (
     HIDDEN,
@@ -123,7 +123,7 @@ class Emitter:
             edges = list(dict.fromkeys(edges))
         if draft.bound:
             edges = self._bound(edges, draft.bound)
-        references = self._references(draft, edges) if write.named else ()
+        references = self._references(draft, edges) if write.named or write.fills else ()
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
             notes = [draft.statement.placed(d) for d in draft.statement.diagnostics]
@@ -158,7 +158,18 @@ class Emitter:
         if draft.bound:
             names = self._bound_names(draft.bound)
             refs = {ColumnRef(name, ref.path) for ref in refs for name in names.get(ref.dataset, (ref.dataset,))}
-        return tuple(sorted([ref for ref in refs if ref not in shown and ref.path not in (_ROWS, HIDDEN)]))
+        found = {ref for ref in refs if ref not in shown and ref.path not in (_ROWS, HIDDEN)}
+        found.update(self._filled(draft))
+        if draft.write.fills == BY_POSITION and draft.target:
+            found.add(ColumnRef(self.dataset(draft.target), ROWS))
+        return tuple(sorted(found))
+
+    def _filled(self, draft: Draft) -> list[ColumnRef]:
+        """The columns of its target that a statement names in order to fill them."""
+        if draft.write.fills != BY_NAME or not draft.target:
+            return []
+        target = self.dataset(draft.target)
+        return [ColumnRef(target, name) for name in draft.write.output.names]
 
     def _counted(self, draft: Draft) -> tuple[Counted, ...]:
         """Return the columns that each bound on the size of groups counts."""

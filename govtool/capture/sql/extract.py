@@ -29,14 +29,14 @@ from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.options import Options as Options
 from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.parameters import routine_of
-from govtool.capture.sql.reach import bounding_words, renamed_tables
+from govtool.capture.sql.reach import bounding_words, reads_anything, renamed_tables
 from govtool.capture.sql.replay import logged_state, redact_notes
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
-from govtool.capture.sql.templates.rendering import ColumnsOf
+from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.template import UNNAMED_RELATION, Rendered, Variant, render
 from govtool.capture.sql.walk.writes import Write
 from govtool.errors import GovtoolError
@@ -423,7 +423,7 @@ def _outcome(statement: StatementState, status: str | None) -> str:
         return "opaque"
     if any(note.code == "template" and note.message.endswith(UNNAMED_RELATION) for note in statement.diagnostics):
         return "opaque"
-    if status == "partial" and _reads_are_lost(statement):
+    if reads_anything(statement) or (status != "understood" and _reads_are_lost(statement)):
         return "opaque"
     if status is None:
         return "partial" if any(n.severity == "warning" for n in statement.diagnostics) else "understood"
@@ -431,9 +431,13 @@ def _outcome(statement: StatementState, status: str | None) -> str:
 
 
 def _reads_are_lost(statement: StatementState) -> bool:
-    """Return whether a part of the text is missing, and nothing that is read is left: it may read anything."""
+    """Return whether a part of the text is missing, and what is left reads nothing or writes nothing: what the part
+    reads may be anything, and what is read may go anywhere.
+    """
     holes = any(note.code in HOLES for note in statement.diagnostics)
-    return holes and not any(write.reads or write.dataset_reads for write in statement.writes)
+    return holes and not any(
+        (write.target or write.kind == "select") and (write.reads or write.dataset_reads) for write in statement.writes
+    )
 
 
 def _evidence(statement: StatementState, write: Write, options: Options) -> Statement:

@@ -142,6 +142,7 @@ Placeholder: typing.Final = exp.Placeholder
 Posexplode: typing.Final = exp.Posexplode
 Predicate: typing.Final = exp.Predicate
 Predict: typing.Final = exp.Predict
+PositionalColumn: typing.Final = exp.PositionalColumn
 Prior: typing.Final = exp.Prior
 Properties: typing.Final = exp.Properties
 PropertyEQ: typing.Final = exp.PropertyEQ

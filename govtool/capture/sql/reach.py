@@ -19,6 +19,13 @@ _HEADS: Final = frozenset(
     {"select", "with", "insert", "update", "delete", "merge", "create", "replace", "alter", "truncate", "drop", "from"}
 )
 """First words of statements that do nothing but what is written."""
+UNKNOWN_DATA: Final = (
+    "what it returns is not known",
+    "that is not known here",
+    "a table is named by an expression or parameter",
+    "the target is named by an expression or parameter",
+)
+"""The ends of what diagnostics say of data that a statement reads or writes and does not name."""
 _INDIRECT: Final = word_set(
     """EXECUTE EXEC IDENTIFIER CALL PROCEDURE PROC FUNCTION TRIGGER TASK EVENT PACKAGE LANGUAGE RULE RESULT_SCAN DBLINK
     OPENQUERY OPENROWSET QUERY_TO_XML TABLE_TO_XML DICTGET REMOTE CLUSTER MERGE_TABLES COPY UNLOAD LOCATION EXTERNAL
@@ -40,6 +47,13 @@ def renamed_tables(scripts: Iterable[ScriptState]) -> dict[str, str]:
     }
 
 
+def reads_anything(statement: StatementState) -> bool:
+    """Return whether a statement reads or writes data that it does not name: of a function, of a server, of a table by
+    an expression.
+    """
+    return any(note.code == "opaque" and note.message.endswith(UNKNOWN_DATA) for note in statement.diagnostics)
+
+
 def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tuple[str, ...]:
     """The words of a statement in lower case, sorted; none if it may reach what it does not name.
 
@@ -51,6 +65,8 @@ def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tup
     """
     parsed = statement.parsed
     if not parsed.text or len(parsed.text) > MAX_REDACTED or parsed.head.split(" ")[0] not in _HEADS:
+        return ()
+    if reads_anything(statement):
         return ()
     if any(note.code == "template" for note in statement.diagnostics) or _PLACE.search(parsed.text):
         return ()

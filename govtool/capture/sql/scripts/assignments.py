@@ -5,7 +5,7 @@ Each function reads one kind of statement and returns False, or nothing, for ano
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -13,10 +13,8 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import find_word, like, split, word, word_set
 from govtool.capture.sql.scripts import bindings, variables
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.variables import AssignmentTarget
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
 _SETTERS: Final = frozenset({"bigquery", "snowflake", "trino", "presto", "athena", *variables.TSQL, *variables.MYSQL})
 """Dialects whose SET assigns variables; elsewhere it sets parameters of the session."""
@@ -26,7 +24,7 @@ _INTO: Final = frozenset({"INTO", "BULK COLLECT INTO"})
 _AFTER_INTO: Final = word_set("FROM WHERE GROUP ORDER LIMIT USING HAVING UNION FOR")
 
 
-def into(reader: ScriptReader, tokens: list[Token]) -> tuple[list[Token], list[AssignmentTarget]]:
+def into(reader: StatementReader, tokens: list[Token]) -> tuple[list[Token], list[AssignmentTarget]]:
     """A query without its ``INTO variable, …`` clause, and the variables (in T-SQL, INTO makes a table and stays)."""
     dialect = reader.lex.name
     if dialect in variables.TSQL or word(tokens[0]) not in ("SELECT", "WITH", "FETCH"):
@@ -68,7 +66,7 @@ def _joins(token: Token) -> bool:
     return token.token_type in (marks.DOT, marks.COLON, marks.PARAMETER)
 
 
-def selected(reader: ScriptReader, tokens: list[Token]) -> bool:
+def selected(reader: StatementReader, tokens: list[Token]) -> bool:
     """Read a query that gives variables their values; False if it is none."""
     dialect = reader.lex.name
     marked = dialect in variables.TSQL or dialect in variables.MYSQL
@@ -99,7 +97,7 @@ def _with_earlier(value: exp.Expr, targets: list[AssignmentTarget], values: list
     return value.copy().transform(replaced)
 
 
-def _assigning(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _assigning(reader: StatementReader, tokens: list[Token]) -> bool:
     """``SELECT @a = x, @b = y FROM t`` of T-SQL, ``SELECT @a := x`` of MySQL."""
     tree = reader.attempt(variables.compound(tokens), simplify=True)
     body = tree
@@ -129,7 +127,7 @@ def _assigning(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def set_(reader: ScriptReader, tokens: list[Token]) -> bool:
+def set_(reader: StatementReader, tokens: list[Token]) -> bool:
     """Read a SET of variables; False if it sets something else."""
     dialect = reader.lex.name
     start = 1
@@ -179,7 +177,7 @@ def _set_items(tokens: list[Token], dialect: str) -> list[tuple[list[AssignmentT
     return items
 
 
-def fetched(reader: ScriptReader, tokens: list[Token]) -> bool:
+def fetched(reader: StatementReader, tokens: list[Token]) -> bool:
     """Read ``FETCH [NEXT FROM] cursor INTO a, b``; False if it keeps nothing."""
     at = find_word(tokens, _INTO, 1)
     if at < 2:
@@ -196,7 +194,7 @@ def fetched(reader: ScriptReader, tokens: list[Token]) -> bool:
     return bool(targets and cursor)
 
 
-def returned(reader: ScriptReader, tokens: list[Token]) -> bool:
+def returned(reader: StatementReader, tokens: list[Token]) -> bool:
     """Read ``INSERT | UPDATE | DELETE … RETURNING a, b INTO v, w``; False if nothing is kept."""
     at = find_word(tokens, {"RETURNING", "RETURN"}, 2)
     index = find_word(tokens, _INTO, at) if at > 0 else -1
@@ -223,7 +221,7 @@ def returned(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def looped(reader: ScriptReader, tokens: list[Token], index: int) -> bool:
+def looped(reader: StatementReader, tokens: list[Token], index: int) -> bool:
     """Read the head of ``FOR r IN query LOOP``, which ends at ``index``; False if it is none."""
     dialect = reader.lex.name
     start = find_word(tokens[:index], {"IN", "AS"}, 1)
@@ -248,7 +246,7 @@ def looped(reader: ScriptReader, tokens: list[Token], index: int) -> bool:
     return True
 
 
-def _bounds(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
+def _bounds(reader: StatementReader, tokens: list[Token]) -> exp.Expr | None:
     """Return the sources of the bounds of a loop: ``1 .. n``, ``1 TO n BY 2``."""
     names = [t for t in tokens if t.token_type in (marks.VAR, marks.IDENTIFIER) and word(t) not in ("TO", "BY")]
     if not names:
@@ -261,7 +259,7 @@ def _bounds(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
     return reader.attempt([like(here, marks.SELECT, "SELECT"), *row])
 
 
-def updated(reader: ScriptReader, tokens: list[Token], tree: exp.Update) -> None:
+def updated(reader: StatementReader, tokens: list[Token], tree: exp.Update) -> None:
     """Add what T-SQL's ``UPDATE t SET @v = c`` gives variables."""
     targets: list[AssignmentTarget] = []
     values: list[exp.Expr] = []

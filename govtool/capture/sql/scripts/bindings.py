@@ -7,7 +7,6 @@ puts into a variable is not known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -15,13 +14,11 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, name_end, split, word
 from govtool.capture.sql.scripts import variables
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.variables import AssignmentTarget
 
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
-
-def using(reader: ScriptReader, tokens: list[Token]) -> dict[str, exp.Expr]:
+def using(reader: StatementReader, tokens: list[Token]) -> dict[str, exp.Expr]:
     """Return the values that USING gives the parameters of dynamic SQL, by their position from 1 on, or by name."""
     at = find_word(tokens, {"USING"}, 1)
     end = find_word(tokens, {"INTO"}, at) if at > 0 else -1
@@ -58,7 +55,7 @@ def bind(tree: exp.Expr, given: dict[str, exp.Expr]) -> None:
             node.replace(exp.Paren(this=value.copy()))
 
 
-def constant_query(reader: ScriptReader, text: str) -> exp.Query | None:
+def constant_query(reader: StatementReader, text: str) -> exp.Query | None:
     """The tree of dynamic SQL whose text is known, if it is a query."""
     try:
         tree = reader.lex.parse(reader.lex.tokenize(text), text)
@@ -68,7 +65,7 @@ def constant_query(reader: ScriptReader, text: str) -> exp.Query | None:
 
 
 def assign_dynamic(
-    reader: ScriptReader, tokens: list[Token], targets: Sequence[AssignmentTarget], value: list[Token]
+    reader: StatementReader, tokens: list[Token], targets: Sequence[AssignmentTarget], value: list[Token]
 ) -> None:
     """Add what gives variables the answer of ``EXECUTE [IMMEDIATE] 'text'``, which is read elsewhere."""
     at = 1 + (len(value) > 1 and word(value[1]) == "IMMEDIATE")
@@ -82,7 +79,7 @@ def assign_dynamic(
         variables.unknown(reader, tokens, targets, "dynamic SQL", head="assignment")
 
 
-def called(reader: ScriptReader, tokens: list[Token]) -> None:
+def called(reader: StatementReader, tokens: list[Token]) -> None:
     """A call of a routine may set the variables that are handed to it."""
     dialect = reader.lex.name
     targets: list[AssignmentTarget] = []
@@ -129,7 +126,7 @@ def renamed_outputs(tokens: Sequence[Token], dialect: str) -> list[tuple[Assignm
     return found
 
 
-def hand_over(reader: ScriptReader, tokens: list[Token]) -> None:
+def hand_over(reader: StatementReader, tokens: list[Token]) -> None:
     """Add what ``sp_executesql`` hands to its statement: ``, N'@p int, @q int', @v, @q = @w`` behind the text."""
     dialect = reader.lex.name
     items = split(tokens)

@@ -9,19 +9,26 @@ statement runs, not what it writes. Which arm of which branch a statement stands
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
-from govtool.capture.sql.scripts import assignments, bindings, dynamic, outputs, routines, table_functions, variables
-from govtool.capture.sql.scripts.branches import Branches
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
-    from govtool.capture.sql.scripts.strings import Text
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, word, word_set
+from govtool.capture.sql.scripts import (
+    assignments,
+    bindings,
+    dynamic,
+    folding,
+    outputs,
+    routines,
+    strings,
+    table_functions,
+    variables,
+)
+from govtool.capture.sql.scripts.branches import MAX_TESTS
+from govtool.capture.sql.scripts.control_flow import ControlFlow
+from govtool.capture.sql.scripts.reader import StatementReader
 
 SECTION_DIALECTS = frozenset({"", "postgres", "redshift", "snowflake", "oracle", "materialize", "risingwave"})
 """Dialects whose blocks declare variables in a section before BEGIN, without a keyword on each."""
@@ -52,39 +59,12 @@ IGNORED = word_set(
 """First words of statements that no value flows through."""
 
 
-@dataclass(slots=True)
-class ControlFlow:
-    """The reader's place in the control flow of a script."""
-
-    inside: bool = False
-    """Within a routine's body or a block: procedural statements may occur."""
-    depth: int = 0
-    """Blocks that are open."""
-    declarations: bool = False
-    """In a declaration section."""
-    owner: bool = False
-    """The routine began in this text, and ends when its block closes."""
-    package: bool = False
-    """In a package: after a routine's block comes the next declaration."""
-    nested: list[tuple[int, list[str]]] = field(default_factory=list)
-    """Of the routines that are declared in a block or package, and open: how deep that is, and their parameters."""
-    branches: Branches = field(default_factory=Branches)
-    names: list[str] = field(default_factory=list)
-    """Variables of a block that is no routine's: they end with it."""
-    header: list[Token] = field(default_factory=list)
-    """The head of T-SQL's inline table function, whose body is the next statement."""
-    returns: tuple[str, str] = ("", "")
-    """The table variable that T-SQL's table function returns, and what it is called among those of other functions."""
-    strings: dict[str, Text] = field(default_factory=dict)
-    """T-SQL's variables that hold constant text."""
-
-
 def ignored(head: str) -> bool:
     """Return whether a statement with this first token (upper case) carries no lineage."""
     return head in IGNORED or (" " in head and head.partition(" ")[0] in IGNORED)
 
 
-def flatten(reader: ScriptReader, tokens: list[Token]) -> None:
+def flatten(reader: StatementReader, tokens: list[Token]) -> None:
     """Strip the control flow from one piece, and read the statement behind it."""
     if reader.flow.returns[0]:
         tokens = table_functions.renamed(tokens, *reader.flow.returns)
@@ -101,12 +81,12 @@ def flatten(reader: ScriptReader, tokens: list[Token]) -> None:
         tokens = rest
 
 
-def _branch(reader: ScriptReader, kind: str, *, always: bool = False, waits: bool = False) -> None:
+def _branch(reader: StatementReader, kind: str, *, always: bool = False, waits: bool = False) -> None:
     reader.branches += 1
     reader.flow.branches.begin(kind, reader.branches, reader.flow.depth, always=always, waits=waits)
 
 
-def _strip(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _strip(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """Return the rest after one control word; the same list if none leads; None if all is consumed."""
     head = word(tokens[0])
     strip = _STRIPPERS.get(head)
@@ -130,7 +110,7 @@ def _after_label(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def _begin(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _begin(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     second = word(tokens[1]) if len(tokens) > 1 else ""
     flow = reader.flow
     if second in _TRANSACTION or (
@@ -155,7 +135,7 @@ def _begin(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     return tokens[skip:]
 
 
-def _end(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _end(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     flow = reader.flow
     index = 1
     block = ""
@@ -206,24 +186,25 @@ _ENDED = {
 """The branches that an END with a word behind it may end."""
 
 
-def _loop(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _loop(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """LOOP, REPEAT: a body that runs at least once."""
     reader.flow.inside = True
     _branch(reader, "loop", always=True)
     return tokens[1:] or None
 
 
-def _else(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _else(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if reader.lex.name not in ("tsql", "fabric"):
         reader.flow.branches.next(("if", "case"), rest=True)
     return tokens[1:] or None
 
 
-def _to_then(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _to_then(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """IF, ELSEIF, CASE, WHEN, EXCEPTION: what follows THEN."""
     if len(tokens) > 1 and word(tokens[0]) == "IF" and reader.lex.name in ("tsql", "fabric"):
         # The condition is a piece of its own there, unless a call opens it: see ``tsql.split_statements``.
         _branch(reader, "if", waits=True)
+        _test(reader, tokens[1:])
         return None
     index = find_word(tokens, {"THEN"}, 1)
     if index > 0 and word(tokens[0]) == "CASE" and not _begins_statement(tokens, index + 1) and not _opens_case(tokens):
@@ -238,7 +219,20 @@ def _to_then(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         _branch(reader, _OPENED[head])
     else:
         reader.flow.branches.next(("case", "handler") if head == "WHEN" else ("if",))
+    _test(reader, tokens[1:index])
     return tokens[index + 1 :] or None
+
+
+def _test(reader: StatementReader, tokens: list[Token]) -> None:
+    """Note the condition of the branch that has just begun, if there is a query in it."""
+    if not any(word(token) == "SELECT" for token in tokens):
+        return
+    tree = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens])
+    if not isinstance(tree, exp.Select) or not tree.expressions:
+        return
+    if not reader.flow.branches.evaluated(tree.expressions[0]):
+        message = f"more than {MAX_TESTS} conditions with queries decide about one statement"
+        reader.add(tokens, None, "opaque", reader.diagnostic("nesting", "warning", message, tokens[0]), head="if")
 
 
 _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}
@@ -258,19 +252,21 @@ def _begins_statement(tokens: list[Token], index: int) -> bool:
     return word(tokens[index]) in _STATEMENTS
 
 
-def _while(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _while(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if reader.lex.name in ("tsql", "fabric"):
         _branch(reader, "loop", waits=True)
+        _test(reader, tokens[1:])
         return None
     index = find_word(tokens, {"DO", "LOOP"}, 1)
     if index < 0:
         return tokens
     reader.flow.inside = True
     _branch(reader, "loop")
+    _test(reader, tokens[1:index])
     return tokens[index + 1 :] or None
 
 
-def _for(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _for(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """``FOR r IN (query) DO``, ``FOR r IN query LOOP``: the query is read by the loop."""
     index = find_word(tokens, {"DO", "LOOP"}, 1)
     if index < 0:
@@ -284,19 +280,19 @@ def _for(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     return tokens[index + 1 :] or None
 
 
-def _forall(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _forall(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """Oracle's ``FORALL i IN low .. high [SAVE EXCEPTIONS] statement``."""
     index = find_word(tokens, _MODIFYING | {"EXECUTE"}, 1)
     return tokens[index:] if index > 0 else tokens
 
 
-def _until(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _until(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """``UNTIL condition END REPEAT``."""
     reader.flow.branches.end(("loop",))
     return None
 
 
-def _declare(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _declare(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     flow = reader.flow
     name = reader.lex.name
     handler = find_word(tokens, {"HANDLER"}, 1)
@@ -318,7 +314,7 @@ def _declare(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
 
 
 def _cursor(
-    reader: ScriptReader, tokens: list[Token], targets: list[variables.AssignmentTarget], rest: list[Token]
+    reader: StatementReader, tokens: list[Token], targets: list[variables.AssignmentTarget], rest: list[Token]
 ) -> None:
     """A cursor is a variable that holds the rows of its query, or those of another variable."""
     start = next((i for i, t in enumerate(rest) if word(t) in _QUERY), -1)
@@ -335,7 +331,7 @@ def _cursor(
         variables.declare(reader, tokens, targets)
 
 
-def _return(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _return(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     second = word(tokens[1]) if len(tokens) > 1 else ""
     if reader.flow.header and table_functions.inline(reader, tokens):
         return None
@@ -355,7 +351,7 @@ def _return(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     return None
 
 
-def _open(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _open(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     index = find_word(tokens, {"FOR"}, 1)
     if index < 1:
         reader.add(tokens, None, "ignored")
@@ -372,7 +368,7 @@ def _open(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     return None
 
 
-def _perform(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _perform(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if _has_query(tokens):
         _query(reader, tokens[1:])
     else:
@@ -410,7 +406,7 @@ def _has_query(tokens: Sequence[Token]) -> bool:
     return any(word(t) == "SELECT" for t in tokens)
 
 
-def _query(reader: ScriptReader, tokens: list[Token]) -> None:
+def _query(reader: StatementReader, tokens: list[Token]) -> None:
     """Read the query in these tokens, if there is one: past ``SCROLL FOR`` and ``IS``, out of parentheses."""
     for index, token in enumerate(tokens):
         text = word(token)
@@ -422,7 +418,7 @@ def _query(reader: ScriptReader, tokens: list[Token]) -> None:
             return
 
 
-def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
+def _statement(reader: StatementReader, tokens: list[Token]) -> None:
     """A piece without control flow in front."""
     flow = reader.flow
     head = word(tokens[0])
@@ -461,7 +457,7 @@ def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
     reader.statement(tokens)
 
 
-def _let(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _let(reader: StatementReader, tokens: list[Token]) -> bool:
     """Snowflake's ``LET v [type] := value``, ``LET c CURSOR FOR query``, ``LET r RESULTSET := (query)``."""
     cursor = find_word(tokens, {"CURSOR"}, 2)
     if cursor > 0:
@@ -485,7 +481,7 @@ def _assignment(tokens: list[Token]) -> int | None:
     return None
 
 
-def _assigned(reader: ScriptReader, tokens: list[Token], left: list[Token], start: int) -> None:
+def _assigned(reader: StatementReader, tokens: list[Token], left: list[Token], start: int) -> None:
     targets = variables.targets_of(left, reader.lex.name)
     value = tokens[start:]
     if not value or not targets or not targets[0].name:
@@ -501,7 +497,7 @@ def _assigned(reader: ScriptReader, tokens: list[Token], left: list[Token], star
     variables.assign_tokens(reader, tokens, targets, value, shown=True, head="assignment")
 
 
-def _declaration(reader: ScriptReader, tokens: list[Token]) -> None:
+def _declaration(reader: StatementReader, tokens: list[Token]) -> None:
     """``name type [:= value]`` or ``name CURSOR FOR query`` of a declaration section, or a routine of a package."""
     head = word(tokens[0])
     method = routines.method(tokens)
@@ -523,6 +519,10 @@ def _declaration(reader: ScriptReader, tokens: list[Token]) -> None:
     if start < 2:
         start = 1 + next((i for i, t in enumerate(tokens[1:12], 1) if t.token_type == marks.EQ), -1)
     if start > 1 and start < len(tokens):
+        text = folding.constant_text(tokens[start:], reader.flow.constants)
+        constant = any(word(token) == "CONSTANT" for token in tokens[1:3])
+        if text is not None and (constant or strings.never_set_again(reader.text, tokens[0].text)):
+            reader.flow.constants[tokens[0].text.lower()] = text
         _assigned(reader, tokens, tokens[:1], start)
         variables.declared(reader, targets)
     else:

@@ -11,7 +11,9 @@ branch is over shows only in what follows: ELSE, or something else.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from sqlglot import exp
 
 
 class Arm(NamedTuple):
@@ -30,6 +32,9 @@ class Arm(NamedTuple):
 
 
 Path = tuple[Arm, ...]
+
+MAX_TESTS: Final = 16
+"""Conditions with queries that are followed for one statement."""
 
 
 def exclusive(one: Path, other: Path) -> bool:
@@ -57,6 +62,8 @@ class _Open:
     """T-SQL: the statement or block that is the arm has not begun."""
     over: bool = False
     """T-SQL: the arm is over; only ELSE goes on with the branch."""
+    tests: tuple[exp.Expr, ...] = ()
+    """The conditions with queries in them that were evaluated to come to this arm."""
 
 
 @dataclass(slots=True)
@@ -65,6 +72,8 @@ class Branches:
 
     outer: Path = ()
     """The place of the enclosing statement, if the text is dynamic SQL."""
+    outer_tests: tuple[exp.Expr, ...] = ()
+    """The conditions that it stands under."""
     open: list[_Open] = field(default_factory=list)
     _path: Path | None = None
 
@@ -82,6 +91,20 @@ class Branches:
                 ),
             )
         return self._path
+
+    @property
+    def tests(self) -> tuple[exp.Expr, ...]:
+        """The conditions with queries in them that decide whether a statement runs."""
+        if not self.open:
+            return self.outer_tests
+        return (*self.outer_tests, *(test for item in self.open for test in item.tests))
+
+    def evaluated(self, test: exp.Expr) -> bool:
+        """Note a condition of the innermost branch; False where there are too many."""
+        if not self.open or len(self.tests) >= MAX_TESTS:
+            return False
+        self.open[-1].tests = (*self.open[-1].tests, test)
+        return True
 
     def begin(self, kind: str, branch: int, depth: int, *, always: bool = False, waits: bool = False) -> None:
         """A branch begins; ``always``: its one arm is taken in any case (``LOOP``)."""

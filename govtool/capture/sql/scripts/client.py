@@ -27,6 +27,8 @@ class Cleaned(NamedTuple):
     """``(offset, name)`` where the script connects to another database (psql's ``\\c``)."""
     included: tuple[tuple[int, str], ...] = ()
     """``(offset, path)`` of scripts that it includes (``\\i``, ``@``, ``:r``, ``source``)."""
+    executed: tuple[int, ...] = ()
+    """Offsets at which what a query returns is run (psql's ``\\gexec``)."""
     unknown: tuple[tuple[int, str], ...] = ()
     """``(offset, name)`` of substitution variables (SQL*Plus's ``&x``) that have no value, where first used."""
 
@@ -67,14 +69,16 @@ def clean(text: str, dialect: str) -> Cleaned:
         text = text.translate(_INVISIBLE)
     if dialect == "oracle":
         script = read_sqlplus(text)
-        return Cleaned(script.text, script.batches, (), script.included, script.unknown)
+        return Cleaned(script.text, script.batches, (), script.included, (), script.unknown)
     lower = text.lower()
     batches: list[int] = []
     databases: list[tuple[int, str]] = []
     included: list[tuple[int, str]] = []
     # Substrings first: a search for lines that may begin with any of these costs half a parse. And before these, single
     # characters, which are found ten times as fast.
+    executed: tuple[int, ...] = ()
     if dialect in _PSQL_DIALECTS and ("\\" in text or "stdin" in lower):
+        executed = tuple([m.start() for m in _PSQL_SEND.finditer(text) if m.group().startswith("\\gexec")])
         text = _psql(text, databases, included)
     if dialect in _MYSQL_DIALECTS:
         if "/*" in text and ("/*!" in text or "/*M!" in text):
@@ -100,9 +104,9 @@ def clean(text: str, dialect: str) -> Cleaned:
         text = _BANG.sub(_blank, text)
     elif dialect in ("sqlite", "duckdb", "teradata"):
         text = _DOT.sub(_blank, text)
-    if not (batches or databases or included):
+    if not (batches or databases or included or executed):
         return Cleaned(text)
-    return Cleaned(text, tuple(sorted(batches)), tuple(databases), tuple(included))
+    return Cleaned(text, tuple(sorted(batches)), tuple(databases), tuple(included), executed)
 
 
 def _spaces(text: str) -> str:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
 from govtool.capture.sql.scripts import bindings, folding, strings, variables
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites import renamed
 from govtool.capture.sql.scripts.trees import parse_again
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
 _JOINS = frozenset({marks.DPIPE, marks.PLUS})
 
 
-def read(reader: ScriptReader, tokens: list[Token], head: str) -> bool:
+def read(reader: StatementReader, tokens: list[Token], head: str) -> bool:
     """Read a dynamic, prepared or called statement.
 
     Returns:
@@ -43,7 +39,7 @@ def read(reader: ScriptReader, tokens: list[Token], head: str) -> bool:
     return True
 
 
-def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
+def _execute(reader: StatementReader, tokens: list[Token], second: str) -> None:
     if second == "AS":  # EXECUTE AS USER = …: whose rights count
         reader.add(tokens, None, "ignored")
         return
@@ -65,7 +61,7 @@ def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
         _constant(reader, tokens, 1, "execute")
         return
     name = word(tokens[1]).lower() if len(tokens) > 1 else ""
-    if name in folding.FUNCTIONS and _folded(reader, tokens, 1, "execute"):
+    if (name in folding.FUNCTIONS or name in reader.flow.constants) and _folded(reader, tokens, 1, "execute"):
         return
     procedural = reader.flow.inside and reader.lex.name in ("", "postgres", "redshift", "materialize", "risingwave")
     if procedural or name in ("format", "concat"):
@@ -74,7 +70,7 @@ def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
         _called(reader, tokens, "execute")
 
 
-def _prepare(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _prepare(reader: StatementReader, tokens: list[Token]) -> bool:
     """``PREPARE name [(types)] AS | FROM statement``."""
     for index, token in enumerate(tokens[1:], 1):
         text = word(token)
@@ -91,7 +87,7 @@ def _prepare(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) -> None:
+def _constant(reader: StatementReader, tokens: list[Token], start: int, head: str) -> None:
     """Read the statement in a string, or in strings joined by ``||`` or ``+``."""
     written = tokens
     if reader.lex.name in variables.TSQL:
@@ -143,9 +139,9 @@ def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) 
         _kept(reader, written, targets, text, given)
 
 
-def _folded(reader: ScriptReader, tokens: list[Token], start: int, head: str) -> bool:
+def _folded(reader: StatementReader, tokens: list[Token], start: int, head: str) -> bool:
     """Read the statement that an expression of constants makes; False if it is none."""
-    text = folding.constant_text(tokens[start:])
+    text = folding.constant_text(tokens[start:], reader.flow.constants)
     if text is None:
         return False
     reader.add(tokens, None, "ignored", head=head)
@@ -153,7 +149,7 @@ def _folded(reader: ScriptReader, tokens: list[Token], start: int, head: str) ->
     return True
 
 
-def _bind(reader: ScriptReader, number: int, given: dict[str, exp.Expr]) -> None:
+def _bind(reader: StatementReader, number: int, given: dict[str, exp.Expr]) -> None:
     """Put what USING gives into a statement, whose tree has to be kept from here on."""
     statement = reader.statements[number]
     tree = statement.tree
@@ -164,7 +160,7 @@ def _bind(reader: ScriptReader, number: int, given: dict[str, exp.Expr]) -> None
         bindings.bind(tree, given)
 
 
-def _targets(reader: ScriptReader, tokens: list[Token], start: int) -> list[variables.AssignmentTarget]:
+def _targets(reader: StatementReader, tokens: list[Token], start: int) -> list[variables.AssignmentTarget]:
     """The variables that dynamic SQL gives values: ``INTO a, b``, and parameters with OUTPUT."""
     dialect = reader.lex.name
     if dialect in variables.TSQL:
@@ -178,7 +174,7 @@ def _targets(reader: ScriptReader, tokens: list[Token], start: int) -> list[vari
 
 
 def _kept(
-    reader: ScriptReader,
+    reader: StatementReader,
     tokens: list[Token],
     targets: list[variables.AssignmentTarget],
     text: str,
@@ -198,12 +194,12 @@ def _kept(
         variables.unknown(reader, tokens, targets, "dynamic SQL", head="assignment")
 
 
-def _opaque(reader: ScriptReader, tokens: list[Token], head: str) -> None:
+def _opaque(reader: StatementReader, tokens: list[Token], head: str) -> None:
     message = "dynamic SQL: the statement is put together when it runs"
     reader.add(tokens, None, "opaque", reader.diagnostic("opaque", "warning", message, tokens[0]), head=head)
 
 
-def _called(reader: ScriptReader, tokens: list[Token], head: str) -> None:
+def _called(reader: StatementReader, tokens: list[Token], head: str) -> None:
     message = "calls a routine: what it writes is read where it is defined"
     reader.add(tokens, None, "ignored", reader.diagnostic("opaque", "info", message, tokens[0]), head=head)
     bindings.called(reader, tokens)

@@ -11,13 +11,18 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, split
 
+_NOTHING: Final[Mapping[str, str]] = {}
 _JOINS: Final = frozenset({marks.DPIPE, marks.PLUS})
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
 _DIRECTIVE: Final = re.compile(r"%(?:(\d+)\$)?-?\d*([sIL%])")
 
 
-def constant_text(tokens: Sequence[Token]) -> str | None:
+def constant_text(tokens: Sequence[Token], known: Mapping[str, str] = _NOTHING) -> str | None:
     """The text that an expression makes: strings and numbers joined, ``format``, ``concat``, ``quote_ident``.
+
+    Args:
+        tokens: The expression.
+        known: The texts of constants, by their names in lower case.
 
     Returns:
         None if an operand is no constant.
@@ -28,7 +33,7 @@ def constant_text(tokens: Sequence[Token]) -> str | None:
     parts: list[str] = []
     at = 0
     while at < len(tokens):
-        found = _operand(tokens, at)
+        found = _operand(tokens, at, known)
         if found is None:
             return None
         text, at = found
@@ -40,21 +45,22 @@ def constant_text(tokens: Sequence[Token]) -> str | None:
     return "".join(parts) if parts else None
 
 
-def _operand(tokens: list[Token], at: int) -> tuple[str, int] | None:
+def _operand(tokens: list[Token], at: int, known: Mapping[str, str]) -> tuple[str, int] | None:
     """The text of one operand, and where the next token is."""
     token = tokens[at]
     if token.token_type in STRING_TYPES or token.token_type == marks.NUMBER:
         return token.text, at + 1
     end = at + 1
     if end >= len(tokens) or tokens[end].token_type != marks.L_PAREN:
-        return None
+        constant = known.get(token.text.lower())
+        return None if constant is None else (constant, end)
     close = closing(tokens, end)
     function = FUNCTIONS.get(token.text.lower())
-    arguments = [constant_text(item) for item in split(tokens[end + 1 : close])]
-    known = [item for item in arguments if item is not None]
-    if function is None or not known or len(known) < len(arguments):
+    arguments = [constant_text(item, known) for item in split(tokens[end + 1 : close])]
+    values = [item for item in arguments if item is not None]
+    if function is None or not values or len(values) < len(arguments):
         return None
-    text = function(known)
+    text = function(values)
     return None if text is None else (text, close + 1)
 
 

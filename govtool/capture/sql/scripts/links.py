@@ -8,20 +8,16 @@ The trees are COMMANDs with arguments of our own; ``definitions`` and ``walk/unr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import find_word, name_end, word
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.unread import table_at
 
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
-
-def synonym(reader: ScriptReader, tokens: list[Token], at: int) -> None:
+def synonym(reader: StatementReader, tokens: list[Token], at: int) -> None:
     """Read ``CREATE [PUBLIC] SYNONYM name FOR table``; ``at`` is where SYNONYM stands."""
     for_ = find_word(tokens, {"FOR"}, at)
     name = table_at(tokens, at + 1, reader.lex.name)
@@ -35,7 +31,7 @@ def synonym(reader: ScriptReader, tokens: list[Token], at: int) -> None:
     reader.add(tokens, tree, "parsed", head="create synonym")
 
 
-def attached(reader: ScriptReader, tokens: list[Token]) -> bool:
+def attached(reader: StatementReader, tokens: list[Token]) -> bool:
     """Read PostgreSQL's ``ALTER TABLE t ATTACH PARTITION p`` and ``ALTER TABLE kid INHERIT t``; False for others."""
     if word(tokens[0]) != "ALTER" or len(tokens) < 5 or word(tokens[1]) != "TABLE":
         return False

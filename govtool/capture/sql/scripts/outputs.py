@@ -6,7 +6,7 @@ The second table is kept as the ``into`` of the statement's RETURNING.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -14,15 +14,13 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import closing, find_word, like, name_end, word
 from govtool.capture.sql.scripts import assignments, variables
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
+from govtool.capture.sql.scripts.reader import StatementReader
 
 _QUERY: Final = frozenset({"SELECT", "WITH"})
 _CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
-def changed(reader: ScriptReader, tokens: list[Token]) -> bool:
+def changed(reader: StatementReader, tokens: list[Token]) -> bool:
     """Read an INSERT, UPDATE, DELETE or MERGE, with common tables before it or without, that does more than the parser
     knows; False for any other.
     """
@@ -88,7 +86,7 @@ def _target_end(tokens: list[Token], start: int) -> int:
     return min(end, len(tokens))
 
 
-def _target(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
+def _target(reader: StatementReader, tokens: list[Token]) -> exp.Expr | None:
     """The table, with its columns, that an OUTPUT goes into."""
     if not tokens:
         return None

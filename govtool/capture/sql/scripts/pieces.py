@@ -5,24 +5,22 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.model.diagnostic import Diagnostic
 from govtool.redaction import clean_text
 
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
-
 _PIECE: Final = re.compile(r";[ \t]*(?=\r?\n|$)")
 _BREAK: Final = re.compile("\n")
 
 
-def read_pieces(reader: ScriptReader, text: str, error: TokenError) -> None:
+def read_pieces(reader: StatementReader, text: str, error: TokenError) -> None:
     """Read what of a text tokenises, line group by line group, and report the rest."""
     outer_line, outer_column = reader.first_line, reader.first_column
     pieces: list[tuple[int, str]] = []
@@ -64,14 +62,14 @@ def read_pieces(reader: ScriptReader, text: str, error: TokenError) -> None:
     reader.text, reader.first_line, reader.first_column = text, outer_line, outer_column
 
 
-def _tokens_or_none(reader: ScriptReader, text: str) -> list[Token] | None:
+def _tokens_or_none(reader: StatementReader, text: str) -> list[Token] | None:
     try:
         return reader.lex.tokenize(text)
     except (TokenError, RecursionError, MemoryError):
         return None
 
 
-def _read_at(reader: ScriptReader, place: tuple[int, int], piece: str) -> None:
+def _read_at(reader: StatementReader, place: tuple[int, int], piece: str) -> None:
     line, column = reader.first_line, reader.first_column
     tokens = _tokens_or_none(reader, piece)
     reader.first_line, reader.first_column = place
@@ -82,7 +80,7 @@ def _read_at(reader: ScriptReader, place: tuple[int, int], piece: str) -> None:
 
 
 def _broken(
-    reader: ScriptReader, place: Callable[[int], tuple[int, int]], offset: int, piece: str, error: TokenError
+    reader: StatementReader, place: Callable[[int], tuple[int, int]], offset: int, piece: str, error: TokenError
 ) -> None:
     stripped = piece.lstrip()
     line, column = place(offset + len(piece) - len(stripped))

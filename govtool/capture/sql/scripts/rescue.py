@@ -7,8 +7,6 @@ cannot be rescued is ``opaque`` (the parser knows it is a statement, and no more
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
@@ -17,13 +15,11 @@ from govtool.capture.sql.lexer import NestingError, word, word_set
 from govtool.capture.sql.scripts.blocks import ignored
 from govtool.capture.sql.scripts.clauses import simplified, unread
 from govtool.capture.sql.scripts.links import attached
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites import QUERY_WORDS, REWRITES, dropped
 from govtool.capture.sql.scripts.rewrites_tsql import rewritten
 from govtool.capture.sql.scripts.source_positions import error_token
 from govtool.capture.sql.scripts.variables import TSQL
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
 _RELATIONS = frozenset({"TABLE", "VIEW"})
 _HARMLESS_CREATE = word_set(
@@ -44,7 +40,7 @@ _ACCESS_RULES = ("ROW ACCESS POLICY", "ROW ACCESS POLICIES", "ROW FILTER", "MASK
 _LINEAGE_ALTER = frozenset({"ADD", "DROP", "RENAME", "SWAP", "EXCHANGE", "CHANGE", "REPLACE", "AS"})
 
 
-def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
+def failed(reader: StatementReader, tokens: list[Token], error: Exception) -> None:
     """A statement that does not parse: rescue it, or report it."""
     head = word(tokens[0])
     if not isinstance(error, (RecursionError, MemoryError, NestingError)):
@@ -65,7 +61,7 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
     reader.add(tokens, None, "failed", reader.parse_error(error, tokens))
 
 
-def command(reader: ScriptReader, tokens: list[Token]) -> None:
+def command(reader: StatementReader, tokens: list[Token]) -> None:
     """A statement that sqlglot keeps as text."""
     head = word(tokens[0])
     if attached(reader, tokens):
@@ -93,7 +89,7 @@ def command(reader: ScriptReader, tokens: list[Token]) -> None:
     _opaque(reader, tokens, f"{printable_head(tokens)} is not understood")
 
 
-def _procedural(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _procedural(reader: StatementReader, tokens: list[Token]) -> bool:
     """A call or an assignment of PL/SQL in a form that is not SQL (``a.b(1)(2).c(d)``, ``a(i)(j).b := c``)."""
     inside = reader.flow.inside or reader.routine is not None
     if not inside or tokens[0].token_type not in (marks.VAR, marks.IDENTIFIER, marks.COLON):
@@ -124,7 +120,7 @@ def _words(tokens: list[Token]) -> set[str]:
     return {word(t) for t in tokens}
 
 
-def _opaque(reader: ScriptReader, tokens: list[Token], message: str) -> None:
+def _opaque(reader: StatementReader, tokens: list[Token], message: str) -> None:
     reader.add(tokens, None, "opaque", reader.diagnostic("opaque", "warning", message, tokens[0]))
 
 
@@ -151,7 +147,7 @@ def _rules_access(tokens: list[Token]) -> bool:
 # --------------------------------------------------------------------------------------------------------
 
 
-def _without_clauses(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _without_clauses(reader: StatementReader, tokens: list[Token]) -> bool:
     """Read a statement without clauses that carry no lineage; rewritten, if it still does not parse."""
     shorter = simplified(tokens, reader.lex.name)
     if shorter is tokens or not shorter:
@@ -169,7 +165,7 @@ def _without_clauses(reader: ScriptReader, tokens: list[Token]) -> bool:
     return _rewritten(reader, shorter)
 
 
-def _rewritten(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _rewritten(reader: StatementReader, tokens: list[Token]) -> bool:
     """Add a statement in a form that parses, if there is one: of its dialect, or of any."""
     if reader.lex.name in TSQL and rewritten(reader, tokens):
         return True
@@ -177,7 +173,7 @@ def _rewritten(reader: ScriptReader, tokens: list[Token]) -> bool:
     return rewrite is not None and rewrite(reader, tokens)
 
 
-def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -> bool:
+def _without_tail(reader: StatementReader, tokens: list[Token], error: Exception) -> bool:
     """Parse up to the token that the parser stopped at, if nothing behind it reads or writes a relation."""
     stop = error_token(error, tokens)
     index = next((i for i, t in enumerate(tokens) if t is stop), 0)
@@ -206,7 +202,7 @@ def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -
     return False
 
 
-def _with_long_numbers(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _with_long_numbers(reader: StatementReader, tokens: list[Token]) -> bool:
     """``100_000`` where the parser does not know it (Trino): a number, not a number with an alias."""
     joined: list[Token] = []
     for token in tokens:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, word, word_set
+from govtool.capture.sql.scripts.reader import StatementReader
 
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
-
-Rewrite: TypeAlias = Callable[["ScriptReader", list[Token]], bool]
+Rewrite: TypeAlias = Callable[["StatementReader", list[Token]], bool]
 """Adds the statement in a form that parses, or returns False and adds nothing."""
 
 QUERY_WORDS = word_set("SELECT FROM JOIN UNION INTERSECT EXCEPT MINUS WHERE INTO USING VALUES SET INSERT")
@@ -25,7 +23,7 @@ _STORAGE_OPTIONS = word_set(
 )
 
 
-def dropped(reader: ScriptReader, tokens: list[Token], tree: exp.Expr, left_out: list[Token]) -> None:
+def dropped(reader: StatementReader, tokens: list[Token], tree: exp.Expr, left_out: list[Token]) -> None:
     """Add a statement, and say which of its tokens were left out; known options of storage are not worth a word."""
     if word(left_out[0]) in _STORAGE_OPTIONS and not any(word(t) in QUERY_WORDS - {"USING"} for t in left_out):
         reader.add(tokens, tree, "parsed")
@@ -38,7 +36,7 @@ def dropped(reader: ScriptReader, tokens: list[Token], tree: exp.Expr, left_out:
 # ----------------------------------------------------------------------------------------------------------
 
 
-def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _create(reader: StatementReader, tokens: list[Token]) -> bool:
     """A CREATE with clauses that the parser does not know: keep the name, the columns and the query."""
     if _without_word(reader, tokens, "SNAPSHOT") or _deep_clone(reader, tokens):
         return True
@@ -105,13 +103,13 @@ def _last_with(tokens: list[Token], start: int) -> int:
     return -1
 
 
-def _deep_clone(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _deep_clone(reader: StatementReader, tokens: list[Token]) -> bool:
     """Databricks' ``CREATE TABLE t DEEP CLONE s``."""
     at = find_word(tokens, {"DEEP"}, 2)
     return at > 0 and at + 1 < len(tokens) and word(tokens[at + 1]) == "CLONE" and _without(reader, tokens, at, at + 1)
 
 
-def _without_word(reader: ScriptReader, tokens: list[Token], text: str) -> bool:
+def _without_word(reader: StatementReader, tokens: list[Token], text: str) -> bool:
     """BigQuery's ``CREATE | DROP SNAPSHOT TABLE``: a table like others, for lineage."""
     at = next((i for i, t in enumerate(tokens[1:5], 1) if word(t) == text), -1)
     if at < 0:
@@ -126,11 +124,11 @@ def _without_word(reader: ScriptReader, tokens: list[Token], text: str) -> bool:
     return True
 
 
-def _drop(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _drop(reader: StatementReader, tokens: list[Token]) -> bool:
     return _without_word(reader, tokens, "SNAPSHOT")
 
 
-def _stream(reader: ScriptReader, tokens: list[Token], kind_at: int) -> bool:
+def _stream(reader: StatementReader, tokens: list[Token], kind_at: int) -> bool:
     """Snowflake's ``CREATE STREAM s ON TABLE t``: reads as a view of all of t."""
     on = find_word(tokens, {"ON"}, kind_at)
     if on < 0 or on + 2 >= len(tokens) or word(tokens[on + 1]) not in ("TABLE", "VIEW", "DYNAMIC", "EXTERNAL", "EVENT"):
@@ -158,7 +156,7 @@ def _stream(reader: ScriptReader, tokens: list[Token], kind_at: int) -> bool:
     return True
 
 
-def _replace_into(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _replace_into(reader: StatementReader, tokens: list[Token]) -> bool:
     """MySQL's and SQLite's REPLACE: an INSERT that deletes what it collides with."""
     start = 1
     while start < len(tokens) and word(tokens[start]) in ("LOW_PRIORITY", "DELAYED"):
@@ -171,7 +169,7 @@ def _replace_into(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _rename(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _rename(reader: StatementReader, tokens: list[Token]) -> bool:
     """``RENAME TABLE a TO b, c TO d`` as one ALTER a pair."""
     start = 2 if len(tokens) > 1 and word(tokens[1]) in ("TABLE", "TABLES") else 1
     pairs: list[list[Token]] = [[]]
@@ -202,7 +200,7 @@ def _rename(reader: ScriptReader, tokens: list[Token]) -> bool:
     return done
 
 
-def _unload(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _unload(reader: StatementReader, tokens: list[Token]) -> bool:
     """``UNLOAD ('query') TO 'file' …`` (Redshift), ``UNLOAD (query) TO 'file'`` (Athena), as a COPY of the query."""
     if len(tokens) < 4 or tokens[1].token_type != marks.L_PAREN:
         return False
@@ -227,12 +225,12 @@ def _unload(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _explained(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _explained(reader: StatementReader, tokens: list[Token]) -> bool:
     reader.add(tokens, None, "ignored")
     return True
 
 
-def _insert(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _insert(reader: StatementReader, tokens: list[Token]) -> bool:
     """INSERT with a clause between its target and its rows: OVERRIDING … VALUE, the format of a DIRECTORY."""
     at = find_word(tokens, {"OVERRIDING"}, 2)
     if at > 0:
@@ -250,7 +248,7 @@ def _insert(reader: ScriptReader, tokens: list[Token]) -> bool:
     return _without(reader, tokens, at, end)
 
 
-def _insert_exec(reader: ScriptReader, tokens: list[Token], at: int) -> bool:
+def _insert_exec(reader: StatementReader, tokens: list[Token], at: int) -> bool:
     """T-SQL's INSERT … EXEC procedure: the rows come from what nobody here can read."""
     here = tokens[at]
     end = at + 1
@@ -271,14 +269,14 @@ def _insert_exec(reader: ScriptReader, tokens: list[Token], at: int) -> bool:
     return True
 
 
-def _without(reader: ScriptReader, tokens: list[Token], start: int, end: int) -> bool:
+def _without(reader: StatementReader, tokens: list[Token], start: int, end: int) -> bool:
     tree = reader.attempt(tokens[:start] + tokens[end:])
     if tree is not None:
         reader.add(tokens, tree, "parsed")
     return tree is not None
 
 
-def _merge(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _merge(reader: StatementReader, tokens: list[Token]) -> bool:
     """Oracle's ``UPDATE SET … DELETE WHERE c`` in MERGE: a branch of its own that deletes."""
     out: list[Token] = []
     position = 0
@@ -312,7 +310,7 @@ def _merge(reader: ScriptReader, tokens: list[Token]) -> bool:
     return tree is not None
 
 
-def _load(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _load(reader: StatementReader, tokens: list[Token]) -> bool:
     """MySQL's ``LOAD DATA [LOCAL] INFILE 'file' [REPLACE | IGNORE] INTO TABLE t …``."""
     file = find_word(tokens, {"INFILE"}, 1)
     table = find_word(tokens, {"TABLE"}, file) if file > 0 else -1
@@ -339,7 +337,7 @@ def _row(here: Token) -> list[Token]:
     ]
 
 
-def renamed(reader: ScriptReader, tokens: list[Token]) -> bool:
+def renamed(reader: StatementReader, tokens: list[Token]) -> bool:
     """T-SQL's ``EXEC sp_rename 'schema.old', 'new' [, 'COLUMN']`` as an ALTER TABLE."""
     strings = [t for t in tokens if t.token_type in STRING_TYPES]
     if len(strings) < 2 or strings[1].text.strip() == "":
@@ -366,12 +364,12 @@ def renamed(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _declare(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _declare(reader: StatementReader, tokens: list[Token]) -> bool:
     reader.add(tokens, None, "ignored")
     return True
 
 
-def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _alter(reader: StatementReader, tokens: list[Token]) -> bool:
     """``ALTER TABLE a EXCHANGE PARTITION (…) WITH TABLE b``, ``ALTER TABLE a APPEND FROM b``: rows of b come into a."""
     view = next((i for i, t in enumerate(tokens[1:10], 1) if word(t) == "VIEW"), -1)
     if view > 0:
@@ -400,7 +398,7 @@ def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _alter_view(reader: ScriptReader, tokens: list[Token], view: int) -> bool:
+def _alter_view(reader: StatementReader, tokens: list[Token], view: int) -> bool:
     """``ALTER … VIEW v … AS query`` with options between: as CREATE OR REPLACE VIEW."""
     end = name_end(tokens, view + 1)
     query = find_word(tokens, {"AS"}, end)

@@ -6,7 +6,7 @@ Source: Transact-SQL reference.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -14,9 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, find_word, like, split, word, word_set
 from govtool.capture.sql.scripts import dynamic, table_types, variables
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
+from govtool.capture.sql.scripts.reader import StatementReader
 
 _ADMINISTRATION: Final = word_set("RECONFIGURE DISABLE ENABLE SHUTDOWN MOVE REVERT SETUSER CHECKPOINT")
 _KEPT_ELSEWHERE: Final = word_set(
@@ -33,7 +31,7 @@ _OF_COLUMNS: Final = word_set("MASKED ROWGUIDCOL PERSISTED SPARSE HIDDEN NOT")
 _CALLED: Final = frozenset({marks.VAR, marks.IDENTIFIER})
 
 
-def rewritten(reader: ScriptReader, tokens: list[Token]) -> bool:
+def rewritten(reader: StatementReader, tokens: list[Token]) -> bool:
     """Add a statement that the parser does not know; False, and nothing added, for any other."""
     head = word(tokens[0])
     second = word(tokens[1]) if len(tokens) > 1 else ""
@@ -65,7 +63,7 @@ def _holds_no_rows(tokens: list[Token]) -> bool:
     return kind in _KEPT_ELSEWHERE or kind == "COLUMNSTORE"
 
 
-def _changed_in_place(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _changed_in_place(reader: StatementReader, tokens: list[Token]) -> bool:
     """``SET @doc.modify('…')``: the variable keeps what it came from, unless the text names another."""
     if len(tokens) < 7 or [t.token_type for t in tokens[1:6:2]] != [marks.PARAMETER, marks.DOT, marks.L_PAREN]:
         return False
@@ -77,7 +75,7 @@ def _changed_in_place(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _bulk_insert(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _bulk_insert(reader: StatementReader, tokens: list[Token]) -> bool:
     """``BULK INSERT t FROM 'file' WITH (…)``: the rows of a file."""
     at = find_word(tokens, {"FROM"}, 2)
     if at < 3 or at + 1 >= len(tokens):
@@ -99,7 +97,7 @@ def _bulk_insert(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _switched(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _switched(reader: StatementReader, tokens: list[Token]) -> bool:
     """``ALTER TABLE a SWITCH [PARTITION n] TO b [PARTITION m] [WITH (…)]``: the rows of a come into b."""
     at = find_word(tokens, {"SWITCH"}, 3)
     to = find_word(tokens, {"TO"}, at) if at > 0 else -1
@@ -124,7 +122,7 @@ def _switched(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _indexed(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _indexed(reader: StatementReader, tokens: list[Token]) -> bool:
     """``ALTER TABLE t ADD | ALTER | DROP INDEX …``, and what else of a table says nothing of its columns."""
     at = find_word(tokens, {"ADD", "ALTER", "DROP", "REBUILD", "SET", "ENABLE", "DISABLE", "CHECK", "NOCHECK"}, 3)
     if at < 0:
@@ -141,7 +139,7 @@ def _indexed(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _call(reader: ScriptReader, tokens: list[Token]) -> bool:
+def _call(reader: StatementReader, tokens: list[Token]) -> bool:
     """``name @a = 1, @b = 2`` at the head of a batch: EXEC may be left out there ("EXECUTE")."""
     if tokens[0].token_type not in _CALLED:
         return False

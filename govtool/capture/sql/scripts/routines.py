@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, split, word, word_set
 from govtool.capture.sql.scripts import links, table_functions, table_types, triggers, variables
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.names import fold, join_name
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
 _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})
 _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})
@@ -25,7 +21,7 @@ _STATEMENTS = frozenset(
 )
 
 
-def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """Read a CREATE; what is left of the piece is a statement of the routine's body."""
     kind_at = _kind(tokens)
     if kind_at < 0:
@@ -82,7 +78,7 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     return rest
 
 
-def _rule_or_synonym(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def _rule_or_synonym(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """Read PostgreSQL's rules, and synonyms; anything else is left as it is."""
     at = find_word(tokens[:6], {"RULE", "SYNONYM"}, 1)
     if at < 0 or any(word(token) in ("TABLE", "VIEW", "AS") for token in tokens[1:at]):
@@ -94,7 +90,7 @@ def _rule_or_synonym(reader: ScriptReader, tokens: list[Token]) -> list[Token] |
     return None
 
 
-def do_block(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+def do_block(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     """Postgres' ``DO $$ … $$``; in other dialects DO is only a word of a loop."""
     for token in tokens[1:5]:
         if token.token_type in STRING_TYPES and len(token.text) > 8:
@@ -222,7 +218,7 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
     return -1
 
 
-def _expression_body(reader: ScriptReader, tokens: list[Token], start: int) -> bool:
+def _expression_body(reader: StatementReader, tokens: list[Token], start: int) -> bool:
     """Read a SQL function whose body is one expression or query, so that calls of it can be inlined."""
     if find_word(tokens, {"BEGIN"}, start) >= 0:
         return False
@@ -245,7 +241,7 @@ def _expression_body(reader: ScriptReader, tokens: list[Token], start: int) -> b
     return True
 
 
-def _single(reader: ScriptReader, text: str) -> exp.Expr | None:
+def _single(reader: StatementReader, text: str) -> exp.Expr | None:
     """The tree of a text that is one query or expression; None for anything else."""
     try:
         tokens = table_functions.only_query(reader.lex.tokenize(text))
@@ -261,7 +257,7 @@ def _single(reader: ScriptReader, text: str) -> exp.Expr | None:
     return tree
 
 
-def _package(reader: ScriptReader, tokens: list[Token], kind_at: int) -> list[Token] | None:
+def _package(reader: StatementReader, tokens: list[Token], kind_at: int) -> list[Token] | None:
     """An Oracle package, or the methods of an object type: its routines are read as those of the package."""
     name, after = _name(tokens, kind_at + 1, reader.lex.name)
     index = find_word(tokens, {"AS", "IS"}, after)
@@ -288,7 +284,7 @@ def method(tokens: list[Token]) -> int:
     return -1
 
 
-def nested(reader: ScriptReader, tokens: list[Token], at: int) -> list[Token]:
+def nested(reader: StatementReader, tokens: list[Token], at: int) -> list[Token]:
     """Read the head of a routine that a block, a package or an object type declares; what is left is in its body.
 
     Its parameters are variables until its end.
@@ -310,7 +306,7 @@ def nested(reader: ScriptReader, tokens: list[Token], at: int) -> list[Token]:
     return head[body + 1 :]
 
 
-def _foreign(reader: ScriptReader, tokens: list[Token], language: str) -> None:
+def _foreign(reader: StatementReader, tokens: list[Token], language: str) -> None:
     """A body in another language. Calls of a function depend on their arguments; a procedure may do anything."""
     message = f"a routine in {language.lower()[:40]}: only SQL bodies are read"
     tree = reader.attempt(tokens)

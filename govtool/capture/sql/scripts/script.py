@@ -11,26 +11,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks, nodes
-from govtool.capture.sql.lexer import Lexer, lexer, word
+from govtool.capture.sql.lexer import lexer, word
 from govtool.capture.sql.scripts import blocks, rescue, session
-from govtool.capture.sql.scripts.branches import Branches
-from govtool.capture.sql.scripts.clauses import simplified
 from govtool.capture.sql.scripts.client import clean
-from govtool.capture.sql.scripts.constants import constant_insert
+from govtool.capture.sql.scripts.control_flow import ControlFlow
 from govtool.capture.sql.scripts.pieces import read_pieces
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.session import SessionChange
-from govtool.capture.sql.scripts.source_positions import SourcePositions, printable
+from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache, release, stub
 from govtool.capture.sql.scripts.tsql import split_statements
-from govtool.capture.sql.scripts.unread import unread_tree
 from govtool.model.diagnostic import Diagnostic
 
 MAX_TEXT = 64 * 1024 * 1024
@@ -39,16 +37,12 @@ MAX_TEXT = 64 * 1024 * 1024
 WINDOW = 1_000_000
 """Characters of a long script that are tokenised at once: tokens take thirty times the memory of their text."""
 
-_MAX_BODIES = 16
 _LINE_END = re.compile(r";[ \t\r]*\n")
 
 DIRECT = frozenset(
     {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "FROM", "VALUES", "ALTER", "DROP", "TRUNCATE", "("}
 )
 """First words that always begin a statement which the parser reads whole."""
-
-_new: Final[Callable[..., Any]] = tuple.__new__
-"""Makes a named tuple in a third of the time of its constructor."""
 
 
 def parse_script(
@@ -83,30 +77,15 @@ def parse_script(
     reader.read(cleaned.text, cleaned.batches)
     for offset, path in cleaned.included:
         reader.included(cleaned.text, offset, path)
+    for offset in cleaned.executed:
+        reader.executed(cleaned.text, offset)
     if cleaned.unknown:
         reader.without_value(cleaned.text, cleaned.unknown)
     return reader.statements
 
 
-class ScriptReader(SourcePositions):
-    """Reads one script; collects its statements."""
-
-    def __init__(
-        self, lex: Lexer, file: str, line_of: Callable[[int], int] | None, tree_cache: TreeCache | None = None
-    ) -> None:
-        """Start with no statements."""
-        super().__init__(file, line_of)
-        self.lex = lex
-        self.tree_cache = tree_cache
-        self.statements: list[ParsedStatement] = []
-        self.connections: list[tuple[int, str]] = []
-        self.routine: str | None = None
-        self.bodies = 0
-        self.branches = 0
-        """Branches of control flow so far."""
-        self.flow = blocks.ControlFlow()
-        self._runs: dict[tuple[object, ...], int] = {}
-        """INSERTs of constants since the last other statement, by what they say."""
+class ScriptReader(StatementReader):
+    """Reads one script."""
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -125,32 +104,6 @@ class ScriptReader(SourcePositions):
             self.statements.append(self.refused("nested too deeply to read", code="nesting"))
             return
         self.read_tokens(tokens, batches)
-
-    def body(self, text: str, token: Token, offset: int, routine: str | None) -> None:
-        """Read the text inside a string or dollar-quoted token as a script of its own, at the right place.
-
-        Args:
-            text: The body.
-            token: The token that holds it.
-            offset: Where in the current text the body begins.
-            routine: The routine it is the body of, or None to stay in the current one.
-        """
-        if self.bodies >= _MAX_BODIES:
-            self.statements.append(self.refused("bodies are nested too deeply", code="nesting"))
-            return
-        outer = (self.text, self.first_line, self.first_column, self.routine, self.flow, self.connections)
-        line, column = self.raw_place(offset)
-        self.bodies += 1
-        self.connections = []
-        self.first_line, self.first_column = line, column
-        self.flow = blocks.ControlFlow(inside=True, branches=Branches(self.flow.branches.path))
-        if routine is not None:
-            self.routine = routine
-        try:
-            self.read(text)
-        finally:
-            self.bodies -= 1
-            self.text, self.first_line, self.first_column, self.routine, self.flow, self.connections = outer
 
     def _read_windows(self, text: str, batches: tuple[int, ...]) -> None:
         """Read a long text piece by piece, each up to a semicolon that ends a statement.
@@ -195,7 +148,7 @@ class ScriptReader(SourcePositions):
             chunk = tokens[start:end] if start or end < len(tokens) else tokens
             while batch < len(batches) and start and tokens[start - 1].start >= batches[batch]:
                 batch += 1
-                self.flow = blocks.ControlFlow(inside=self.bodies > 0)
+                self.flow = ControlFlow(inside=self.bodies > 0)
                 if not self.bodies:
                     self.routine = None
             if len(chunk) > 1 and word(chunk[0]) == "WITH" and word(chunk[1]) == "FUNCTION" and end < len(tokens):
@@ -279,32 +232,16 @@ class ScriptReader(SourcePositions):
         if type(tree) is nodes.Command:
             rescue.command(self, tokens)
             return
+        if type(tree) is exp.Create and tree.args.get("clone") is not None and tree.kind in ("SCHEMA", "DATABASE"):
+            message = "clones a schema: which tables it copies is not known here"
+            self.add(tokens, None, "opaque", self.diagnostic("opaque", "warning", message, tokens[0]))
+            return
         if type(tree) not in _WHOLE and isinstance(tree, _EXPRESSIONS) and not self._may_be_call(tokens, tree):
             self.add(tokens, None, "failed", self.diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
             return
         self.add(tokens, tree, "parsed")
         if self.tree_cache is not None and not self.tree_cache.takes(tokens[-1].end - tokens[0].start):
             self._evict()
-
-    def constants(self, tokens: list[Token]) -> bool:
-        """Add an INSERT of constants: to the run that it goes on, or by its first row."""
-        found = constant_insert(tokens)
-        if found is None:
-            return False
-        key = (*found.constant_values, self.routine, self.flow.branches.path)
-        at = self._runs.get(key)
-        if at is not None:
-            statement = self.statements[at]
-            self.statements[at] = statement._replace(stands_for=statement.stands_for + 1)
-            return True
-        tree = self.attempt(tokens[: found.first_row])
-        if tree is None:
-            return False
-        runs = self._runs
-        self.add(tokens, tree, "parsed")
-        self._runs = runs
-        runs[key] = len(self.statements) - 1
-        return True
 
     def _evict(self) -> None:
         """Keep no more than a stub of the last statement's tree."""
@@ -327,71 +264,6 @@ class ScriptReader(SourcePositions):
             return True
         return self.lex.name in _UNSEPARATED and isinstance(tree, (exp.Column, exp.Dot, exp.Alias))
 
-    def attempt(self, tokens: list[Token], *, simplify: bool = False) -> exp.Expr | None:
-        """The tree of these tokens, or None if they do not parse to something better than a command.
-
-        Args:
-            tokens: A statement's.
-            simplify: Try again without clauses that the parser does not know.
-        """
-        if not tokens:
-            return None
-        try:
-            tree = self.lex.parse(tokens, self.text)
-        except Exception:
-            tree = None
-        if tree is not None and type(tree) is not nodes.Command:
-            return tree
-        shorter = simplified(tokens, self.lex.name) if simplify else tokens
-        return None if shorter is tokens else self.attempt(shorter)
-
-    def add(
-        self,
-        tokens: list[Token],
-        tree: exp.Expr | None,
-        status: str,
-        *diagnostics: Diagnostic,
-        head: str | None = None,
-        change: SessionChange | None = None,
-    ) -> None:
-        """Add a statement that spans these tokens."""
-        first = tokens[0]
-        if tree is None and status in ("failed", "opaque"):
-            tree = unread_tree(tokens, self.lex.name)
-        raw, column = self.raw_token_place(first)
-        if head is None:
-            head = printable(word(first).lower()) or first.text[:20]
-        if change is None and head in session.HEADS:
-            change = session.change(tokens, self.lex.name)
-        if tree is not None or change is not None:
-            self._runs = {}
-        at = self.line_of(raw) if self.line_of else raw
-        text = self.text[first.start : tokens[-1].end + 1]
-        line = first.line
-        path = self.flow.branches.path
-        self.statements.append(
-            _new(
-                ParsedStatement,
-                (
-                    tree,
-                    text,
-                    at,
-                    column,
-                    status,
-                    head,
-                    self.routine,
-                    change,
-                    diagnostics,
-                    line,
-                    raw - line,
-                    1,
-                    path,
-                    False,
-                    first.start,
-                ),
-            )
-        )
-
     def _connect(self, name: str, token: Token) -> None:
         line, column = self.token_place(token)
         change = SessionChange(catalog=session.canonical(name, self.lex.name))
@@ -400,17 +272,11 @@ class ScriptReader(SourcePositions):
             ParsedStatement(None, f"\\connect {name}", line, column, "ignored", "connect", None, change)
         )
 
-    def refused(self, message: str, *, code: str = "parse-error") -> ParsedStatement:
-        """A statement that stands for a text which is not read."""
-        line, column = self.place(0)
-        diagnostic = Diagnostic(code, "error", message, self.file or None, line, column)
-        return ParsedStatement(None, "", line, column, "failed", "", self.routine, None, (diagnostic,))
-
     def included(self, text: str, offset: int, path: str) -> None:
         """Note that the script includes another."""
         self.text, self.first_line, self.first_column = text, 1, 1
         line, column = self.place(offset)
-        if "&" in path:
+        if "&" in path or path.startswith(":"):
             message = f"includes a script that only a variable names: {printable(path)}"
             note = Diagnostic("opaque", "warning", message, self.file or None, line, column)
             self.statements.append(ParsedStatement(None, "", line, column, "opaque", "include", None, None, (note,)))
@@ -418,6 +284,14 @@ class ScriptReader(SourcePositions):
         message = f"includes {printable(path)}, which is read only if it is ingested too"
         note = Diagnostic("dropped", "info", message, self.file or None, line, column)
         self.statements.append(ParsedStatement(None, "", line, column, "ignored", "include", None, None, (note,)))
+
+    def executed(self, text: str, offset: int) -> None:
+        """Note that what a query returns is run as SQL."""
+        self.text, self.first_line, self.first_column = text, 1, 1
+        line, column = self.place(offset)
+        message = "\\gexec runs the SQL that the query returns: it is not known here"
+        note = Diagnostic("opaque", "warning", message, self.file or None, line, column)
+        self.statements.append(ParsedStatement(None, "", line, column, "opaque", "gexec", None, None, (note,)))
 
     def without_value(self, text: str, names: tuple[tuple[int, str], ...]) -> None:
         """Note which variables of the client have no value: names stand for them, or parameters."""

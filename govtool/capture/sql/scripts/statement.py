@@ -45,3 +45,5 @@ class ParsedStatement(NamedTuple):
     """``tree`` is only a stub, and the whole is to be had by ``trees.parse_again``."""
     offset: int = -1
     """Where ``text`` begins in the text of which ``tree`` has positions; -1 if that is not known."""
+    tests: tuple[exp.Expr, ...] = ()
+    """The conditions with queries in them that decide whether it runs: of IF, ELSEIF, WHILE."""

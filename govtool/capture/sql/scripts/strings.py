@@ -6,34 +6,28 @@ that assignment: it does not stand in a branch that the EXEC is outside of, and 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, like, split, word
 from govtool.capture.sql.scripts.branches import Path
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
+from govtool.capture.sql.scripts.control_flow import Text
+from govtool.capture.sql.scripts.reader import StatementReader
 
 _MOST: Final = 1_000
 """Strings that a variable's text is joined from at most; of more it is not known."""
 _ENDS: Final = frozenset({marks.COMMA, marks.R_PAREN})
+MAX_SEARCHED: Final = 20_000
+"""Characters of a text that is searched once for each variable of it."""
+_STRING: Final = re.compile(r"'[^']*'")
 _GIVING: Final = frozenset({"SET", "DECLARE", "SELECT"})
 
 
-class Text(NamedTuple):
-    """The text in a variable."""
-
-    parts: tuple[Token, ...]
-    """The string tokens, to be joined."""
-    path: Path
-    """The branches that it was assigned in."""
-
-
-def follow(reader: ScriptReader, tokens: list[Token], head: str) -> None:
+def follow(reader: StatementReader, tokens: list[Token], head: str) -> None:
     """Keep what a statement puts into variables as constant text, and forget those that it may change."""
     held = reader.flow.strings
     if not held and head not in _GIVING:
@@ -49,7 +43,7 @@ def follow(reader: ScriptReader, tokens: list[Token], head: str) -> None:
             held[name] = Text(parts, reader.flow.branches.path)
 
 
-def replaced(reader: ScriptReader, tokens: list[Token], start: int) -> list[Token]:
+def replaced(reader: StatementReader, tokens: list[Token], start: int) -> list[Token]:
     """Return the tokens of an EXEC with the text of the variables that are run, from ``start`` on; the same list where
     that is not known.
     """
@@ -75,7 +69,7 @@ def _jumps(text: str) -> bool:
     return "GOTO" in text.upper()
 
 
-def _given(reader: ScriptReader, head: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:
+def _given(reader: StatementReader, head: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:
     """The variable that one assignment of a statement gives constant text, and that; none for any other."""
     if len(tokens) < 4 or tokens[0].token_type != marks.PARAMETER:
         return "", ()
@@ -90,7 +84,7 @@ def _given(reader: ScriptReader, head: str, tokens: list[Token]) -> tuple[str, t
     return tokens[1].text.lower(), _parts(reader, value)
 
 
-def _parts(reader: ScriptReader, tokens: list[Token]) -> tuple[Token, ...]:
+def _parts(reader: StatementReader, tokens: list[Token]) -> tuple[Token, ...]:
     """The strings that an expression joins, those in variables included; none if there is anything else in it."""
     found: list[Token] = []
     at = 0
@@ -114,6 +108,22 @@ def _parts(reader: ScriptReader, tokens: list[Token]) -> tuple[Token, ...]:
                 return ()
             at += 1
     return tuple(found)
+
+
+@lru_cache(maxsize=4)
+def _without_strings(text: str) -> str:
+    return _STRING.sub("''", text)
+
+
+def never_set_again(text: str, name: str) -> bool:
+    """Return whether a variable that is declared with a value is given no other in its text."""
+    if len(text) > MAX_SEARCHED:
+        return False
+    word, text = re.escape(name), _without_strings(text)
+    if len(re.findall(rf"\b{word}\b[^;:=]{{0,80}}(?::=|=|\bdefault\b)", text, re.IGNORECASE)) > 1:
+        return False
+    again = rf"\b(?:into|for|call|out|using)\b[^;]{{0,200}}\b{word}\b"
+    return re.search(again, text, re.IGNORECASE) is None
 
 
 def _always(given: Path, here: Path) -> bool:

@@ -7,22 +7,18 @@ whose argument ``returns`` names the function (see ``variables``); the statement
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, split, word
 from govtool.capture.sql.scripts import bindings, variables
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.walk.relation import named_table
 from govtool.names import fold
 
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
-
-def signature(reader: ScriptReader, tokens: list[Token], returns: int, after: int, name: str) -> exp.Expr | None:
+def signature(reader: StatementReader, tokens: list[Token], returns: int, after: int, name: str) -> exp.Expr | None:
     """Return the rows that the head of a function declares; None if it returns none.
 
     Args:
@@ -72,7 +68,7 @@ def _written(tokens: list[Token], start: int) -> str:
 # -- bodies of one query ------------------------------------------------------------------------------------------
 
 
-def set_returning(reader: ScriptReader, tokens: list[Token], start: int) -> exp.Expr | None:
+def set_returning(reader: StatementReader, tokens: list[Token], start: int) -> exp.Expr | None:
     """PostgreSQL's ``RETURNS SETOF t``, which the parser does not know, as a function that returns a table."""
     at = find_word(tokens, {"RETURNS"}, start)
     if at < 0 or at + 2 >= len(tokens) or word(tokens[at + 1]) != "SETOF":
@@ -104,7 +100,7 @@ def only_query(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def inline(reader: ScriptReader, tokens: list[Token]) -> bool:
+def inline(reader: StatementReader, tokens: list[Token]) -> bool:
     """Read the body of T-SQL's inline table function, ``RETURN (SELECT …)``; False if it is not understood."""
     header, reader.flow.header = reader.flow.header, []
     reader.routine = None
@@ -118,7 +114,7 @@ def inline(reader: ScriptReader, tokens: list[Token]) -> bool:
 # -- bodies of statements ------------------------------------------------------------------------------------------
 
 
-def begin(reader: ScriptReader, tokens: list[Token], returns: int, name: str) -> None:
+def begin(reader: StatementReader, tokens: list[Token], returns: int, name: str) -> None:
     """T-SQL's ``RETURNS TABLE AS RETURN query``, or ``RETURNS @r TABLE (…) AS BEGIN INSERT @r …``."""
     if word(tokens[returns + 1]) == "TABLE":
         reader.flow.header = tokens
@@ -149,7 +145,7 @@ def renamed(tokens: list[Token], variable: str, own: str) -> list[Token]:
     return found
 
 
-def _declared_columns(reader: ScriptReader, name: str | None) -> tuple[str, ...]:
+def _declared_columns(reader: StatementReader, name: str | None) -> tuple[str, ...]:
     """The columns that the head of the function names, which are variables of its body."""
     for statement in reversed(reader.statements):
         tree = statement.tree
@@ -159,7 +155,7 @@ def _declared_columns(reader: ScriptReader, name: str | None) -> tuple[str, ...]
     return ()
 
 
-def returned(reader: ScriptReader, tokens: list[Token], second: str) -> bool:
+def returned(reader: StatementReader, tokens: list[Token], second: str) -> bool:
     """Read ``RETURN QUERY query``, ``RETURN NEXT row``, ``RETURN TABLE(rows)``; False for another RETURN."""
     name = reader.routine
     value = tokens[2:]
@@ -199,7 +195,7 @@ def returned(reader: ScriptReader, tokens: list[Token], second: str) -> bool:
     return False
 
 
-def returned_value(reader: ScriptReader, tokens: list[Token], value: list[Token]) -> None:
+def returned_value(reader: StatementReader, tokens: list[Token], value: list[Token]) -> None:
     """Read ``RETURN expression`` of a function that returns one value."""
     if len(value) < 3 and (
         value[-1].token_type in STRING_TYPES

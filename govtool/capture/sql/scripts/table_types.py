@@ -6,20 +6,17 @@ Source: Transact-SQL reference, "CREATE TYPE", "Use table-valued parameters".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import find_word, like, word
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.walk.relation import CALLER
 
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
-
-def created(reader: ScriptReader, tokens: list[Token]) -> bool:
+def created(reader: StatementReader, tokens: list[Token]) -> bool:
     """Add ``CREATE TYPE t AS TABLE (columns)`` as a definition that holds no rows; False for another type."""
     at = find_word(tokens, {"TABLE"}, 3)
     if at < 0 or word(tokens[at - 1]) != "AS" or word(tokens[1]) != "TYPE":
@@ -35,7 +32,7 @@ def created(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def parameters(reader: ScriptReader, header: Sequence[Token], routine: str) -> None:
+def parameters(reader: StatementReader, header: Sequence[Token], routine: str) -> None:
     """Add the tables that a routine is handed: declared, and filled by whoever calls it."""
     for index, token in enumerate(header):
         if word(token) != "READONLY":

@@ -9,7 +9,7 @@ PostgreSQL names the table apart from the body, so the tables of a routine are l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -17,19 +17,17 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import find_word, like, word
 from govtool.capture.sql.scripts import variables
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.unread import table_at
 from govtool.model.diagnostic import Diagnostic
 from govtool.names import fold
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
 _RECORDS: Final = ("new", "old")
 _ROW_SETS: Final = ("inserted", "deleted")
 """What T-SQL calls the rows that were touched: tables."""
 
 
-def begin(reader: ScriptReader, tokens: list[Token], start: int, body: int, routine: str) -> bool:
+def begin(reader: StatementReader, tokens: list[Token], start: int, body: int, routine: str) -> bool:
     """Read the head of a trigger, up to its body or the routine that it runs.
 
     Args:
@@ -73,7 +71,7 @@ def _head(
 
 
 def _condition(
-    reader: ScriptReader, tokens: list[Token], start: int, opening: str
+    reader: StatementReader, tokens: list[Token], start: int, opening: str
 ) -> tuple[exp.Expr | None, list[Diagnostic]]:
     """The condition behind a word, up to the end of the tokens; with diagnostics where it cannot be read."""
     at = find_word(tokens, {opening}, start)
@@ -86,7 +84,7 @@ def _condition(
     return None, [reader.diagnostic("opaque", "warning", message, tokens[at])]
 
 
-def row(reader: ScriptReader, tokens: list[Token], routine: str, names: tuple[str, ...] = _RECORDS) -> None:
+def row(reader: StatementReader, tokens: list[Token], routine: str, names: tuple[str, ...] = _RECORDS) -> None:
     """Give the records of a trigger's body the columns of its tables; for the routine that is read now."""
     tree = variables.tree_of([variables.AssignmentTarget(name) for name in names])
     tree.set("row_of", routine)
@@ -113,7 +111,7 @@ def _referencing(tokens: list[Token], dialect: str) -> tuple[list[str], list[str
     return records, rows
 
 
-def rule(reader: ScriptReader, tokens: list[Token], routine: str) -> None:
+def rule(reader: StatementReader, tokens: list[Token], routine: str) -> None:
     """PostgreSQL's ``CREATE RULE r AS ON event TO table [WHERE …] DO [ALSO | INSTEAD] command``."""
     to = find_word(tokens, {"TO"}, 1)
     do = find_word(tokens, {"DO"}, max(to, 1))

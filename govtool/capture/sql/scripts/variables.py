@@ -17,17 +17,15 @@ Names are canonical as columns are, with ``@`` or ``$`` where the dialect marks 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import closing, like, split, word
+from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.names import fold
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.scripts.script import ScriptReader
 
 TSQL: Final = frozenset({"tsql", "fabric"})
 MYSQL: Final = frozenset({"mysql", "singlestore", "doris", "starrocks"})
@@ -46,7 +44,7 @@ class AssignmentTarget(NamedTuple):
 
 
 def assign(
-    reader: ScriptReader,
+    reader: StatementReader,
     tokens: list[Token],
     targets: Sequence[AssignmentTarget],
     value: exp.Expr | None,
@@ -66,7 +64,7 @@ def assign(
 
 
 def fetch(
-    reader: ScriptReader,
+    reader: StatementReader,
     tokens: list[Token],
     targets: Sequence[AssignmentTarget],
     cursor: str,
@@ -79,7 +77,7 @@ def fetch(
 
 
 def unknown(
-    reader: ScriptReader,
+    reader: StatementReader,
     tokens: list[Token],
     targets: Sequence[AssignmentTarget],
     reason: str,
@@ -93,7 +91,7 @@ def unknown(
         reader.add(tokens, tree_of(targets, reason=reason, origin=origin, keeps=keeps), "parsed", head=head)
 
 
-def declare(reader: ScriptReader, tokens: list[Token], targets: Sequence[AssignmentTarget]) -> None:
+def declare(reader: StatementReader, tokens: list[Token], targets: Sequence[AssignmentTarget]) -> None:
     """Add the statement that declares variables without a value."""
     nested = reader.flow.depth > 0  # it hides one of the same name for a while: what that was stays possible
     tree = tree_of(targets, keeps=nested) if targets else None
@@ -101,13 +99,13 @@ def declare(reader: ScriptReader, tokens: list[Token], targets: Sequence[Assignm
     declared(reader, targets)
 
 
-def declared(reader: ScriptReader, targets: Sequence[AssignmentTarget]) -> None:
+def declared(reader: StatementReader, targets: Sequence[AssignmentTarget]) -> None:
     """Note variables of a block, so that they end with it."""
     if reader.routine is None:
         reader.flow.names += [target.name for target in targets]
 
 
-def end(reader: ScriptReader, tokens: list[Token]) -> None:
+def end(reader: StatementReader, tokens: list[Token]) -> None:
     """A block of no routine is over, and with it its variables."""
     names = reader.flow.names
     if names:
@@ -115,7 +113,7 @@ def end(reader: ScriptReader, tokens: list[Token]) -> None:
         gone(reader, tokens, names)
 
 
-def gone(reader: ScriptReader, tokens: list[Token], names: Sequence[str]) -> None:
+def gone(reader: StatementReader, tokens: list[Token], names: Sequence[str]) -> None:
     """Add the statement at which variables end."""
     reader.add(tokens, exp.Set(assigns=tuple(names), gone=True), "ignored", head="end")
 
@@ -203,7 +201,7 @@ def bare(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def value_of(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
+def value_of(reader: StatementReader, tokens: list[Token]) -> exp.Expr | None:
     """The value in these tokens as a query; None if it is not understood."""
     tokens = bare(tokens)
     if not tokens:
@@ -215,7 +213,7 @@ def value_of(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
 
 
 def assign_tokens(
-    reader: ScriptReader,
+    reader: StatementReader,
     tokens: list[Token],
     targets: Sequence[AssignmentTarget],
     value: list[Token],
@@ -233,7 +231,7 @@ def assign_tokens(
         assign(reader, tokens, targets, value_of(reader, value), head=head)
 
 
-def assign_query(reader: ScriptReader, targets: Sequence[AssignmentTarget], value: list[Token]) -> None:
+def assign_query(reader: StatementReader, targets: Sequence[AssignmentTarget], value: list[Token]) -> None:
     """Add a query that gives variables its columns, and that is told of as a query, too."""
     value = bare(value)
     tree = value_of(reader, value)

@@ -6,18 +6,16 @@ A setting that the file has not may be made elsewhere, in dbt_project.yml or a p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from govtool.capture.sql.templates.run import MacroRun
 from govtool.capture.sql.templates.unknown import Unknown, plain
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import TemplateRun
 
 
 class ConfigCall:
     """``config``: called to configure, or asked for a setting."""
 
-    def __init__(self, run: TemplateRun, call: Callable[..., str]) -> None:
+    def __init__(self, run: MacroRun, call: Callable[..., str]) -> None:
         self._run = run
         self._call = call
 
@@ -42,7 +40,7 @@ class ConfigCall:
 class Model:
     """``model``: what is known of it is its name, and what its file configures."""
 
-    def __init__(self, name: str, run: TemplateRun) -> None:
+    def __init__(self, name: str, run: MacroRun) -> None:
         package = run.project.own.name
         self.name = self.alias = name
         self.package_name = package
@@ -58,7 +56,7 @@ class Model:
 class ModelConfig:
     """``model.config``: what the file configures; anything else may be configured elsewhere."""
 
-    def __init__(self, run: TemplateRun) -> None:
+    def __init__(self, run: MacroRun) -> None:
         self._run = run
 
     def get(self, name: object = "", default: object = None) -> object:

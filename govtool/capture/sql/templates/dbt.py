@@ -7,103 +7,18 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from govtool.capture.sql.templates import snapshots
 from govtool.capture.sql.templates.columns import TemplateColumn
 from govtool.capture.sql.templates.configured import ConfigCall, Model
+from govtool.capture.sql.templates.dbt_relation import UNSET, DbtRelation, Return
 from govtool.capture.sql.templates.macros import adapter_of
+from govtool.capture.sql.templates.run import MacroRun
 from govtool.capture.sql.templates.unknown import Unknown, plain
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import TemplateRun
-
-_PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
-
-UNSET = object()
-"""Stands for a default that nobody gave; None is one."""
-
-
-class Return(Exception):
-    """dbt's ``return(value)``: ends a macro, which then is the value."""
-
-    def __init__(self, value: object) -> None:
-        """Keep the value."""
-        super().__init__("return outside of a macro")
-        self.value = value
-
-
-class DbtRelation:
-    """A relation; renders to its dotted name."""
-
-    __slots__ = ("_quote", "database", "identifier", "schema")
-
-    def __init__(self, identifier: str, schema: str = "", database: str = "", quote: str = '"') -> None:
-        """Keep the parts, and how the dialect quotes names that are not plain."""
-        self._quote = quote
-        self.identifier = identifier
-        self.schema = schema
-        self.database = database
-
-    @property
-    def name(self) -> str:
-        """The last part."""
-        return self.identifier
-
-    table = alias = name
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Database, schema and name, as far as they are given."""
-        return tuple(part for part in (self.database, self.schema, self.identifier) if part)
-
-    @property
-    def type(self) -> Unknown:
-        """Table or view: not known."""
-        return Unknown("relation_type")
-
-    is_table = is_view = is_cte = is_materialized_view = type
-
-    def __str__(self) -> str:
-        return ".".join(self._quoted(part) for part in (self.database, self.schema, self.identifier) if part)
-
-    def _quoted(self, part: str) -> str:
-        if _PLAIN.match(part) or "." in part or "\ue002" in part or self._quote in part:
-            return part
-        return f"{self._quote}{part}{self._quote}"
-
-    __repr__ = __str__
-
-    def __eq__(self, other: object) -> bool:
-        return str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
-
-    def include(self, **_: object) -> DbtRelation:
-        """The relation: which parts are shown does not matter here."""
-        return self
-
-    quote = without_identifier = incorporate = include
-
-    def replace_path(
-        self, database: object = None, schema: object = None, identifier: object = None, **_: object
-    ) -> DbtRelation:
-        """The relation with other parts."""
-        return DbtRelation(
-            identifier if isinstance(identifier, str) else self.identifier,
-            schema if isinstance(schema, str) else self.schema,
-            database if isinstance(database, str) else self.database,
-            quote=self._quote,
-        )
-
-    def render(self) -> str:
-        """The name."""
-        return str(self)
 
 
 def _tojson(value: object, *_: object, **__: object) -> str:
@@ -126,7 +41,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
 """Filters of dbt, Airflow and JinjaSQL."""
 
 
-def names(run: TemplateRun, unknown: Callable[..., Any], package: str = "") -> dict[str, object]:
+def names(run: MacroRun, unknown: Callable[..., Any], package: str = "") -> dict[str, object]:
     """The names a template sees.
 
     Args:
@@ -250,7 +165,7 @@ class _Adapter:
     warehouse.
     """
 
-    def __init__(self, run: TemplateRun, unknown: Callable[..., Any], package: str) -> None:
+    def __init__(self, run: MacroRun, unknown: Callable[..., Any], package: str) -> None:
         self._run = run
         self._unknown = unknown
         self._package = package
@@ -329,7 +244,7 @@ class CallStatement:
 class _RelationFactory:
     """``api.DbtRelation``: makes relations of names."""
 
-    def __init__(self, run: TemplateRun) -> None:
+    def __init__(self, run: MacroRun) -> None:
         self._run = run
 
     def create(self, database: object = None, schema: object = None, identifier: object = None, **_: object) -> object:

@@ -18,6 +18,7 @@ from jinja2.runtime import Context
 from jinja2.utils import missing
 
 from govtool.capture.sql.templates import dbt, snapshots
+from govtool.capture.sql.templates.dbt_relation import Return
 from govtool.capture.sql.templates.rendering import PACKAGE_KEY, TemplateRun, current
 from govtool.capture.sql.templates.sandbox import SandboxedTemplates, guarded, tested
 from govtool.capture.sql.templates.unknown import Limit, Unknown, plain
@@ -94,7 +95,7 @@ class CompiledTemplate:
                 return str(self.template.render(run.context()))
         except Limit:
             raise
-        except dbt.Return as returned:
+        except Return as returned:
             return str(returned.value)
         except RecursionError as error:
             raise Limit("it calls itself without end") from error

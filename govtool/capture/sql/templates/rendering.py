@@ -1,28 +1,20 @@
-"""One rendering of a template: what it sees, what was decided, what was counted, what was found out."""
+"""One rendering of a template: the names that it sees, resolved."""
 
 from __future__ import annotations
 
 import copy
 import threading
 from collections.abc import Callable, Mapping
-from itertools import islice
 from typing import Any
 
 from govtool.capture.sql.templates import dbt
-from govtool.capture.sql.templates.budget import Budget, Clock
-from govtool.capture.sql.templates.columns import TemplateColumn, warehouse_name
+from govtool.capture.sql.templates.budget import Clock
+from govtool.capture.sql.templates.dbt_relation import UNSET, DbtRelation
 from govtool.capture.sql.templates.macros import ROOT_PACKAGE, MacroLibrary, adapter_of, dispatched, find, prefixes
 from govtool.capture.sql.templates.packages.known import PACKAGES, QUERYING_MACROS
 from govtool.capture.sql.templates.properties import SourceTable
-from govtool.capture.sql.templates.unknown import Limit, Unknown, bounded_text, plain, plain_text
-
-MAX_ITERATIONS = 20_000
-MAX_CALLS = 20_000
-MAX_OUTPUT = 8_000_000
-
-_BACKTICKS = frozenset(
-    {"bigquery", "mysql", "hive", "spark", "spark2", "databricks", "doris", "starrocks", "singlestore", "drill"}
-)
+from govtool.capture.sql.templates.run import ColumnsOf, MacroRun
+from govtool.capture.sql.templates.unknown import Limit, Unknown, plain
 
 
 def objects(variables: Mapping[str, object]) -> dict[str, object]:
@@ -44,12 +36,9 @@ def objects(variables: Mapping[str, object]) -> dict[str, object]:
 PACKAGE_KEY = "\ue004package"
 """Holds, in what a template sees, the package that it belongs to."""
 
-ColumnsOf = Callable[[tuple[str, ...]], "Mapping[str, str | None] | None"]
-"""The columns of a relation by its parts as written, canonical, in order, with types; None if not all are known."""
 
-
-class TemplateRun:
-    """One rendering: the choices made for undecided tests, what was counted, what was found out."""
+class TemplateRun(MacroRun):
+    """One rendering, with the names of dbt, of packages and of macros."""
 
     def __init__(
         self,
@@ -62,30 +51,8 @@ class TemplateRun:
         clock: Clock | None = None,
     ) -> None:
         """Start with everything at zero."""
-        self.budget = Budget(clock or Clock())
-        self.quote = "`" if dialect in _BACKTICKS else '"'
-        self.dialect = dialect
-        self.file = file
+        super().__init__(choices, variables, macros, file, dialect, columns, clock)
         self.compile: Callable[[str, str, dict[str, object]], Any] = lambda source, name, context: None
-        self.choices = choices
-        self.variables = variables
-        self.project = (macros or MacroLibrary()).project_of(file)
-        self.package = self.project.package_of(file)
-        self.undecided: dict[str, bool] = {}
-        """The tests that nothing decides, in order, and how they were taken."""
-        self.relations: set[str] = set()
-        self.wanted: set[str] = set()
-        """Relations whose columns were asked for."""
-        self.unnamed: set[str] = set()
-        """Names that mean nothing here, as they are rendered."""
-        self.reasons: dict[str, str] = {}
-        """Of macros that are not known, by the name that stands for them: what is missing, and why."""
-        self.config: dict[str, object] = {}
-        self.configured = False
-        self.iterations = 0
-        self.calls = 0
-        self.output = 0
-        self._columns = columns
         self._macros: dict[tuple[str, str], Any] = {}
         self._known: dict[tuple[str, str], Any] = {}
         self._contexts: dict[str, dict[str, object]] = {}
@@ -175,25 +142,12 @@ class TemplateRun:
             why = f"macro {package}.{name} is not known: if {package} is a package, `dbt deps` installs it"
         return self.missing(f"{package}_{name}", why, call=False)
 
-    def missing(self, name: str, why: str, *, call: bool = True) -> Unknown:
-        """Return a placeholder for SQL that is missing, and record why it is."""
-        self.reasons[plain(name)] = plain_text(why)
-        return Unknown(plain(name), call)
-
     def attribute(self, name: str, attribute: str) -> None:
         """Note that something was wanted of what has no value: of a package perhaps."""
         self.reasons.setdefault(
             f"{name}_{plain(attribute)}",
             f"macro {name}.{attribute} is not known: if {name} is a package, `dbt deps` installs it",
         )
-
-    def is_unknown(self, value: object) -> bool:
-        """Return whether nobody gave a value."""
-        return isinstance(value, Unknown)
-
-    def note(self, message: str) -> str:
-        """A mark in the output: what it says of its place is not understood."""
-        return f"\ue002!{plain_text(message)}\ue003"
 
     def namespace(self, package: str) -> PackageMacros | None:
         """The macros of a package, if one of that name is on disk or known; else None."""
@@ -226,22 +180,15 @@ class TemplateRun:
             self._contexts[package] = names
         return self._contexts[package]
 
-    def given(self, name: str, default: object) -> object:
-        """A variable as it was given to the ingest, else the default."""
-        given = self.variables.get("vars")
-        if name in self.variables:
-            return self.variables[name]
-        return given[name] if isinstance(given, Mapping) and name in given else default
-
-    def variable(self, name: str, default: object = dbt.UNSET) -> object:
+    def variable(self, name: str, default: object = UNSET) -> object:
         """Dbt's ``var``: as given, else as the project and its packages say, else the default, else unknown."""
-        found = self.given(name, dbt.UNSET)
-        if found is not dbt.UNSET:
+        found = self.given(name, UNSET)
+        if found is not UNSET:
             return found
         found = self._of_projects(name)
-        if found is not dbt.UNSET:
+        if found is not UNSET:
             return self._text(found) if isinstance(found, str) else copy.deepcopy(found)
-        return Unknown(name) if default is dbt.UNSET else default
+        return Unknown(name) if default is UNSET else default
 
     def _of_projects(self, name: str) -> object:
         own = self.project.package(self.package)
@@ -249,7 +196,7 @@ class TemplateRun:
             for scope in (package.variables.get(own.name) if own is not None else None, package.variables):
                 if isinstance(scope, Mapping) and name in scope:
                     return scope[name]
-        return dbt.UNSET
+        return UNSET
 
     def _text(self, text: str) -> object:
         """A variable's text, which may be a template itself."""
@@ -262,11 +209,11 @@ class TemplateRun:
         finally:
             self._rendering.discard(text)
 
-    def source_table(self, source: str, table: str) -> dbt.DbtRelation:
+    def source_table(self, source: str, table: str) -> DbtRelation:
         """A table of a source: where the property files have it, else as it is called."""
         declared = self.project.properties.sources.get((source, table), SourceTable())
         identifier = self._rendered(declared.identifier) or table
-        return dbt.DbtRelation(
+        return DbtRelation(
             identifier, self._rendered(declared.schema) or source, self._rendered(declared.database), quote=self.quote
         )
 
@@ -286,112 +233,6 @@ class TemplateRun:
         """Return the relation of ``source``."""
         function = self.context()["source"]
         return function(*parts) if callable(function) else function
-
-    def columns(self, relation: object) -> list[TemplateColumn] | None:
-        """The columns of a relation in their order; None if not all of them are known."""
-        if not isinstance(relation, dbt.DbtRelation):
-            return None
-        self.wanted.add(str(relation))
-        found = None if self._columns is None else self._columns(relation.parts)
-        if not found:
-            return None
-        return [TemplateColumn(warehouse_name(name, self.dialect), type_ or "") for name, type_ in found.items()]
-
-    def identifier(self, column: TemplateColumn, prefix: object = "", suffix: object = "") -> str:
-        """A column as it is written in SQL, always in quotes."""
-        return self.quoted(f"{prefix}{column.name}{suffix}")
-
-    def quoted(self, name: str) -> str:
-        """A name in quotes."""
-        return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
-
-    # -- called from the changed tree ---------------------------------------------------------------------------------
-
-    def test(self, value: object) -> bool:
-        """Decide an ``if``."""
-        if not isinstance(value, Unknown):
-            return bool(value)
-        test = value._test
-        decision = self.undecided.get(test)
-        if decision is None:
-            decision = self.choices.get(test)
-            if decision is None:
-                # A value equals one constant at most: ``target.name == 'dev'`` fails where ``== 'prod'`` holds.
-                decision = not (value._equal and self._other_holds(test))
-            self.undecided[test] = decision
-        return decision != value._negated
-
-    def _other_holds(self, test: str) -> bool:
-        subject = test.partition("=")[0] + "="
-        return any(
-            held and other.startswith(subject) for other, held in (*self.undecided.items(), *self.choices.items())
-        )
-
-    def loop(self, values: Any, targets: int) -> list[object]:
-        """The iterations of a ``for`` over so many targets (0: one that is no tuple), counted."""
-        try:
-            items = list(islice(iter(values), MAX_ITERATIONS + 1))
-        except TypeError:
-            return []
-        self.iterations += len(items)
-        self.budget.spend([None] * len(items))
-        if self.iterations > MAX_ITERATIONS:
-            raise Limit(f"more than {MAX_ITERATIONS} iterations")
-        return [self.unpack(item, targets) for item in items] if targets else items
-
-    def unpack(self, value: object, targets: int) -> object:
-        """A value that is assigned to so many targets: an unknown one is that many unknown ones."""
-        if isinstance(value, Unknown):
-            return [value[index + 1] for index in range(targets)]
-        return value
-
-    def negate(self, value: object) -> object:
-        """``not``."""
-        return value.opposite() if isinstance(value, Unknown) else not value
-
-    def member(self, item: object, values: Any, negated: bool) -> object:
-        """``in`` and ``not in``."""
-        self.budget.spend(item, values)
-        if isinstance(item, Unknown):
-            return item.condition(f" in {plain(values)}", negated=negated)
-        if isinstance(values, Unknown):
-            return values.condition(f" has {plain(item)}", negated=negated)
-        try:
-            if isinstance(values, (list, tuple)) and any(isinstance(v, Unknown) for v in values):
-                return Unknown("member")
-            found = item in values
-        except TypeError:
-            return Unknown("member")
-        return found != negated
-
-    def join(self, *values: object) -> str:
-        """``~``."""
-        self.budget.spend(values)
-        text = "".join("" if value is None else str(value) for value in values)
-        return bounded_text(text)
-
-    def finalize(self, value: object) -> object:
-        """The value of an output tag."""
-        self.budget.spend(value)
-        if value is None:
-            return ""
-        text = value if isinstance(value, str) else str(value)
-        self.output += len(text)
-        if self.output > MAX_OUTPUT:
-            raise Limit(f"more than {MAX_OUTPUT} characters of output")
-        return text
-
-    def weighed(self, value: object) -> object:
-        """An operand of a comparison or a key, counted."""
-        self.budget.spend(value)
-        return value
-
-    def count_call(self, *values: object) -> None:
-        """Count a call and what it is given."""
-        self.budget.spend(*values)
-        self.calls += 1
-        if self.calls > MAX_CALLS:
-            raise Limit(f"more than {MAX_CALLS} calls")
 
 
 class PackageMacros:

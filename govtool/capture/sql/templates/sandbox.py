@@ -15,6 +15,7 @@ from jinja2.runtime import Context, Macro
 from jinja2.sandbox import SandboxedEnvironment
 
 from govtool.capture.sql.templates import dbt
+from govtool.capture.sql.templates.dbt_relation import Return
 from govtool.capture.sql.templates.rendering import current
 from govtool.capture.sql.templates.unknown import MAX_VALUE, Limit, Unknown, bounded_text, plain
 
@@ -105,7 +106,7 @@ class SandboxedTemplates(SandboxedEnvironment):
             raise Limit("a value that is too long")
         try:
             return super().call(__context, __obj, *args, **kwargs)
-        except dbt.Return as returned:
+        except Return as returned:
             if isinstance(__obj, Macro):
                 return returned.value
             raise

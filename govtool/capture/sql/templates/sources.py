@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from govtool.capture.sql.templates.dbt import DbtRelation, Return
+from govtool.capture.sql.templates.dbt_relation import DbtRelation, Return
 from govtool.capture.sql.templates.jinja import compile_macro
 from govtool.capture.sql.templates.macros import ROOT_PACKAGE, DbtProject, MacroLibrary
 from govtool.capture.sql.templates.properties import SourceTable

@@ -19,7 +19,8 @@ from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.placeholders import fill
-from govtool.capture.sql.templates.rendering import ColumnsOf, TemplateRun
+from govtool.capture.sql.templates.rendering import TemplateRun
+from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.unknown import Limit
 from govtool.model.diagnostic import Diagnostic
 

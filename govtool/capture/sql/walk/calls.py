@@ -6,13 +6,14 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.choices import ChoiceWalk
-from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, TRANSFORMATION, Deps, compose
+from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, OPAQUE, TRANSFORMATION, Deps, compose
 from govtool.capture.sql.walk.expressions import Visit
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import QueryOutput, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source, file_name
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import Inline
-from govtool.functions.facts import AGGREGATES, KEYED, as_key, positions_of
+from govtool.functions.facts import AGGREGATES, ELSEWHERE, KEYED, as_key, as_unread, positions_of
+from govtool.model import HIDDEN
 
 
 class CallWalk(ChoiceWalk):
@@ -60,7 +61,14 @@ class CallWalk(ChoiceWalk):
         if name in self.parameters and (value := self.variable(name, node)) is not None:  # an element of a collection
             at.out.extend(compose(dep, kind, chain, self.interner) for dep in value)
             return
+        if name in ELSEWHERE:
+            self.diagnose("opaque", f"{name}(…) reads what its arguments name: that is not known here", node)
+            at.out.append(self.interner.ref(file_name(f"{name}(…)"), HIDDEN) | OPAQUE)
         if kind < CONDITIONAL:
+            if self.lookup.is_unread(name):
+                chain = self.interner.prepend(as_unread(name), chain)
+                at.stack.extend((item, max(kind, TRANSFORMATION), chain) for item in node.expressions)
+                return
             if name in KEYED:
                 self._keyed(name, node.expressions, kind, chain, at)
                 return

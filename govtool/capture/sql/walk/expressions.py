@@ -105,6 +105,7 @@ _handlers: Final[dict[type, str]] = {
     nodes.Table: "_table_leaf",
     nodes.Star: "_star",
     nodes.NextValueFor: "_next_value",
+    nodes.PositionalColumn: "_numbered_column",
 }
 for _cls in _handlers:
     _roles[_cls] = SPECIAL

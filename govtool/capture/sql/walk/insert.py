@@ -12,7 +12,7 @@ from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, arm_of, pos
 from govtool.capture.sql.walk.modify import ModifyWalk
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
-from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writes import BY_NAME, BY_POSITION, Write
 
 FILTER: Final = ROW_KINDS["filter"]
 
@@ -63,6 +63,7 @@ class InsertWalk(ModifyWalk):
             table, output, "insert", "replace" if replaces else "append", self._kind_of(table), query, defines=False
         )
         write.target = name
+        write.fills = BY_NAME if columns or tree.args.get("by_name") else BY_POSITION
         conflict = tree.args.get("conflict")
         if conflict is not None:
             self._on_conflict(conflict, table, write, env, query)
@@ -219,6 +220,7 @@ class InsertWalk(ModifyWalk):
             if own is not None:
                 conditions.append(own)
             write = self._write(table, written, "insert", "append", self._kind_of(table), source, defines=False)
+            write.fills = BY_NAME if columns else BY_POSITION
             write.rows.update(rows)
             write.reads.update(reads)
 

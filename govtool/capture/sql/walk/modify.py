@@ -28,7 +28,7 @@ from govtool.capture.sql.walk.relation import QueryOutput, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE, Lookup
 from govtool.capture.sql.walk.targets import UPDATABLE_CTES, TargetWalk
-from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writes import BY_NAME, NOT_NAMED, Write
 
 FILTER: Final = ROW_KINDS["filter"]
 
@@ -80,6 +80,7 @@ class ModifyWalk(TargetWalk):
             self._add_to(output, name, (*deps, *steering))
         own_read = aliased is None
         write = self._write(target_node, output, "update", "update", self._kind_of(target_node), None, defines=False)
+        write.fills = BY_NAME
         write.steering = deciding
         if own_read or list(write.reads).count(target) == 1:
             write.reads.pop(target, None)
@@ -276,6 +277,7 @@ class ModifyWalk(TargetWalk):
             output = self.renamed_to_base(output, scope.sources[0], target, table) if target else QueryOutput()
         write = self._write(table, output, "merge", "update", self._kind_of(table), None, defines=False)
         write.target = target
+        write.fills = BY_NAME if _names_columns(tree) else NOT_NAMED
         write.reads.pop(target, None)
         if source is not None and source.table is not None:
             write.reads[source.table.id] = EVERYWHERE
@@ -353,6 +355,21 @@ class ModifyWalk(TargetWalk):
             names = list(known.columns)
         items = [item.this if isinstance(item, nodes.Paren) else item for item in items]
         return [(name, self.dependencies(item, scope, env)) for name, item in zip(names, items, strict=False)]
+
+
+def _names_columns(tree: exp.Merge) -> bool:
+    """Return whether a MERGE lists what it sets and inserts: no ``UPDATE SET *``, no ``INSERT *`` or ``INSERT ROW``."""
+    for when in tree.args["whens"].expressions:
+        then = when.args["then"]
+        if isinstance(then, nodes.Update):
+            assigned = then.args.get("expressions")
+            if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
+                return False
+        elif isinstance(then, nodes.Insert) and not isinstance(
+            then.this, (nodes.Tuple, nodes.Column, nodes.Identifier, nodes.Paren)
+        ):
+            return False
+    return True
 
 
 def _method(item: exp.Expr) -> exp.Expr | None:

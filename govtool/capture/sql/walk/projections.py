@@ -13,7 +13,16 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk import naming
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, TRANSFORMATION, bounded
+from govtool.capture.sql.walk.dependencies import (
+    CHAIN_MASK,
+    KIND_MASK,
+    OPAQUE,
+    REF_SHIFT,
+    TRANSFORMATION,
+    bounded,
+    compose,
+)
+from govtool.capture.sql.walk.expressions import Visit
 from govtool.capture.sql.walk.pivots import PivotWalk
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, QueryOutput, Source, starred
 from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope, is_correlated
@@ -125,6 +134,17 @@ class ProjectionWalk(PivotWalk):
         if isinstance(item, (nodes.Filter, nodes.WithinGroup)):
             return self.output_name(item.this)
         return ""
+
+    def _numbered_column(self, node: exp.PositionalColumn, kind: int, chain: int, at: Visit) -> None:
+        """DuckDB's ``#2``: the second column of what FROM brings."""
+        output = self.without_effects(lambda: self.star(at.scope))
+        number = int(node.name) - 1 if node.name.isdigit() else -1
+        if not 0 <= number < len(output.names):
+            self.diagnose("opaque", f"column #{node.name} of what FROM brings is not known", node)
+            made = tuple(dep for deps in output.deps for dep in deps)
+            at.out.extend(dep | OPAQUE for dep in made)
+            return
+        at.out.extend(compose(dep, kind, chain, self.interner) for dep in self.noted(output.deps[number]))
 
     def star(self, scope: Scope) -> QueryOutput:
         """Return the output of a bare ``*`` over a scope: each source in order, merged columns once."""

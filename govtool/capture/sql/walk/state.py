@@ -118,6 +118,9 @@ class Lookup(Protocol):
     def function(self, name: str) -> Inline | None:
         """Return the SQL function of that name, if its body is known."""
 
+    def is_unread(self, name: str) -> bool:
+        """Return whether a masking function of that name is defined here, by a routine that could not be read."""
+
     def returned(self, name: str) -> Returned | None:
         """Return the rows of a table function of that name, if its body is a block that was read."""
 
@@ -166,6 +169,7 @@ class StatementWalkState:
         self.common_tables: list[tuple[str, CommonTable]] = []
         self.parameters: frozenset[str] = frozenset()
         self.conditions: Sequence[TriggerCondition] = ()
+        self.tests: Sequence[exp.Expr] = ()
         self.variables = False
         """True if the script has variables."""
         self._plain = _plain_names.setdefault(dialect, {})

@@ -18,7 +18,7 @@ from govtool.capture.sql.walk.relation import QueryOutput, Source, into_of
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE, TriggerCondition
 from govtool.capture.sql.walk.unread import UnreadWalk
-from govtool.capture.sql.walk.writes import Write, bounds_of
+from govtool.capture.sql.walk.writes import BY_NAME, BY_POSITION, Write, bounds_of
 
 
 class StatementWalk(UnreadWalk):
@@ -42,6 +42,8 @@ class StatementWalk(UnreadWalk):
                 self.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
         for condition in self.conditions if self.writes else ():
             self._restrict(condition)
+        for test in self.tests if self.writes else ():
+            self._decide(test)
         named = frozenset([dep >> REF_SHIFT for dep in self.named if dep & KIND_MASK != OPAQUE])
         for write in self.writes:
             write.named = named
@@ -53,9 +55,26 @@ class StatementWalk(UnreadWalk):
         table = self.lookup.table(condition.table)
         for name in condition.records:
             scope.add(Source(name, table=table))
+        self._depend(self._deciding_rows(condition.node, scope))
+
+    def _decide(self, test: exp.Expr) -> None:
+        """Let what is written depend on the condition of an IF around it. What it does not find, others report."""
+        reads, self.reads = self.reads, {}
+        diagnostics, self.diagnostics = self.diagnostics, {}
+        ambiguous = dict(self.ambiguous)
+        rows = self._deciding_rows(test, Scope(None))
+        self.reads, self.diagnostics, self.ambiguous = reads, diagnostics, ambiguous
+        self._depend({dep: None for dep in rows if dep & KIND_MASK != OPAQUE})
+
+    def _deciding_rows(self, condition: exp.Expr, scope: Scope) -> dict[int, exp.Expr | None]:
+        """The dependencies of a condition, as those of a filter."""
         saved, self.rows = self.rows, {}
-        self.refer_to(condition.node, scope, None, ROW_KINDS["filter"])
+        self.refer_to(condition, scope, None, ROW_KINDS["filter"])
         rows, self.rows = self.rows, saved
+        return rows
+
+    def _depend(self, rows: dict[int, exp.Expr | None]) -> None:
+        """Let what is written depend on rows of others: they steer values that are set, else they decide about rows."""
         steering = [compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in rows]
         for write in self.writes:
             if write.kind == "update":
@@ -122,6 +141,7 @@ class StatementWalk(UnreadWalk):
         output = self._by_target(output, name, columns, {}, [], False, tree, given)
         node = into.this if isinstance(into, nodes.Schema) else into
         write = self._write(into, output, "insert", "append", self._kind_of(node), None, defines=False)
+        write.fills = BY_NAME if columns else BY_POSITION
         write.rows.update(touched.rows)
         write.reads[touched.target] = EVERYWHERE
 

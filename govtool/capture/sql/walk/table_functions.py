@@ -265,6 +265,7 @@ class TableFunctionWalk(ShapeWalk):
         where = node.expressions[0] if name in ("openquery", "exec", CALLER) and node.expressions else None
         text = f"{name}({where.name})" if where is not None and where.name else name
         found = (self.interner.ref(file_name(text), HIDDEN) | OPAQUE,)
+        self.diagnose("opaque", f"the rows come from {text}: what it returns is not known", node, severity="info")
         output = QueryOutput()
         output.open.append(OpenStar(FunctionRows(text, found)))
         return output

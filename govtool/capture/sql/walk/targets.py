@@ -17,7 +17,7 @@ from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE,
 from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.sources import marked
-from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writes import BY_NAME, NOT_NAMED, Write
 from govtool.model import HIDDEN, ROWS
 
 UPDATABLE_CTES: Final = frozenset({"tsql", "fabric"})
@@ -124,6 +124,7 @@ class TargetWalk(CreateWalk):
         kind_of = "temporary" if target.startswith("temp.") else "table"
         write = Write(target, kind, kind, kind_of, output, defines=False)
         write.rows = dict(self.rows)
+        write.fills = BY_NAME if kind == "update" else NOT_NAMED
         write.reads = {name: arms for name, arms in self.reads.items() if name != target}
         self.writes.append(write)
         return write

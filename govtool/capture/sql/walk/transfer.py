@@ -9,7 +9,7 @@ from govtool.capture.sql.walk.dependencies import OPAQUE, bounded
 from govtool.capture.sql.walk.insert import InsertWalk
 from govtool.capture.sql.walk.relation import QueryOutput, file_name
 from govtool.capture.sql.walk.scope import Scope
-from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writes import BY_NAME, BY_POSITION, Write
 from govtool.model import ROWS
 
 
@@ -32,6 +32,7 @@ class TransferWalk(InsertWalk):
             else:
                 output = self._from_files(table, columns, [file_name(name) for f in files if (name := _location(f))])
             write = self._write(table, output, "copy", "append", self._kind_of(table), query, defines=False)
+            write.fills = BY_NAME if columns else BY_POSITION
             write.dataset_reads = tuple(file_name(name) for f in files if (name := _location(f)))
             return
         inner = this.this if isinstance(this, nodes.Schema) else this

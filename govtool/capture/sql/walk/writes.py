@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
@@ -11,6 +13,13 @@ from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import QueryWalk
 from govtool.capture.sql.walk.relation import QueryOutput, Source, file_name
 from govtool.capture.sql.walk.state import Lookup
+
+NOT_NAMED: Final = 0
+"""A definition, or ``UPDATE SET *``: the statement goes by the columns that there are."""
+BY_NAME: Final = 1
+"""Names them: an INSERT with a list, an UPDATE."""
+BY_POSITION: Final = 2
+"""An INSERT without a list: it takes as many columns as it puts in."""
 
 
 class Write:
@@ -29,6 +38,7 @@ class Write:
         dataset_reads: Files and stages that are read whole.
         defines: Whether ``output`` says what columns the target has (a definition), and not just which were written.
         named: Refs of the columns that the statement names, used or not.
+        fills: How the statement says which columns of its target it fills: ``NOT_NAMED``, ``BY_NAME``, ``BY_POSITION``.
         bounds: How many of what there are in each group, by ``HAVING COUNT(…) >= k``.
         renamed_to: Of a rename.
     """
@@ -37,6 +47,7 @@ class Write:
         "bounds",
         "dataset_reads",
         "defines",
+        "fills",
         "kind",
         "mode",
         "named",
@@ -73,6 +84,7 @@ class Write:
         self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()
         self.named: frozenset[int] = frozenset()
+        self.fills = NOT_NAMED
         self.defines = defines
         self.bounds = bounds or []
         self.renamed_to = renamed_to
@@ -82,6 +94,7 @@ class Write:
         write = Write(target, self.kind, self.mode, self.target_kind, self.output, defines=self.defines)
         write.bounds = self.bounds
         write.rows, write.reads, write.named = self.rows, self.reads, self.named
+        write.fills = self.fills
         write.dataset_reads = self.dataset_reads
         write.places = self.places
         return write

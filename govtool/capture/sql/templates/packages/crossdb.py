@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from govtool.capture.sql.templates.run import MacroRun
 from govtool.capture.sql.templates.unknown import bounded_text
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import TemplateRun
 
 Macro = Callable[..., object]
 """Called with the rendering and the macro's arguments."""
@@ -40,7 +37,7 @@ def part_of(datepart: object) -> str:
     return text if _WORD.match(text) else "day"
 
 
-def type_name(run: TemplateRun, kind: str) -> str:
+def type_name(run: MacroRun, kind: str) -> str:
     """The dialect's name of one of dbt's types."""
     dialect = run.dialect
     if dialect == "bigquery":
@@ -56,9 +53,7 @@ def type_name(run: TemplateRun, kind: str) -> str:
     return kind if kind in ("timestamp", "float", "numeric", "bigint", "int", "boolean") else "varchar"
 
 
-def dateadd(
-    run: TemplateRun, datepart: object = "day", interval: object = 1, from_date_or_timestamp: object = ""
-) -> str:
+def dateadd(run: MacroRun, datepart: object = "day", interval: object = 1, from_date_or_timestamp: object = "") -> str:
     """A date and an interval."""
     part, dialect = part_of(datepart), run.dialect
     if dialect == "bigquery":
@@ -72,7 +67,7 @@ def dateadd(
     return f"({from_date_or_timestamp} + (interval '1 {part}' * ({interval})))"
 
 
-def datediff(run: TemplateRun, first_date: object = "", second_date: object = "", datepart: object = "day") -> str:
+def datediff(run: MacroRun, first_date: object = "", second_date: object = "", datepart: object = "day") -> str:
     """Return the number of parts between two dates."""
     part, dialect = part_of(datepart), run.dialect
     if dialect == "bigquery":
@@ -86,7 +81,7 @@ def datediff(run: TemplateRun, first_date: object = "", second_date: object = ""
     return f"extract({part} from (cast({second_date} as timestamp) - cast({first_date} as timestamp)))"
 
 
-def date_trunc(run: TemplateRun, datepart: object = "day", date: object = "") -> str:
+def date_trunc(run: MacroRun, datepart: object = "day", date: object = "") -> str:
     """A date cut to a part."""
     part = part_of(datepart)
     if run.dialect == "bigquery":
@@ -96,29 +91,29 @@ def date_trunc(run: TemplateRun, datepart: object = "day", date: object = "") ->
     return f"date_trunc('{part}', {date})"
 
 
-def last_day(run: TemplateRun, date: object = "", datepart: object = "month") -> str:
+def last_day(run: MacroRun, date: object = "", datepart: object = "month") -> str:
     """The last day of the part that a date is in."""
     return f"cast({dateadd(run, 'day', -1, dateadd(run, datepart, 1, date_trunc(run, datepart, date)))} as date)"
 
 
-def safe_cast(run: TemplateRun, field: object = "", type: object = "varchar") -> str:
+def safe_cast(run: MacroRun, field: object = "", type: object = "varchar") -> str:
     """A cast that gives null where it fails."""
     if run.dialect == "bigquery":
         return f"safe_cast({field} as {type})"
     return f"{'try_cast' if run.dialect in _TRY_CAST else 'cast'}({field} as {type})"
 
 
-def cast(run: TemplateRun, field: object = "", type: object = "varchar") -> str:
+def cast(run: MacroRun, field: object = "", type: object = "varchar") -> str:
     """A cast."""
     return f"cast({field} as {type})"
 
 
-def concat(run: TemplateRun, fields: object = (), *more: object) -> str:
+def concat(run: MacroRun, fields: object = (), *more: object) -> str:
     """Texts, one behind the other."""
     return f"concat({', '.join([*texts(fields), *map(str, more)])})"
 
 
-def hash_(run: TemplateRun, field: object = "") -> str:
+def hash_(run: MacroRun, field: object = "") -> str:
     """The MD5 of a text, as text."""
     digest = f"md5(cast({field} as {type_name(run, 'string')}))"
     if run.dialect in TSQL:
@@ -128,7 +123,7 @@ def hash_(run: TemplateRun, field: object = "") -> str:
     return f"lower(to_hex(md5(to_utf8(cast({field} as varchar)))))" if run.dialect in TRINO else digest
 
 
-def split_part(run: TemplateRun, string_text: object = "", delimiter_text: object = "", part_number: object = 1) -> str:
+def split_part(run: MacroRun, string_text: object = "", delimiter_text: object = "", part_number: object = 1) -> str:
     """A part of a text."""
     if run.dialect == "bigquery":
         return f"split({string_text}, {delimiter_text})[safe_offset({part_number} - 1)]"
@@ -136,7 +131,7 @@ def split_part(run: TemplateRun, string_text: object = "", delimiter_text: objec
 
 
 def listagg(
-    run: TemplateRun,
+    run: MacroRun,
     measure: object = "",
     delimiter_text: object = "','",
     order_by_clause: object = None,
@@ -152,7 +147,7 @@ def listagg(
     return f"{name}({measure}, {delimiter_text})" + (f" within group ({order})" if order else "")
 
 
-def array_construct(run: TemplateRun, inputs: object = (), data_type: object = None) -> str:
+def array_construct(run: MacroRun, inputs: object = (), data_type: object = None) -> str:
     """An array of expressions."""
     items = ", ".join(texts(inputs)) if inputs else ""
     if run.dialect == "bigquery":
@@ -162,28 +157,28 @@ def array_construct(run: TemplateRun, inputs: object = (), data_type: object = N
     return f"array({items})" if run.dialect in SPARK | {"redshift"} else f"array[{items}]"
 
 
-def array_append(run: TemplateRun, array: object = "", new_element: object = "") -> str:
+def array_append(run: MacroRun, array: object = "", new_element: object = "") -> str:
     """An array and one element more."""
     return f"array_append({array}, {new_element})"
 
 
-def array_concat(run: TemplateRun, array_1: object = "", array_2: object = "") -> str:
+def array_concat(run: MacroRun, array_1: object = "", array_2: object = "") -> str:
     """Two arrays, one behind the other."""
     return f"array_concat({array_1}, {array_2})"
 
 
-def bool_or(run: TemplateRun, expression: object = "") -> str:
+def bool_or(run: MacroRun, expression: object = "") -> str:
     """Return whether an expression holds anywhere in a group."""
     name = {"snowflake": "boolor_agg", "bigquery": "logical_or"}.get(run.dialect, "bool_or")
     return f"max(cast({expression} as int))" if run.dialect in TSQL else f"{name}({expression})"
 
 
-def any_value(run: TemplateRun, expression: object = "") -> str:
+def any_value(run: MacroRun, expression: object = "") -> str:
     """Some value of a group."""
     return f"max({expression})" if run.dialect in TSQL else f"any_value({expression})"
 
 
-def position(run: TemplateRun, substring_text: object = "", string_text: object = "") -> str:
+def position(run: MacroRun, substring_text: object = "", string_text: object = "") -> str:
     """Return the position of a text in another."""
     if run.dialect == "bigquery":
         return f"strpos({string_text}, {substring_text})"
@@ -192,73 +187,73 @@ def position(run: TemplateRun, substring_text: object = "", string_text: object 
     return f"position({substring_text} in {string_text})"
 
 
-def right(run: TemplateRun, string_text: object = "", length_expression: object = 1) -> str:
+def right(run: MacroRun, string_text: object = "", length_expression: object = 1) -> str:
     """The end of a text."""
     return f"right({string_text}, {length_expression})"
 
 
-def length(run: TemplateRun, expression: object = "") -> str:
+def length(run: MacroRun, expression: object = "") -> str:
     """The length of a text."""
     return f"{'len' if run.dialect in TSQL else 'length'}({expression})"
 
 
-def replace(run: TemplateRun, field: object = "", old_chars: object = "", new_chars: object = "") -> str:
+def replace(run: MacroRun, field: object = "", old_chars: object = "", new_chars: object = "") -> str:
     """A text with one text in it replaced."""
     return f"replace({field}, {old_chars}, {new_chars})"
 
 
-def current_timestamp(run: TemplateRun, *_: object) -> str:
+def current_timestamp(run: MacroRun, *_: object) -> str:
     """The time of the run."""
     return "current_timestamp()" if run.dialect in SPARK | {"bigquery"} else "current_timestamp"
 
 
-def date(run: TemplateRun, year: object = 2000, month: object = 1, day: object = 1) -> str:
+def date(run: MacroRun, year: object = 2000, month: object = 1, day: object = 1) -> str:
     """A date of three numbers."""
     return f"cast('{year}-{month}-{day}' as date)"
 
 
-def string_literal(run: TemplateRun, value: object = "") -> str:
+def string_literal(run: MacroRun, value: object = "") -> str:
     """A text in quotes."""
     return f"'{value}'"
 
 
-def escape_single_quotes(run: TemplateRun, expression: object = "") -> str:
+def escape_single_quotes(run: MacroRun, expression: object = "") -> str:
     """A text as it is written between quotes."""
     mark = "\\'" if run.dialect in SPARK | {"bigquery"} else "''"
     return bounded_text(str(expression).replace("'", mark))
 
 
-def cast_bool_to_text(run: TemplateRun, field: object = "") -> str:
+def cast_bool_to_text(run: MacroRun, field: object = "") -> str:
     """A truth value as a text."""
     return f"cast({field} as {type_name(run, 'string')})"
 
 
-def cast_array_to_string(run: TemplateRun, array: object = "") -> str:
+def cast_array_to_string(run: MacroRun, array: object = "") -> str:
     """An array as a text."""
     return f"cast({array} as {type_name(run, 'string')})"
 
 
-def except_(run: TemplateRun) -> str:
+def except_(run: MacroRun) -> str:
     """The set operation."""
     return "except distinct" if run.dialect == "bigquery" else "except"
 
 
-def intersect(run: TemplateRun) -> str:
+def intersect(run: MacroRun) -> str:
     """The set operation."""
     return "intersect distinct" if run.dialect == "bigquery" else "intersect"
 
 
-def equals(run: TemplateRun, expr1: object = "", expr2: object = "") -> str:
+def equals(run: MacroRun, expr1: object = "", expr2: object = "") -> str:
     """Return whether two expressions are equal, or both null."""
     return f"({expr1} is not distinct from {expr2})"
 
 
-def generate_series(run: TemplateRun, upper_bound: object = 1) -> str:
+def generate_series(run: MacroRun, upper_bound: object = 1) -> str:
     """A query of one column, ``generated_number``, from 1 to a bound."""
     return f"select row_number() over (order by 1) as generated_number from (select 1 as one limit {upper_bound}) as n"
 
 
-def date_spine(run: TemplateRun, datepart: object = "day", start_date: object = "", end_date: object = "") -> str:
+def date_spine(run: MacroRun, datepart: object = "day", start_date: object = "", end_date: object = "") -> str:
     """A query of one column, ``date_<part>``: the dates from a start to before an end, which are expressions."""
     part = part_of(datepart)
     return (
@@ -267,7 +262,7 @@ def date_spine(run: TemplateRun, datepart: object = "day", start_date: object = 
     )
 
 
-def nothing(run: TemplateRun, *_: object, **__: object) -> str:
+def nothing(run: MacroRun, *_: object, **__: object) -> str:
     """Logging."""
     return ""
 

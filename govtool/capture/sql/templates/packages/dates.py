@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from govtool.capture.sql.templates.packages import crossdb
 from govtool.capture.sql.templates.packages.crossdb import Macro, dateadd, part_of
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import TemplateRun
+from govtool.capture.sql.templates.run import MacroRun
 
 
-def now(run: TemplateRun, tz: object = None) -> str:
+def now(run: MacroRun, tz: object = None) -> str:
     """The time of the run, in a time zone."""
     return convert_timezone(run, crossdb.current_timestamp(run), tz)
 
 
-def today(run: TemplateRun, tz: object = None) -> str:
+def today(run: MacroRun, tz: object = None) -> str:
     """The day of the run."""
     return f"cast({now(run, tz)} as date)"
 
 
-def convert_timezone(run: TemplateRun, column: object = "", target_tz: object = None, source_tz: object = None) -> str:
+def convert_timezone(run: MacroRun, column: object = "", target_tz: object = None, source_tz: object = None) -> str:
     """A time in another time zone."""
     zone = str(target_tz or "UTC")
     if run.dialect == "bigquery":
@@ -35,41 +32,41 @@ def convert_timezone(run: TemplateRun, column: object = "", target_tz: object = 
     return f"(cast({column} as timestamp) at time zone '{zone}')"
 
 
-def date_part(run: TemplateRun, datepart: object = "day", date: object = "") -> str:
+def date_part(run: MacroRun, datepart: object = "day", date: object = "") -> str:
     """A part of a date, as a number."""
     return f"extract({part_of(datepart)} from {date})"
 
 
 def _extracted(part: str) -> Macro:
-    def call(run: TemplateRun, date: object = "", *_: object, **__: object) -> str:
+    def call(run: MacroRun, date: object = "", *_: object, **__: object) -> str:
         return date_part(run, part, date)
 
     return call
 
 
-def name_of(run: TemplateRun, date: object, form: str) -> str:
+def name_of(run: MacroRun, date: object, form: str) -> str:
     """The name of a day or a month."""
     if run.dialect == "bigquery":
         return f"format_date('{form}', cast({date} as date))"
     return f"to_char({date}, '{form}')"
 
 
-def day_name(run: TemplateRun, date: object = "", short: object = True, **_: object) -> str:
+def day_name(run: MacroRun, date: object = "", short: object = True, **_: object) -> str:
     """The name of a day."""
     return name_of(run, date, "Dy" if short else "Day")
 
 
-def month_name(run: TemplateRun, date: object = "", short: object = True, **_: object) -> str:
+def month_name(run: MacroRun, date: object = "", short: object = True, **_: object) -> str:
     """The name of a month."""
     return name_of(run, date, "Mon" if short else "Month")
 
 
-def week_start(run: TemplateRun, date: object = None, tz: object = None) -> str:
+def week_start(run: MacroRun, date: object = None, tz: object = None) -> str:
     """The first day of the week that a date is in."""
     return f"cast({crossdb.date_trunc(run, 'week', today(run, tz) if date is None else date)} as date)"
 
 
-def week_end(run: TemplateRun, date: object = None, tz: object = None) -> str:
+def week_end(run: MacroRun, date: object = None, tz: object = None) -> str:
     """The last day of the week that a date is in."""
     return f"cast({dateadd(run, 'day', 6, week_start(run, date, tz))} as date)"
 
@@ -77,7 +74,7 @@ def week_end(run: TemplateRun, date: object = None, tz: object = None) -> str:
 def _moved(part: str, sign: int, whole: bool = False) -> Macro:
     """So many parts before or after today."""
 
-    def call(run: TemplateRun, n: object = 1, date: object = None, tz: object = None) -> str:
+    def call(run: MacroRun, n: object = 1, date: object = None, tz: object = None) -> str:
         start: object = today(run, tz) if date is None else date
         start = crossdb.date_trunc(run, part, start) if whole else start
         return f"cast({dateadd(run, part, f'-1 * {n}' if sign < 0 else n, start)} as date)"
@@ -85,40 +82,40 @@ def _moved(part: str, sign: int, whole: bool = False) -> Macro:
     return call
 
 
-def _next_to(part: str, sign: int, then: Callable[[TemplateRun, str], str] | None = None) -> Macro:
+def _next_to(part: str, sign: int, then: Callable[[MacroRun, str], str] | None = None) -> Macro:
     """The part before or after today's."""
 
-    def call(run: TemplateRun, tz: object = None, *_: object, **__: object) -> str:
+    def call(run: MacroRun, tz: object = None, *_: object, **__: object) -> str:
         date = dateadd(run, part, sign, crossdb.date_trunc(run, part, today(run, tz)))
         return f"cast({date} as date)" if then is None else then(run, date)
 
     return call
 
 
-def periods_since(run: TemplateRun, date_col: object = "", period_name: object = "day", tz: object = None) -> str:
+def periods_since(run: MacroRun, date_col: object = "", period_name: object = "day", tz: object = None) -> str:
     """Return the number of parts between a date and now."""
     return crossdb.datediff(run, date_col, now(run, tz), period_name)
 
 
-def from_unixtimestamp(run: TemplateRun, epochs: object = "", format: object = "seconds") -> str:
+def from_unixtimestamp(run: MacroRun, epochs: object = "", format: object = "seconds") -> str:
     """A time from the seconds since 1970."""
     if run.dialect == "bigquery":
         return f"timestamp_{'millis' if str(format).startswith('milli') else 'seconds'}({epochs})"
     return f"from_unixtime({epochs})" if run.dialect in crossdb.SPARK | crossdb.TRINO else f"to_timestamp({epochs})"
 
 
-def to_unixtimestamp(run: TemplateRun, timestamp: object = "") -> str:
+def to_unixtimestamp(run: MacroRun, timestamp: object = "") -> str:
     """The seconds since 1970."""
     return f"unix_seconds({timestamp})" if run.dialect == "bigquery" else f"extract(epoch from {timestamp})"
 
 
-def round_timestamp(run: TemplateRun, timestamp: object = "") -> str:
+def round_timestamp(run: MacroRun, timestamp: object = "") -> str:
     """The day that is nearest."""
     return crossdb.date_trunc(run, "day", dateadd(run, "hour", 12, timestamp))
 
 
 def get_base_dates(
-    run: TemplateRun,
+    run: MacroRun,
     start_date: object = None,
     end_date: object = None,
     n_dateparts: object = None,
@@ -145,7 +142,7 @@ prior_year_month_start_date prior_year_month_end_date quarter_of_year quarter_st
 year_start_date year_end_date""".split()  # noqa: SIM905
 
 
-def get_date_dimension(run: TemplateRun, start_date: object = "", end_date: object = "") -> str:
+def get_date_dimension(run: MacroRun, start_date: object = "", end_date: object = "") -> str:
     """A calendar: a row a day, with the columns of the documentation."""
     days = get_base_dates(run, start_date, end_date)
     items = ", ".join("date_day" if name == "date_day" else f"cast(date_day as date) as {name}" for name in _DAYS)

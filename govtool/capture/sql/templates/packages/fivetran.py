@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from govtool.capture.sql.templates.packages import crossdb, utils
 from govtool.capture.sql.templates.packages.crossdb import Macro, texts, type_name
+from govtool.capture.sql.templates.run import MacroRun
 from govtool.capture.sql.templates.unknown import Unknown
 
-if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import TemplateRun
 
-
-def fill_staging_columns(run: TemplateRun, source_columns: object = (), staging_columns: object = ()) -> object:
+def fill_staging_columns(run: MacroRun, source_columns: object = (), staging_columns: object = ()) -> object:
     """The columns that a staging model wants of its source: null where the source lacks one."""
     wanted = list(staging_columns) if isinstance(staging_columns, (list, tuple)) else None
     if wanted is None or not all(isinstance(c, Mapping) and "name" in c for c in wanted):
@@ -40,7 +37,7 @@ def fill_staging_columns(run: TemplateRun, source_columns: object = (), staging_
     return text
 
 
-def passed(run: TemplateRun, variable: object) -> list[tuple[str, str, str]] | None:
+def passed(run: MacroRun, variable: object) -> list[tuple[str, str, str]] | None:
     """The columns that a variable lets pass: name, alias and SQL of each; None if that is not known."""
     value = run.variable(str(variable)) if isinstance(variable, str) else variable
     if isinstance(value, Unknown):
@@ -58,7 +55,7 @@ def passed(run: TemplateRun, variable: object) -> list[tuple[str, str, str]] | N
     return found
 
 
-def fill_pass_through_columns(run: TemplateRun, pass_through_variable: object = "") -> object:
+def fill_pass_through_columns(run: MacroRun, pass_through_variable: object = "") -> object:
     """The columns that a variable lets pass, behind others."""
     columns = passed(run, pass_through_variable)
     if columns is None:
@@ -67,7 +64,7 @@ def fill_pass_through_columns(run: TemplateRun, pass_through_variable: object = 
 
 
 def persist_pass_through_columns(
-    run: TemplateRun,
+    run: MacroRun,
     pass_through_variable: object = "",
     identifier: object = None,
     transform: object = "",
@@ -93,7 +90,7 @@ def persist_pass_through_columns(
     return "".join(items)
 
 
-def add_pass_through_columns(run: TemplateRun, base_columns: object = None, pass_through_var: object = ()) -> object:
+def add_pass_through_columns(run: MacroRun, base_columns: object = None, pass_through_var: object = ()) -> object:
     """Adds the columns that a variable lets pass to a list."""
     columns = passed(run, pass_through_var)
     if columns is None:
@@ -105,7 +102,7 @@ def add_pass_through_columns(run: TemplateRun, base_columns: object = None, pass
     return ""
 
 
-def _unions(run: TemplateRun, package_name: object, *variables: str) -> bool:
+def _unions(run: MacroRun, package_name: object, *variables: str) -> bool:
     """Return whether a variable says that several connections are united."""
     return any(
         value and not isinstance(value, Unknown) and len(list(value) if isinstance(value, (list, dict)) else "x") > 0
@@ -113,12 +110,12 @@ def _unions(run: TemplateRun, package_name: object, *variables: str) -> bool:
     )
 
 
-def _united(run: TemplateRun, package_name: object) -> bool:
+def _united(run: MacroRun, package_name: object) -> bool:
     prefix = f"{package_name}_" if package_name else ""
     return _unions(run, package_name, f"{prefix}sources", f"{prefix}union_schemas", f"{prefix}union_databases")
 
 
-def apply_source_relation(run: TemplateRun, package_name: object = "", **_: object) -> str:
+def apply_source_relation(run: MacroRun, package_name: object = "", **_: object) -> str:
     """A column behind others that says which connection a row is from."""
     string = type_name(run, "string")
     if _united(run, package_name):
@@ -126,7 +123,7 @@ def apply_source_relation(run: TemplateRun, package_name: object = "", **_: obje
     return f", cast('' as {string}) as source_relation"
 
 
-def source_relation(run: TemplateRun, *_: object, **__: object) -> str:
+def source_relation(run: MacroRun, *_: object, **__: object) -> str:
     """A column behind others that says which schema or database a row is from."""
     if _unions(run, "", "union_schemas", "union_databases"):
         return ", cast(_dbt_source_relation as " + type_name(run, "string") + ") as source_relation"
@@ -134,7 +131,7 @@ def source_relation(run: TemplateRun, *_: object, **__: object) -> str:
 
 
 def partition_by_source_relation(
-    run: TemplateRun, package_name: object = "", has_other_partitions: object = "yes", alias: object = None, **_: object
+    run: MacroRun, package_name: object = "", has_other_partitions: object = "yes", alias: object = None, **_: object
 ) -> str:
     """The column of the connection in a PARTITION BY, if several are united."""
     if not _united(run, package_name):
@@ -144,7 +141,7 @@ def partition_by_source_relation(
 
 
 def union_connections(
-    run: TemplateRun,
+    run: MacroRun,
     connection_dictionary: object = "",
     single_source_name: object = "",
     single_table_name: object = "",
@@ -161,7 +158,7 @@ def union_connections(
 
 
 def union_data(
-    run: TemplateRun,
+    run: MacroRun,
     table_identifier: object = "",
     database_variable: object = "",
     schema_variable: object = "",
@@ -183,19 +180,19 @@ def union_data(
     return f"select * from {relation}"
 
 
-def enabled_vars(run: TemplateRun, vars: object = ()) -> object:
+def enabled_vars(run: MacroRun, vars: object = ()) -> object:
     """Return whether all variables are true."""
     values = [run.variable(name, True) for name in texts(vars)]
     return next((value for value in values if isinstance(value, Unknown)), all(values))
 
 
-def enabled_vars_one_true(run: TemplateRun, vars: object = ()) -> object:
+def enabled_vars_one_true(run: MacroRun, vars: object = ()) -> object:
     """Return whether some variable is true."""
     values = [run.variable(name, False) for name in texts(vars)]
     return next((value for value in values if isinstance(value, Unknown)), any(values))
 
 
-def json_extract(run: TemplateRun, string: object = "", string_path: object = "") -> str:
+def json_extract(run: MacroRun, string: object = "", string_path: object = "") -> str:
     """A field of a JSON text."""
     path = str(string_path).replace("'", "''")
     if run.dialect == "snowflake":
@@ -211,24 +208,24 @@ def json_extract(run: TemplateRun, string: object = "", string_path: object = ""
     )
 
 
-def json_parse(run: TemplateRun, string: object = "", string_path: object = ()) -> str:
+def json_parse(run: MacroRun, string: object = "", string_path: object = ()) -> str:
     """A nested field of a JSON text."""
     return json_extract(run, string, ".".join(texts(string_path)))
 
 
-def pivot_json_extract(run: TemplateRun, string: object = "", list_of_properties: object = ()) -> str:
+def pivot_json_extract(run: MacroRun, string: object = "", list_of_properties: object = ()) -> str:
     """Fields of a JSON text, each a column."""
     names = texts(list_of_properties)
     return ",\n".join(f"{json_extract(run, string, n)} as {n.replace(' ', '_').lower()}" for n in names)
 
 
-def string_agg(run: TemplateRun, field_to_agg: object = "", delimiter: object = ",") -> str:
+def string_agg(run: MacroRun, field_to_agg: object = "", delimiter: object = ",") -> str:
     """The texts of a group."""
     return crossdb.listagg(run, field_to_agg, "'" + str(delimiter).replace("'", "''") + "'")
 
 
 def percentile(
-    run: TemplateRun, percentile_field: object = "", partition_field: object = "", percent: object = 0.5
+    run: MacroRun, percentile_field: object = "", partition_field: object = "", percent: object = 0.5
 ) -> str:
     """A percentile: an aggregate, or a window where the dialect has only that."""
     if run.dialect == "bigquery":
@@ -238,7 +235,7 @@ def percentile(
 
 
 def first_value(
-    run: TemplateRun,
+    run: MacroRun,
     first_value_field: object = "",
     partition_field: object = "",
     order_by_field: object = "",
@@ -252,7 +249,7 @@ def first_value(
     )
 
 
-def max_bool(run: TemplateRun, boolean_field: object = "") -> str:
+def max_bool(run: MacroRun, boolean_field: object = "") -> str:
     """Return whether an expression holds anywhere in a group."""
     return crossdb.bool_or(run, boolean_field) if run.dialect in crossdb.POSTGRES else f"max({boolean_field})"
 

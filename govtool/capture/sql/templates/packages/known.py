@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from govtool.capture.sql.templates.packages import crossdb, dates, fivetran, utils
 from govtool.capture.sql.templates.packages.crossdb import Macro
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import TemplateRun
+from govtool.capture.sql.templates.run import MacroRun
 
 
-def _unixtime(run: TemplateRun, timestamp: object = "") -> str:
+def _unixtime(run: MacroRun, timestamp: object = "") -> str:
     return dates.to_unixtimestamp(run, timestamp)
 
 
-def _longest_text(run: TemplateRun, *_: object) -> str:
+def _longest_text(run: MacroRun, *_: object) -> str:
     return "varchar" if crossdb.type_name(run, "string") == "varchar" else "string"
 
 

@@ -6,20 +6,16 @@ place is marked as not understood.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from govtool.capture.sql.templates.packages import crossdb
 from govtool.capture.sql.templates.packages.crossdb import Macro, texts, type_name
+from govtool.capture.sql.templates.run import MacroRun
 from govtool.capture.sql.templates.unknown import MAX_VALUE, Limit, Unknown, bounded_text
-
-if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import TemplateRun
 
 _MAX_NUMBERS = 500
 
 
 def star(
-    run: TemplateRun,
+    run: MacroRun,
     from_: object = None,
     relation_alias: object = None,
     except_: object = (),
@@ -63,7 +59,7 @@ def _names(value: object) -> set[str] | None:
     return {str(item).strip('"`').lower() for item in items}
 
 
-def _everything(run: TemplateRun, dropped: set[str]) -> str:
+def _everything(run: MacroRun, dropped: set[str]) -> str:
     if not dropped:
         return "*"
     word = "exclude" if run.dialect in ("snowflake", "duckdb", "redshift") else "except"
@@ -71,7 +67,7 @@ def _everything(run: TemplateRun, dropped: set[str]) -> str:
 
 
 def get_filtered_columns_in_relation(
-    run: TemplateRun, from_: object = None, except_: object = (), **options: object
+    run: MacroRun, from_: object = None, except_: object = (), **options: object
 ) -> object:
     """The names of a relation's columns but some."""
     relation = options.get("from", from_)
@@ -85,7 +81,7 @@ def get_filtered_columns_in_relation(
     return [column.name for column in columns if column.name.lower() not in dropped]
 
 
-def get_column_values(run: TemplateRun, table: object = None, column: object = "", *_: object, **__: object) -> object:
+def get_column_values(run: MacroRun, table: object = None, column: object = "", *_: object, **__: object) -> object:
     """The distinct values of a column: they are in the warehouse."""
     return run.missing(
         "dbt_utils_get_column_values", f"dbt_utils.get_column_values: the values of {table}.{column} are not known here"
@@ -93,7 +89,7 @@ def get_column_values(run: TemplateRun, table: object = None, column: object = "
 
 
 def union_relations(
-    run: TemplateRun,
+    run: MacroRun,
     relations: object = (),
     column_override: object = None,
     include: object = (),
@@ -146,7 +142,7 @@ def union_relations(
 
 
 def pivot(
-    run: TemplateRun,
+    run: MacroRun,
     column: object = "",
     values: object = (),
     alias: object = True,
@@ -179,7 +175,7 @@ def pivot(
 
 
 def unpivot(
-    run: TemplateRun,
+    run: MacroRun,
     relation: object = None,
     cast_to: object = "varchar",
     exclude: object = (),
@@ -209,7 +205,7 @@ def unpivot(
 
 
 def deduplicate(
-    run: TemplateRun,
+    run: MacroRun,
     relation: object = "",
     partition_by: object = "",
     order_by: object = None,
@@ -226,7 +222,7 @@ def deduplicate(
     )
 
 
-def surrogate_key(run: TemplateRun, *fields: object, **options: object) -> str:
+def surrogate_key(run: MacroRun, *fields: object, **options: object) -> str:
     """The MD5 of some columns."""
     parts = [text for value in (*fields, *options.values()) for text in texts(value)]
     string = type_name(run, "string")
@@ -236,29 +232,29 @@ def surrogate_key(run: TemplateRun, *fields: object, **options: object) -> str:
     return crossdb.hash_(run, crossdb.concat(run, items))
 
 
-def group_by(run: TemplateRun, n: object = 1, **_: object) -> str:
+def group_by(run: MacroRun, n: object = 1, **_: object) -> str:
     """GROUP BY the first so many columns."""
     count = n if isinstance(n, int) and 0 < n < _MAX_NUMBERS else 1
     return "group by " + ", ".join(str(i) for i in range(1, count + 1))
 
 
-def safe_add(run: TemplateRun, *fields: object, **options: object) -> str:
+def safe_add(run: MacroRun, *fields: object, **options: object) -> str:
     """A sum in which null is zero."""
     return " + ".join(f"coalesce({text}, 0)" for value in (*fields, *options.values()) for text in texts(value))
 
 
-def safe_subtract(run: TemplateRun, *fields: object, **options: object) -> str:
+def safe_subtract(run: MacroRun, *fields: object, **options: object) -> str:
     """A difference in which null is zero."""
     return " - ".join(f"coalesce({text}, 0)" for value in (*fields, *options.values()) for text in texts(value))
 
 
-def safe_divide(run: TemplateRun, numerator: object = "", denominator: object = "") -> str:
+def safe_divide(run: MacroRun, numerator: object = "", denominator: object = "") -> str:
     """A quotient, null where it would fail."""
     return f"( {numerator} ) / nullif( ( {denominator} ), 0)"
 
 
 def haversine_distance(
-    run: TemplateRun, lat1: object = 0, lon1: object = 0, lat2: object = 0, lon2: object = 0, unit: object = "mi"
+    run: MacroRun, lat1: object = 0, lon1: object = 0, lat2: object = 0, lon2: object = 0, unit: object = "mi"
 ) -> str:
     """The distance between two places."""
     factor = "1.60934 * " if unit == "km" else ""
@@ -269,30 +265,30 @@ def haversine_distance(
 
 
 def width_bucket(
-    run: TemplateRun, expr: object = "", min_value: object = 0, max_value: object = 1, num_buckets: object = 1
+    run: MacroRun, expr: object = "", min_value: object = 0, max_value: object = 1, num_buckets: object = 1
 ) -> str:
     """The number of the bucket that a value falls into."""
     return f"width_bucket({expr}, {min_value}, {max_value}, {num_buckets})"
 
 
-def get_url_parameter(run: TemplateRun, field: object = "", url_parameter: object = "") -> str:
+def get_url_parameter(run: MacroRun, field: object = "", url_parameter: object = "") -> str:
     """A parameter of an address."""
     inner = crossdb.split_part(run, field, f"'{url_parameter}='", 2)
     value = crossdb.split_part(run, inner, "'&'", 1)
     return f"nullif({value}, '')"
 
 
-def get_url_host(run: TemplateRun, field: object = "") -> str:
+def get_url_host(run: MacroRun, field: object = "") -> str:
     """The host of an address."""
     return crossdb.split_part(run, crossdb.replace(run, field, "'https://'", "''"), "'/'", 1)
 
 
-def get_url_path(run: TemplateRun, field: object = "") -> str:
+def get_url_path(run: MacroRun, field: object = "") -> str:
     """The path of an address."""
     return crossdb.split_part(run, crossdb.replace(run, field, "'https://'", "''"), "'/'", 2)
 
 
-def slugify(run: TemplateRun, string: object = "") -> str:
+def slugify(run: MacroRun, string: object = "") -> str:
     """A text as a name."""
     lower = str(string).lower()
     text = "".join(c if c.isalnum() or c == "_" else "_" if c in " -" else "" for c in lower)
@@ -302,7 +298,7 @@ def slugify(run: TemplateRun, string: object = "") -> str:
 def queries_warehouse(package: str, name: str, what: str) -> Macro:
     """A macro whose answer is in the warehouse alone."""
 
-    def call(run: TemplateRun, *_: object, **__: object) -> object:
+    def call(run: MacroRun, *_: object, **__: object) -> object:
         return run.missing(f"{package}_{name}", f"{package}.{name}: {what} not known here")
 
     return call

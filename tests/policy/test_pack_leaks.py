@@ -1,0 +1,54 @@
+"""Attempts to carry a column past the packs: none passes in silence.
+
+What is out of reach, docs/policies.md names.
+"""
+
+from __future__ import annotations
+
+import pytest
+from leak_samples import PLAIN, TABLES
+from policy_samples import checked
+
+from govtool.app.index import index_of
+from govtool.app.policy import load_policies
+from govtool.capture.sql.extract import Options, extract
+from govtool.capture.sql.files import Script
+
+PLACES = {
+    "starter": {"src": "crm.users", "col": "email", "sink": "share.t", "tmp": "tmp"},
+    "gdpr": {"src": "crm.users", "col": "email", "sink": "share.t", "tmp": "tmp"},
+    "hipaa": {"src": "ehr.patients", "col": "mrn", "sink": "research.t", "tmp": "tmp"},
+    "pci": {"src": "cde.cards", "col": "card_number", "sink": "mart.t", "tmp": "cde"},
+}
+"""Where each pack finds a sensitive column, and where it must not go."""
+
+RULES = {
+    "START001",
+    "START004",
+    "GDPR-ART5-SHARE",
+    "GDPR-OPAQUE",
+    "HIPAA-SAFE-HARBOR",
+    "HIPAA-OPAQUE",
+    "PCI-3-5",
+    "PCI-OPAQUE",
+}
+"""The rules on flows to the sinks."""
+
+
+def seen(pack: str, dialect: str, text: str) -> str:
+    """``violated``, ``unknown``, ``not understood``, or ``silent``."""
+    place = PLACES[pack]
+    found = extract([Script("a.sql", (TABLES + text).format(**place))], Options(dialect=dialect))
+    findings = checked(index_of(found.derivations), load_policies([f"pack:{pack}"])).findings
+    verdicts = {f.verdict.label for f in findings if f.rule in RULES and f.column.startswith(place["sink"])}
+    for verdict in ("violated", "unknown"):
+        if verdict in verdicts:
+            return verdict
+    return "not understood" if any(note.severity != "info" for note in found.diagnostics) else "silent"
+
+
+@pytest.mark.parametrize("pack", PLACES)
+def test_no_attempt_passes_in_silence(pack):
+    outcomes = {name: seen(pack, dialect, text) for name, (dialect, text) in PLAIN.items()}
+    assert {name for name, outcome in outcomes.items() if outcome == "silent"} == set()
+    assert sum(outcome == "violated" for outcome in outcomes.values()) >= 40
