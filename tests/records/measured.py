@@ -20,10 +20,10 @@ from recorded import Warehouse
 
 from govtool.errors import EvidenceError
 from govtool.records.execute.duckdb import DuckExecutor
+from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.nodes import LocalRows
 from govtool.records.trace.groups import smallest_group
-from govtool.records.trace.lineage import Lineage
 from govtool.store import Store
 
 AROUND = (
