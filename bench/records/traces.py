@@ -133,7 +133,7 @@ def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
     """Traces by ``graph.records``, back and forward, and raw rows by id."""
     import govtool
     from govtool.records.plan.nodes import Relation
-    from govtool.records.trace.recordset import RecordSet
+    from govtool.records.recordset import RecordSet
 
     choices = Choices(name, place)
     given = {size: choices.of(size, REPEATS + 1) for size in SIZES}

@@ -31,7 +31,7 @@ class WorkflowQuestions(OpenedVersion):
             limit: Runs to return at most; by default all.
         """
         from govtool.answers.workflow_runs import WorkflowRunsAnswer
-        from govtool.app.history import version_of
+        from govtool.app.versions import version_of
         from govtool.app.workflows.recorded import list_recorded_runs
 
         runs = list_recorded_runs(self._reader, self._commit)

@@ -8,39 +8,38 @@ that also carry the column.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.answers.affected_rows import NO_RUN, NOT_RECORDED, UNKNOWN, AffectedDataset, AffectedRows
+from govtool.app.affected_outputs import ReachedOutput, lines_forward, merged, rows_forward, united
 from govtool.app.record_runs import inputs_of, no_rows, recorded
 from govtool.app.records import OpenedWrite, open_write, written_output
 from govtool.app.sidecars import sidecar_use
+from govtool.app.stranger_files import stranger_files
 from govtool.app.trace_runs import MAX_ROWS, RecordedFiles, Rows, rows_at, rows_by_file
 from govtool.errors import EvidenceError, GovtoolError, UsageError
-from govtool.records.execute.inputs import changed, local_path, relations
+from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.plan import codec
 from govtool.records.plan.nodes import Distinct, Limit, Relation, Tail
 from govtool.records.plan.tree import walk_nodes
+from govtool.records.recordset import RecordSet
 from govtool.records.stored import relation_of
 from govtool.records.trace.answer import RefusedFile
-from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
+from govtool.records.trace.back import ReachedRows, count_rows
 from govtool.records.trace.computed import guards
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.recordset import RecordSet, bound_condition
 from govtool.records.trace.segment import EXACT, Grade, projected
-from govtool.records.trace.selection import filtered
+from govtool.records.trace.selection import bound_condition, filtered
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.records.plan.tree import Node
     from govtool.store import Commit, Reader
-
-_NOT_FOUND = "its rows are not found again in the files that it wrote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +55,6 @@ class RowRequest:
     dataset: str
     where: str
     reached: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _Reached:
-    """What a run came to.
-
-    Attributes:
-        rows: Affected rows of its output, by file.
-        count: How many.
-        total: Rows of its output that are there.
-        grade: How exact they are.
-        lost: Why rows may be missing.
-        keeps_out: Whether selected rows may keep others out.
-    """
-
-    rows: Rows = field(default_factory=dict)
-    count: int = 0
-    total: int = 0
-    grade: Grade = EXACT
-    lost: tuple[str, ...] = ()
-    keeps_out: bool = False
 
 
 def affected_rows(store: Reader, commit: Commit, request: RowRequest) -> AffectedRows:
@@ -103,7 +81,7 @@ class _Flow:
         self._known = known
         self._scope = {request.dataset, *request.reached}
         self._opened: dict[str, OpenedWrite] = {}
-        self._found: dict[str, _Reached] = {}
+        self._found: dict[str, ReachedOutput] = {}
         self._chosen_rows: Rows = {}
         self._searched: set[Place] = set()
         self.selected = 0
@@ -206,12 +184,12 @@ class _Flow:
     def _reading(self, run: RecordRun) -> tuple[int, Rows, Sequence[RefusedFile]]:
         """The selected rows among what a run read: how many, which; and the files that are gone."""
         if run.program:
-            from govtool.app.rdd_trace import input_records
+            from govtool.app.rdd_program_records import input_records
 
             lines = input_records(self._store, self._commit, run, self._request.dataset).where(self._request.where)
-            return lines.count(), _merged(lines.file_rows()), lines.opened.refused
+            return lines.count(), merged(lines.file_rows()), lines.opened.refused
         chosen = self._chosen(self._open(run))
-        return chosen.count(), _merged(rows_by_file(chosen)), chosen.lineage.refused
+        return chosen.count(), merged(rows_by_file(chosen)), chosen.lineage.refused
 
     def _open(self, run: RecordRun) -> OpenedWrite:
         if run.run not in self._opened:
@@ -236,12 +214,12 @@ class _Flow:
             try:
                 found = self._traced(run)
             except GovtoolError as error:
-                found = _Reached(lost=(f"{run.run}: {error.message}",))
+                found = ReachedOutput(lost=(f"{run.run}: {error.message}",))
             if found is not None:
                 self._found[run.run] = found
             self._opened.pop(run.run, None)  # its tables are not needed any more
 
-    def _traced(self, run: RecordRun) -> _Reached | None:
+    def _traced(self, run: RecordRun) -> ReachedOutput | None:
         """What a run came to; None if it read nothing that the selected rows reach."""
         own = self._request.dataset in _read_by(run)
         between = self._between(run)
@@ -249,7 +227,7 @@ class _Flow:
             return None
         rows, grade, lost = self._arrived(run, between)
         if run.program:
-            return self._through_program(run, rows, _Reached(grade=grade, lost=lost))
+            return self._through_program(run, rows, ReachedOutput(grade=grade, lost=lost))
         write = self._open(run)
         parts: dict[tuple[object, ...], ReachedRows] = {}
         if sum(map(len, rows.values())) > MAX_ROWS:
@@ -263,7 +241,7 @@ class _Flow:
         left = written_output(run, write.plan.root, write.lineage, set(map(place_of, self._left[run.run].files)))
         write = replace(write, output=left)
         total = 0 if left is None else count_rows(write.executor, left)
-        reached = _forward(write, tuple(parts.values()), total)
+        reached = rows_forward(write, tuple(parts.values()), total)
         keepers, passed_on = self._keepers(run, between)
         keeps_out = passed_on or _keeps_out(write.plan.root, keepers)
         return replace(reached, grade=reached.grade.worst(grade), lost=(*lost, *reached.lost), keeps_out=keeps_out)
@@ -283,33 +261,20 @@ class _Flow:
                 raise
             return rows_at(write, rows)
 
-    def _through_program(self, run: RecordRun, rows: Rows, reached: _Reached) -> _Reached:
-        """What an RDD program came to, as lines of the files that it wrote.
+    def _through_program(self, run: RecordRun, rows: Rows, reached: ReachedOutput) -> ReachedOutput:
+        """What an RDD program came to.
 
         Args:
             run: The program.
             rows: Affected lines that other runs left.
             reached: How certain these are.
         """
-        from govtool.app.rdd_hops import program_hop_forward
-        from govtool.app.rdd_lines import lines_of
-
         own = self._places(run, self._request.dataset) if self._request.dataset in _read_by(run) else []
         if not self._searched.issuperset(own):
             raise EvidenceError(f"the rows of {self._request.dataset} that it read cannot be searched")
         for place in own:
             rows.setdefault(place, set()).update(self._chosen_rows.get(place, ()))
-        reached.total = sum(1 for file in self._left[run.run].files for _ in lines_of(file))
-        if sum(map(len, rows.values())) > MAX_ROWS:
-            return replace(reached, lost=(*reached.lost, f"more than {MAX_ROWS:,} rows reach {run.run}"))
-        if not any(rows.values()):
-            return reached
-        trace, outputs, found = program_hop_forward(self._store, self._commit, run, rows, 1)
-        reached.rows = _merged(found)
-        reached.count = sum(map(len, reached.rows.values()))
-        for grade in (*((s.exactness, s.why) for s in trace.steps), *((o.exactness, o.why) for o in outputs)):
-            reached.grade = reached.grade.worst(Grade(*grade))
-        return replace(reached, keeps_out=True)  # a function of the user's may do anything with what it does not see
+        return lines_forward(self._store, self._commit, run, self._left[run.run], rows, reached)
 
     def _keepers(self, run: RecordRun, between: Sequence[str]) -> tuple[set[str], bool]:
         """The inputs that have selected or affected rows; and whether rows were kept out before."""
@@ -361,7 +326,7 @@ class _Flow:
             return AffectedDataset(dataset, None, None, UNKNOWN, why)
         reached = list(found.values())
         large = any(each.count > MAX_ROWS for each in reached)
-        count = sum(each.count for each in reached) if large else _united(each.rows for each in reached)
+        count = sum(each.count for each in reached) if large else united(each.rows for each in reached)
         lost = tuple(dict.fromkeys(why for each in reached for why in each.lost))
         grade = EXACT
         for each in reached:
@@ -390,70 +355,14 @@ class _Flow:
         return f"{others} of its files were not left by a recorded run" if others else ""
 
 
-def stranger_files(known: Collection[str]) -> int:
-    """Return the number of local files in the folders of known ones that are not among them, by URI."""
-    folders = {path.parent for path in map(local_path, known) if path is not None}
-    return sum(uri not in known for folder in folders for uri in _data_files(folder))
-
-
-def _data_files(folder: Path) -> Iterator[str]:
-    for path in folder.iterdir():
-        if path.is_file() and not path.name.startswith(("_", ".")):
-            yield path.as_uri()
-
-
 def _inputs(found: RecordSet) -> list[ReachedRows]:
     return [part for part in found.parts if isinstance(part, ReachedRows) and not part.against]
-
-
-def _forward(write: OpenedWrite, chosen: tuple[ReachedRows, ...], total: int) -> _Reached:
-    """The rows of a run's output that chosen rows of its inputs reached."""
-    lineage = write.lineage
-    reached = _Reached(total=total, grade=lineage.graded(EXACT))
-    if not chosen:
-        return reached
-    found = RecordSet(lineage, chosen).go_next_all()
-    for part in found.parts:
-        if isinstance(part, StagePosition):
-            _place(write, part, reached)
-    return reached
-
-
-def _place(write: OpenedWrite, part: StagePosition, reached: _Reached) -> None:
-    """Find rows of the output in the written files."""
-    count = count_rows(write.executor, part.rows)
-    if not count:
-        return
-    written = write.in_output(part)
-    if written is None:
-        reached.count, reached.lost = count, (f"{write.run.run}: {_NOT_FOUND}",)
-        return
-    (records,) = written.parts
-    reached.count = count_rows(write.executor, records.rows)
-    reached.grade = write.lineage.graded(records.grade)
-    for _, rows in rows_by_file(written) if reached.count <= MAX_ROWS else ():
-        for place, ids in rows.items():
-            reached.rows.setdefault(place, set()).update(ids)
 
 
 def _keeps_out(root: Node, datasets: Collection[str]) -> bool:
     """Return whether rows of some inputs may keep others out: one row less may then mean another one more."""
     guarding = (node for node in walk_nodes(root) if guards(node) or isinstance(node, (Limit, Tail)))
     return any(leaf.dataset in datasets for node in guarding for leaf in relations(node))
-
-
-def _merged(found: Iterable[tuple[str, Rows]]) -> Rows:
-    """Rows by file, of all datasets."""
-    merged: Rows = {}
-    for _, rows in found:
-        for place, ids in rows.items():
-            merged.setdefault(place, set()).update(ids)
-    return merged
-
-
-def _united(groups: Iterable[Rows]) -> int:
-    """Return the number of rows in some groups, each once."""
-    return len({(place, row) for rows in groups for place, ids in rows.items() for row in ids})
 
 
 def _names(name: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from govtool.answers.ingest import IngestResult
     from govtool.records.captured import Planned
-    from govtool.records.trace.recordset import RecordSet
+    from govtool.records.recordset import RecordSet
 
 _WAIT = 60.0
 

@@ -17,10 +17,10 @@ from govtool.records.execute.functions import registry
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.spark_executor import SparkExecutor
 from govtool.records.leaves import with_files, with_relations
+from govtool.records.lineage import Lineage
 from govtool.records.plan.nodes import Relation
 from govtool.records.stored import listing_version
 from govtool.records.trace.answer import RefusedFile
-from govtool.records.trace.lineage import Lineage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from govtool.records.captured import Planned
     from govtool.records.plan.nodes import Plan
     from govtool.records.plan.tree import Node
-    from govtool.records.trace.recordset import RecordSet
+    from govtool.records.recordset import RecordSet
     from govtool.spark.live.exact import PlanRecorder
 
 TITLE = "a DataFrame"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from govtool.answers.version import GraphVersion
+from govtool.app.versions import version_of
 from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -19,17 +20,6 @@ if TYPE_CHECKING:
     from govtool.app.runs import RunFilter
     from govtool.model.run import Run
     from govtool.store import Commit, Reader
-
-
-def version_of(store: Reader, commit: Commit) -> GraphVersion:
-    """Return a commit with how much of its evidence was understood.
-
-    Raises:
-        StoreError: a fragment cannot be read.
-    """
-    from govtool.app.coverage import total_coverage
-
-    return GraphVersion(store.uri, commit, total_coverage(store, commit))
 
 
 def log_answer(store: Reader, head: Commit | None, limit: int | None = None) -> LogAnswer:

@@ -11,6 +11,7 @@ from govtool.app.record_runs import inputs_of
 from govtool.app.record_tables import read_record_runs
 from govtool.app.records import engines, open_write
 from govtool.app.runs import read_history
+from govtool.app.stranger_files import stranger_files
 from govtool.errors import GovtoolError
 from govtool.names import join_name, split_name
 from govtool.policy.measured import MeasuredGroup
@@ -133,7 +134,5 @@ def _is_there(run: RecordRun) -> bool:
 
 def strange_files(runs: Sequence[RecordRun]) -> int:
     """Return the number of files beside those that runs left, in the same folders."""
-    from govtool.app.affected_rows import stranger_files
-
     left = [relation_of(run.written, run.output) for run in runs]
     return stranger_files({file.uri for each in left if isinstance(each, Relation) for file in each.files})

@@ -10,7 +10,7 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import Filter, Relation
 from govtool.records.sql.statement import KEPT
-from govtool.records.trace.recordset import bound_condition
+from govtool.records.trace.selection import bound_condition
 
 if TYPE_CHECKING:
     from govtool.records.plan.expressions import Expression

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.rdd_program_records import program_records
 from govtool.errors import EvidenceError
 from govtool.records.execute.places import place_of
 
@@ -29,8 +30,6 @@ def program_hop_back(
     Raises:
         EvidenceError: The lines are gone, or the program cannot be run again.
     """
-    from govtool.app.rdd_trace import program_records
-
     reached = program_records(store, commit, run).at_lines(rows).go_back_all()
     return reached.answer(limit), reached.file_rows()
 

@@ -19,7 +19,7 @@ from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import ROW_BITS, PositionToken
 from govtool.records.execute.places import Place, place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
-from govtool.records.trace.recordset import SHOWN
+from govtool.records.trace.traced_rows import SHOWN
 
 if TYPE_CHECKING:
     from govtool.app.rdd_opened_positions import Ids, OpenedPositions

@@ -17,7 +17,7 @@ from govtool.model.token import PositionToken
 from govtool.records.execute.inputs import local_path
 from govtool.records.execute.places import place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
-from govtool.records.trace.recordset import SHOWN
+from govtool.records.trace.traced_rows import SHOWN
 from govtool.spark.rdd import sources, worker
 from govtool.spark.rdd.notes import worst
 

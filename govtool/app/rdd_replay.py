@@ -6,15 +6,15 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.replay import ReplayedChange, ReplayReport
-from govtool.app.history import version_of
 from govtool.app.rdd_open import OpenedProgram, open_program
 from govtool.app.rdd_records import VALUE, RddRecords, program_input
 from govtool.app.record_runs import input_name, no_rows
+from govtool.app.versions import version_of
 from govtool.errors import EvidenceError, UsageError
 from govtool.records.replay.answer import ReplayAnswer
 
 if TYPE_CHECKING:
-    from govtool.app.replay import ReplayRequest
+    from govtool.app.replay_request import ReplayRequest
     from govtool.model.records import RecordRun
     from govtool.store import Commit, Reader
 

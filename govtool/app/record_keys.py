@@ -10,13 +10,14 @@ from functools import reduce
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.token import KeyToken, NamedToken, PositionToken, Token
+from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Expression, Literal, Value
 from govtool.records.plan.nodes import Distinct, Relation, Union, outputs
 from govtool.records.plan.tree import Node
+from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows
-from govtool.records.trace.lineage import Lineage
-from govtool.records.trace.recordset import RecordSet, leaf_name
+from govtool.records.trace.leaf_names import leaf_name
 from govtool.records.trace.segment import Leaf
 
 _TRUTHS = ("false", "true")

@@ -16,17 +16,18 @@ from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_files
+from govtool.records.lineage import DUPLICATES, Lineage
 from govtool.records.plan.expressions import Attribute, Named, Opaque, Udf
 from govtool.records.plan.nodes import Distinct, Filter, Join, Plan, Project, Relation, Session, Write, outputs
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.recordset import RecordSet
 from govtool.records.stored import relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
-from govtool.records.trace.lineage import DUPLICATES, Lineage
 from govtool.records.trace.normal import spare_ids
-from govtool.records.trace.recordset import RecordSet, bound_condition
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
+from govtool.records.trace.selection import bound_condition
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,8 +46,13 @@ def opened_query(sql: str, data: str, keys: Mapping[str, str], dialect: str) -> 
         yield OpenedQuery(from_sql(sql, folder.relations, dialect), folder)
 
 
-_ENGINES = ("pyspark", "py4j", "duckdb", "_duckdb")
-"""Modules whose exceptions are about the query: a division by zero, a cast of what is no number."""
+_ENGINES = (("duckdb", "Error"), ("pyspark.errors", "PySparkException"), ("py4j.protocol", "Py4JError"))
+"""Exceptions that are about the query: a division by zero, a cast of what is no number."""
+
+
+def _engine_errors() -> tuple[type[Exception], ...]:
+    """The exceptions of the engines that were started: those of a module that is not there cannot be raised."""
+    return tuple(getattr(sys.modules[module], name) for module, name in _ENGINES if module in sys.modules)
 
 
 def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
@@ -67,9 +73,7 @@ def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
         except EngineError as error:
             before = "; ".join(refusals)
             raise EngineError(f"{before}; {error.message}", code=error.code, hint=error.hint) from error
-        except Exception as error:
-            if not type(error).__module__.startswith(_ENGINES):
-                raise
+        except _engine_errors() as error:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise EngineError(f"{engine.name} cannot evaluate the query: {reason}", code="engine.failed") from error
     raise EngineError(f"the query cannot be evaluated: {'; '.join(refusals)}", code="engine.not-exact")

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
-from govtool.app.rdd_trace import program_back, program_forward, program_records
+from govtool.app.rdd_program_records import program_records
+from govtool.app.rdd_trace import program_back, program_forward
 from govtool.app.record_runs import find_readers, find_writer, input_name, no_rows, only
 from govtool.app.records import OpenedWrite, open_write
 from govtool.app.sidecars import sidecar_use
@@ -51,7 +52,7 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     if not request.all_runs:
         return report
     from govtool.app.trace_runs import hops_back
-    from govtool.records.trace.recordset import RecordSet
+    from govtool.records.recordset import RecordSet
 
     assert isinstance(report.records, RecordSet)
     hops, ends = hops_back(store, commit, opened, report.records, request)

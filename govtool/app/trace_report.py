@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import FORWARD, TraceReport
-from govtool.app.history import version_of
 from govtool.app.records import OpenedWrite
+from govtool.app.versions import version_of
 from govtool.errors import UsageError
 from govtool.records.plan.expressions import Named
 from govtool.records.plan.nodes import Limit, Project
+from govtool.records.recordset import RecordSet
 from govtool.records.trace.answer import InputAnswer, json_value, row_key, zoned
 from govtool.records.trace.back import StagePosition, count_rows
-from govtool.records.trace.recordset import SHOWN, RecordSet, part_name
 from govtool.records.trace.segment import Grade
+from govtool.records.trace.traced_rows import SHOWN, part_name
 
 if TYPE_CHECKING:
     from govtool.store import Commit, Reader

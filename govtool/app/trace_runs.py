@@ -21,9 +21,9 @@ from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.nodes import Limit, LocalRows, Relation
 from govtool.records.plan.types import LONG
+from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.recordset import RecordSet
 
 if TYPE_CHECKING:
     from govtool.app.trace_report import TraceRequest

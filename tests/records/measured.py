@@ -6,7 +6,6 @@ python tests/records/measured.py 500 [first seed]
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +15,15 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent)]
 
 from affected import COLUMNS, MONOTONE, OTHERS, rows_of
+from by_seed import checked, main
 from recorded import Warehouse
 
 from govtool.errors import EvidenceError
 from govtool.records.execute.duckdb import DuckExecutor
+from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.nodes import LocalRows
 from govtool.records.trace.groups import smallest_group
-from govtool.records.trace.lineage import Lineage
 from govtool.store import Store
 
 AROUND = (
@@ -92,20 +92,9 @@ def _behind(lineage: Lineage, row: tuple, count: int, dataset: str, column: str 
 
 
 def run(seeds: range) -> Measured:
-    """Check some seeds, each in a folder of its own."""
-    total = Measured()
-    for seed in seeds:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                check(seed, Path(folder), total)
-            except Exception as error:
-                total.wrong.append(f"{seed}: {type(error).__name__}: {error}")
-    return total
+    """Check some seeds."""
+    return checked(seeds, check, Measured())
 
 
 if __name__ == "__main__":
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    outcome = run(range(first, first + int(sys.argv[1])))
-    print(*outcome.wrong, sep="\n")
-    print(outcome.cases, outcome.same, outcome.above_one)
-    sys.exit(bool(outcome.wrong))
+    main(check, Measured(), lambda total: (total.cases, total.same, total.above_one))

@@ -6,7 +6,6 @@ python tests/records/rowdiffs.py 300 [first seed]
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +14,9 @@ from random import Random
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parent)]
 
-import duckdb
 import pyarrow.parquet as pq
 from affected import COLUMNS, MONOTONE, OTHERS, rows_of
+from by_seed import checked, main
 from recorded import Warehouse
 
 from govtool.answers.row_diff import CHANGED, DIFFERENT, GONE, NEW
@@ -92,20 +91,9 @@ def check(seed: int, folder: Path, total: Differences) -> None:
 
 
 def run(seeds: range) -> Differences:
-    """Check some seeds, each in a folder of its own."""
-    total = Differences()
-    for seed in seeds:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                check(seed, Path(folder), total)
-            except (duckdb.Error, ArithmeticError, AssertionError, KeyError, TypeError, ValueError) as error:
-                total.wrong.append(f"{seed}: {type(error).__name__}: {error}")
-    return total
+    """Check some seeds."""
+    return checked(seeds, check, Differences())
 
 
 if __name__ == "__main__":
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    outcome = run(range(first, first + int(sys.argv[1])))
-    print(*outcome.wrong, sep="\n")
-    print(outcome.cases, outcome.rows, outcome.behind)
-    sys.exit(bool(outcome.wrong))
+    main(check, Differences(), lambda total: (total.cases, total.rows, total.behind))

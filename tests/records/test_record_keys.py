@@ -91,8 +91,8 @@ def test_a_row_named_twice_is_one(shop):
 def test_keys_of_types(shop, monkeypatch, kind, text, value):
     import recorded
 
+    from govtool.records.lineage import Lineage
     from govtool.records.plan import types as t
-    from govtool.records.trace.lineage import Lineage
 
     more = {pa.date32(): t.DATE, pa.decimal128(9, 2): t.Decimal(9, 2)}
     monkeypatch.setattr(recorded, "_TYPES", {**recorded._TYPES, **more})

@@ -34,7 +34,7 @@ from govtool.records.trace.forward import input_key
 from govtool.records.trace.segment import alike, unique
 
 if TYPE_CHECKING:
-    from govtool.records.trace.lineage import Lineage
+    from govtool.records.lineage import Lineage
     from govtool.store import Commit, Reader
 
 

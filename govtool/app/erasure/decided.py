@@ -31,7 +31,7 @@ from govtool.records.trace.back import count_rows
 from govtool.records.trace.segment import everything, free_columns
 
 if TYPE_CHECKING:
-    from govtool.records.trace.lineage import Lineage
+    from govtool.records.lineage import Lineage
 
 _COUNT = AggregateCall("count", (Literal(1, INTEGER),), LONG)
 _PEERS = Frame("range", "current row", "current row")

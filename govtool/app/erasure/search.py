@@ -14,15 +14,15 @@ from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.expressions import Named, passed
 from govtool.records.plan.nodes import Distinct, Filter, Project, Relation
 from govtool.records.plan.tree import walk_nodes
+from govtool.records.recordset import RecordSet
 from govtool.records.trace.answer import json_value
 from govtool.records.trace.back import ReachedRows
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.recordset import RecordSet
 from govtool.records.trace.segment import projected
 
 if TYPE_CHECKING:
     from govtool.app.records import OpenedWrite
-    from govtool.records.trace.lineage import Lineage
+    from govtool.records.lineage import Lineage
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from govtool.records.execute.inputs import relations
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Literal, Value
 from govtool.records.plan.nodes import LocalRows, Project, Relation
+from govtool.records.recordset import RecordSet
 from govtool.records.replay.compare import row_differences
 from govtool.records.trace.back import ReachedRows, count_rows
-from govtool.records.trace.recordset import RecordSet, part_name
 from govtool.records.trace.segment import both
+from govtool.records.trace.traced_rows import part_name
 
 if TYPE_CHECKING:
     from govtool.app.records import OpenedWrite

@@ -6,22 +6,20 @@ specification of record-level provenance does not cover are refused by name, wit
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import count
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError, TokenError
 
-from govtool.errors import UnknownNameError, UsageError
-from govtool.records.plan.expressions import Attribute, Expression, Named, passed
-from govtool.records.plan.nodes import Definition, Relation, With
+from govtool.errors import UsageError
+from govtool.records.plan.expressions import Attribute, Expression
+from govtool.records.plan.nodes import Relation, With
+from govtool.records.plan.sql_context import Context
+from govtool.records.plan.sql_query import bound_query
+from govtool.records.plan.sql_scope import Scope
+from govtool.records.plan.sql_terms import Terms
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import Struct, Type
+from govtool.records.plan.types import Struct
 
 _BEFORE = "SELECT *\nFROM t WHERE\n"
 _LITERALS = re.compile(
@@ -48,9 +46,7 @@ def from_sql(text: str, relations: Mapping[str, Relation], dialect: str = "spark
         UsageError: The text does not parse, is no query, names what is not there, or uses a construct that record-level
             provenance does not cover; ``location`` is ``line:column``.
     """
-    from govtool.records.plan.sql_query import bound_query  # the two refer to each other's classes
-
-    context = Context(text, relations, dialect)
+    context = Context(text, relations, dialect, bound_query)
     node, _ = bound_query(context, context.parsed(), None)
     return With(tuple(context.definitions), node) if context.definitions else node
 
@@ -61,11 +57,8 @@ def condition_from_sql(text: str, columns: Sequence[Attribute], dialect: str = "
     Raises:
         UsageError: See ``from_sql``; positions are those in ``text``.
     """
-    from govtool.records.plan.sql_scope import Scope
-    from govtool.records.plan.sql_terms import Terms
-
-    context = Context(text, {}, dialect)
-    query = Context(f"{_BEFORE}{_escaped(text)}", {}, dialect)
+    context = Context(text, {}, dialect, bound_query)
+    query = Context(f"{_BEFORE}{_escaped(text)}", {}, dialect, bound_query)
     try:
         parsed = query.parsed()
     except UsageError as error:
@@ -99,101 +92,3 @@ def _with_backslashes(found: re.Match[str]) -> str:
     if text[0] not in "'\"":
         return text
     return text[0] + re.sub(rf"(\\.)|{text[0]}{text[0]}", lambda each: each[1] or f"\\{text[0]}", text[1:-1]) + text[-1]
-
-
-class Context:
-    """The state of the reading of one text: ids, leaves, definitions, and the text itself for errors."""
-
-    def __init__(self, text: str, relations: Mapping[str, Relation], dialect: str) -> None:
-        self.text = text
-        self.dialect = dialect
-        self.definitions: list[Definition] = []
-        self._relations = {name.lower(): relation for name, relation in relations.items()}
-        self._ids = count(1)
-        self._leaves = count(0)
-
-    def parsed(self) -> exp.Expr:
-        """The statement.
-
-        Raises:
-            UsageError: There is none, or more than one.
-        """
-        try:
-            language = Dialect.get_or_raise(self.dialect)
-            found = [each for each in language.parse(self.text) if each is not None]
-            named = "TRY_CAST" in self.text.upper()  # a long list of values is not read twice for nothing
-            tokens = language.tokenize(self.text) if named else []
-            casts = [each for each in tokens if each.text.upper() == "TRY_CAST"]
-        except ParseError as error:
-            where = error.errors[0] if error.errors else {}
-            raise UsageError(
-                f"the query does not parse: {where.get('description', error)}",
-                code="usage.sql-syntax",
-                location=f"{where.get('line', 1)}:{where.get('col', 1)}",
-            ) from error
-        except (TokenError, RecursionError) as error:
-            raise UsageError("the query does not parse", code="usage.sql-syntax") from error
-        if casts and self.dialect == "spark":  # sqlglot reads Spark's CAST as TRY_CAST, so the two look alike
-            raise self.refused("TRY_CAST", at=casts[0])
-        if len(found) != 1 or not isinstance(found[0], exp.Query):
-            raise UsageError("one query is expected: SELECT …", code="usage.sql-syntax", location="1:1")
-        return found[0]
-
-    def next_id(self) -> int:
-        """A new attribute id."""
-        return next(self._ids)
-
-    def attribute(self, name: str, kind: Type) -> Attribute:
-        """A new attribute."""
-        return Attribute(self.next_id(), name, kind)
-
-    def named(self, value: Expression, name: str) -> Named:
-        """A column under a name: one that is passed on keeps its id, where it keeps its name."""
-        if isinstance(value, Attribute) and value.name == name:
-            return passed(value)
-        return Named(value, self.next_id(), name)
-
-    def leaf(self) -> int:
-        """A new leaf's number."""
-        return next(self._leaves)
-
-    def relation(self, name: str, at: exp.Expr) -> Relation:
-        """A new reading of a relation.
-
-        Raises:
-            UnknownNameError: There is no such relation.
-        """
-        found = self._relations.get(name.lower())
-        if found is None:
-            raise self.unknown("relation", name, self._relations, at)
-        columns = tuple(replace(each, id=self.next_id()) for each in found.columns)
-        return replace(found, leaf=self.leaf(), columns=columns)
-
-    def refused(self, construct: str, *, at: Any) -> UsageError:
-        """The error of a construct that is not covered."""
-        return UsageError(
-            f"record-level provenance does not cover {construct}",
-            code="usage.sql-unsupported",
-            location=self.position(at),
-        )
-
-    def wrong(self, message: str, at: exp.Expr) -> UsageError:
-        """The error of a query that means nothing."""
-        return UsageError(message, code="usage.sql-meaning", location=self.position(at))
-
-    def unknown(self, kind: str, name: str, names: Iterable[str], at: exp.Expr) -> UnknownNameError:
-        """The error of a name that nothing has, with the nearest ones."""
-        near = tuple(difflib.get_close_matches(name.lower(), list(names), n=3))
-        return UnknownNameError(
-            f"unknown {kind} '{name}'", code=f"usage.unknown-{kind}", nearest=near, location=self.position(at)
-        )
-
-    def position(self, at: Any) -> str:
-        """``line:column`` of a token or of the first name in an expression; both count from 1."""
-        if not isinstance(at, exp.Expr):
-            start = at.start
-        else:
-            starts = [each.meta["start"] for each in at.walk() if "start" in each.meta]
-            start = min(starts, default=0)
-        line = self.text.count("\n", 0, start) + 1
-        return f"{line}:{start - (self.text.rfind(chr(10), 0, start) + 1) + 1}"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
-if TYPE_CHECKING:
-    from govtool.records.plan.from_sql import Context
+from govtool.records.plan.sql_context import Context
 
 _NAMED = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
@@ -29,14 +29,12 @@ from govtool.records.plan.nodes import (
     Reference,
     outputs,
 )
+from govtool.records.plan.sql_context import Context
 from govtool.records.plan.sql_scope import Scope
 from govtool.records.plan.sql_terms import Terms
 from govtool.records.plan.sql_types import common
 from govtool.records.plan.tree import Node, walk
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG, Array, Type
-
-if TYPE_CHECKING:
-    from govtool.records.plan.from_sql import Context
 
 _KINDS: dict[tuple[str, str], JoinKind] = {
     ("", ""): "inner",
@@ -83,17 +81,15 @@ def _item(context: Context, at: exp.Expr, scope: Scope) -> Node:
 
 
 def _rows(context: Context, at: exp.Expr, scope: Scope) -> tuple[Node, str]:
-    from govtool.records.plan.sql_query import bound_query, renamed, seen
-
     names = [each.name for each in at.args["alias"].args.get("columns") or ()] if at.args.get("alias") else []
     if isinstance(at, exp.Table):
         _only(context, at, _TABLE)
-        node = _named_rows(context, at, seen(scope))
+        node = _named_rows(context, at, scope.seen())
     elif isinstance(at, exp.Subquery):
         _only(context, at, frozenset({"this", "alias", "pivots", "with_"}))
         if not isinstance(at.this, exp.Query):
             raise context.refused("a join in parentheses", at=at)
-        node, inner = bound_query(context, at.this, Scope(scope.parent, views=seen(scope)))
+        node, inner = context.query(at.this, Scope(scope.parent, views=scope.seen()))
         scope.outer.update(inner.outer)
     elif isinstance(at, exp.Values):
         node = _inline(context, at)
@@ -215,13 +211,11 @@ def _equals(context: Context, a: Attribute, b: Attribute, at: exp.Expr) -> Expre
 
 
 def _lateral(context: Context, left: Node, at: exp.Join, scope: Scope) -> Node:
-    from govtool.records.plan.sql_query import bound_query, renamed
-
     lateral = at.this
     if not isinstance(lateral.this, exp.Subquery) or at.args.get("on"):
         raise context.refused("LATERAL of anything but a subquery, or with ON", at=at)
     kind = _kind(context, at)
-    right, inner = bound_query(context, lateral.this.this, scope)
+    right, inner = context.query(lateral.this.this, scope)
     alias = lateral.args.get("alias")
     right = renamed(context, right, [each.name for each in (alias.args.get("columns") or ())] if alias else [], lateral)
     scope.tables.append((lateral.alias.lower(), outputs(right)))
@@ -307,3 +301,14 @@ def cast_column(context: Context, column: Attribute, kind: Type | None) -> Named
     if kind is None or column.type == kind:
         return passed(column)
     return Named(Cast(column, kind), context.next_id(), column.name)
+
+
+def renamed(context: Context, node: Node, names: list[str], at: exp.Expr) -> Node:
+    """A node whose columns have other names."""
+    if not names:
+        return node
+    columns = outputs(node)
+    if len(names) != len(columns):
+        raise context.wrong(f"{len(names)} names for {len(columns)} columns", at)
+    pairs = zip(columns, names, strict=True)
+    return Project(node, tuple(Named(column, context.next_id(), name) for column, name in pairs))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from govtool.records.plan import sql_from
-from govtool.records.plan.expressions import Attribute, Call, Expression, Literal, Named, Outer, SortKey, passed
+from govtool.records.plan.expressions import Attribute, Expression, Named, Outer, SortKey, passed
 from govtool.records.plan.nodes import (
     Aggregate,
     Definition,
     Distinct,
-    Expand,
     Filter,
     Limit,
     LocalRows,
@@ -24,15 +22,14 @@ from govtool.records.plan.nodes import (
     Window,
     outputs,
 )
+from govtool.records.plan.sql_context import Context
 from govtool.records.plan.sql_forms import plain_form
+from govtool.records.plan.sql_groups import Groups, position
 from govtool.records.plan.sql_scope import Calls, Scope
 from govtool.records.plan.sql_terms import Terms
 from govtool.records.plan.sql_types import common
 from govtool.records.plan.tree import Node, Term, walk
-from govtool.records.plan.types import INTEGER, Type
-
-if TYPE_CHECKING:
-    from govtool.records.plan.from_sql import Context
+from govtool.records.plan.types import Type
 
 _SELECT = frozenset(
     {"expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "order",
@@ -74,39 +71,18 @@ def _definitions(context: Context, at: exp.Expr, scope: Scope) -> None:
     if clause.args.get("recursive"):
         raise context.refused("a recursive common table expression", at=clause)
     for each in clause.expressions:
-        node, _ = bound_query(context, each.this, Scope(None, views=seen(scope)))
+        node, _ = bound_query(context, each.this, Scope(None, views=scope.seen()))
         names = [name.name for name in (each.args["alias"].args.get("columns") or ())]
-        definition = Definition(renamed(context, node, names, each), context.next_id(), each.alias)
+        definition = Definition(sql_from.renamed(context, node, names, each), context.next_id(), each.alias)
         context.definitions.append(definition)
         scope.views[each.alias.lower()] = definition
-
-
-def seen(scope: Scope) -> dict[str, Definition]:
-    """The common table expressions that a scope sees, inner ones first."""
-    found: dict[str, Definition] = {}
-    at: Scope | None = scope
-    while at is not None:
-        found = {**at.views, **found}
-        at = at.parent
-    return found
-
-
-def renamed(context: Context, node: Node, names: list[str], at: exp.Expr) -> Node:
-    """A node whose columns have other names."""
-    if not names:
-        return node
-    columns = outputs(node)
-    if len(names) != len(columns):
-        raise context.wrong(f"{len(names)} names for {len(columns)} columns", at)
-    pairs = zip(columns, names, strict=True)
-    return Project(node, tuple(Named(column, context.next_id(), name) for column, name in pairs))
 
 
 def _set_operation(context: Context, at: exp.SetOperation, scope: Scope) -> Node:
     _only(context, at, _OPERATION)
     sides = []
     for part in (at.this, at.expression):
-        node, inner = bound_query(context, part, Scope(scope.parent, views=seen(scope)))
+        node, inner = bound_query(context, part, Scope(scope.parent, views=scope.seen()))
         scope.outer.update(inner.outer)
         sides.append(node)
     columns = [outputs(side) for side in sides]
@@ -139,7 +115,7 @@ def _select(context: Context, at: exp.Select, scope: Scope) -> Node:
     node = _source(context, at, scope)
     if where := at.args.get("where"):
         node = Filter(node, Terms(context, scope).condition(where.this))
-    aggregates, windows = Calls(), Calls()
+    aggregates, windows = Calls(context.next_id), Calls(context.next_id)
     grouped = at.args.get("group") is not None or _aggregated(at)
     terms = Terms(context, scope, aggregates if grouped else None, windows)
     items = _items(context, at, scope, terms)
@@ -240,19 +216,12 @@ def _order(context: Context, at: exp.Select, terms: Terms, items: list[Named]) -
 
 def _sorted_by(context: Context, at: exp.Expr, terms: Terms, items: list[Named]) -> Expression:
     if isinstance(at, exp.Literal) and not at.is_string:
-        return items[_position(context, at, len(items))].attribute
+        return items[position(context, at, len(items))].attribute
     if isinstance(at, exp.Column) and not at.table:
         found = {each.id: each for each in items if each.name.lower() == at.name.lower()}
         if len(found) == 1:
             return next(iter(found.values())).attribute
     return terms.bound(at)
-
-
-def _position(context: Context, at: exp.Literal, columns: int) -> int:
-    number = int(at.name) if at.name.isdigit() else 0
-    if not 1 <= number <= columns:
-        raise context.wrong(f"position {at.name} of {columns} columns", at)
-    return number - 1
 
 
 def _projected(context: Context, at: exp.Select, node: Node, items: list[Named], order: list[SortKey]) -> Node:
@@ -296,115 +265,6 @@ def limited(context: Context, at: exp.Expr, node: Node) -> Node:
         numbers.append(None if value is None else int(value.name))
     count, offset = numbers
     return node if count is None and not offset else Limit(node, count, offset or 0)
-
-
-class Groups:
-    """GROUP BY: its keys, and expressions in terms of them."""
-
-    def __init__(self, context: Context, at: exp.Select, scope: Scope, items: list[Expression]) -> None:
-        self._context = context
-        self._at = at
-        self._terms = Terms(context, scope)
-        self._items = items
-        self._selected = [each.alias.lower() for each in at.expressions]
-        self._keys: list[Expression] = []
-        self._sets: list[list[Expression]] = [[]]
-        clause = at.args.get("group")
-        if clause is not None:
-            self._read(clause)
-        self._columns: dict[Expression, Named] = {}
-
-    def _read(self, clause: exp.Group) -> None:
-        if clause.args.get("all"):
-            raise self._context.refused("GROUP BY ALL", at=clause)
-        for name in ("totals", "cube", "rollup", "grouping_sets"):
-            for part in _listed(clause.args.get(name)):
-                self._combine(part)
-        for each in clause.expressions:
-            self._combine(each)
-
-    def _combine(self, at: Any) -> None:
-        """Cross the sets so far with those of one item of GROUP BY."""
-        if isinstance(at, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-            sets = self._sets_of(at)
-        else:
-            sets = [[self._key(at)]]
-        self._sets = [[*one, *other] for one in self._sets for other in sets]
-        if len(self._sets) > 4096:
-            raise self._context.refused("more than 4,096 grouping sets", at=self._at)
-
-    def _sets_of(self, at: exp.Expr) -> list[list[Expression]]:
-        parts = [self._part(each) for each in at.expressions]
-        if isinstance(at, exp.GroupingSets):
-            return parts
-        if isinstance(at, exp.Rollup):
-            return [[key for part in parts[:end] for key in part] for end in range(len(parts), -1, -1)]
-        if len(parts) > 12:
-            raise self._context.refused("more than 4,096 grouping sets", at=at)
-        chosen = range(2 ** len(parts) - 1, -1, -1)
-        return [[k for n, part in enumerate(parts) if mask >> n & 1 for k in part] for mask in chosen]
-
-    def _part(self, at: exp.Expr) -> list[Expression]:
-        if isinstance(at, exp.Tuple):
-            return [self._key(each) for each in at.expressions]
-        if isinstance(at, (exp.Rollup, exp.Cube)):
-            raise self._context.refused("grouping sets in grouping sets", at=at)
-        return [self._key(at.this if isinstance(at, exp.Paren) else at)]
-
-    def _key(self, at: exp.Expr) -> Expression:
-        if isinstance(at, exp.Literal) and not at.is_string:
-            key = self._items[_position(self._context, at, len(self._items))]
-        elif isinstance(at, exp.Column) and self._aliased(at):
-            key = self._items[self._selected.index(at.name.lower())]
-        else:
-            key = self._terms.bound(at)
-        if key not in self._keys:
-            self._keys.append(key)
-        return key
-
-    def _aliased(self, at: exp.Column) -> bool:
-        here = self._terms._scope.found(at.name.lower(), at.table.lower())
-        return not at.table and not here and at.name.lower() in self._selected
-
-    def aggregate(self, node: Node, measures: tuple[Named, ...]) -> Node:
-        """The operators of the groups: an Aggregate, over an Expand for grouping sets."""
-        if len(self._sets) == 1 and len(self._sets[0]) == len(self._keys):
-            self._columns = {key: self._context.named(key, _name(key)) for key in self._keys}
-            return Aggregate(node, tuple(self._columns.values()), measures)
-        below = [self._context.named(key, _name(key)) for key in self._keys]
-        child = outputs(node)
-        extra = [each for each in below if each.attribute not in child]
-        if extra:
-            node = Project(node, (*map(passed, child), *extra))
-        return self._expanded(node, below, measures)
-
-    def _expanded(self, node: Node, below: list[Named], measures: tuple[Named, ...]) -> Node:
-        child = outputs(node)
-        keys = [self._context.attribute(each.name, each.type) for each in below]
-        number = self._context.attribute("grouping set", INTEGER)
-        lines = []
-        for position, chosen in enumerate(self._sets):
-            values = [
-                b.attribute if k in chosen else Literal(None, b.type) for b, k in zip(below, self._keys, strict=True)
-            ]
-            lines.append((*child, *values, Literal(position, INTEGER)))
-        node = Expand(node, tuple(lines), (*child, *keys, number))
-        self._columns = {k: passed(column) for k, column in zip(self._keys, keys, strict=True)}
-        return Aggregate(node, (*map(passed, keys), passed(number)), measures)
-
-    def over(self, term: Any) -> Any:
-        """An expression in terms of the groups' keys."""
-        if term in self._columns:
-            return self._columns[term].attribute
-        return term.replaced(terms=tuple(self.over(part) for part in term.terms()))
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value] if value else []
-
-
-def _name(key: Expression) -> str:
-    return key.name if isinstance(key, (Attribute, Call)) else "key"
 
 
 def _checked(context: Context, at: exp.Select, node: Node, scope: Scope) -> Node:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from govtool.records.plan.expressions import Attribute, Expression, Named
 from govtool.records.plan.nodes import Definition
-
-if TYPE_CHECKING:
-    from govtool.records.plan.from_sql import Context
 
 
 @dataclass
@@ -21,7 +18,7 @@ class Scope:
     merged: dict[str, Attribute] = field(default_factory=dict)
     """Columns that USING and NATURAL merged, by name."""
     views: dict[str, Definition] = field(default_factory=dict)
-    """Common table expressions that are seen from here, by name."""
+    """Its own common table expressions, by name."""
     outer: dict[int, Attribute] = field(default_factory=dict)
     """Columns of queries around this one that it reads."""
 
@@ -43,15 +40,25 @@ class Scope:
             if column.name.lower() == name
         ]
 
+    def seen(self) -> dict[str, Definition]:
+        """The common table expressions that are seen from here, inner ones first."""
+        found: dict[str, Definition] = {}
+        at: Scope | None = self
+        while at is not None:
+            found = {**at.views, **found}
+            at = at.parent
+        return found
+
 
 @dataclass
 class Calls:
     """Aggregates or window functions that were found in expressions, each once."""
 
+    next_id: Callable[[], int]
     named: dict[Expression, Named] = field(default_factory=dict)
 
-    def column(self, context: Context, call: Expression, name: str) -> Attribute:
+    def column(self, call: Expression, name: str) -> Attribute:
         """The column that holds a call's value."""
         if call not in self.named:
-            self.named[call] = Named(call, context.next_id(), name)
+            self.named[call] = Named(call, self.next_id(), name)
         return self.named[call].attribute

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
@@ -27,6 +27,7 @@ from govtool.records.plan.expressions import (
     WindowCall,
 )
 from govtool.records.plan.nodes import Project, outputs
+from govtool.records.plan.sql_context import Context
 from govtool.records.plan.sql_scope import Calls, Scope
 from govtool.records.plan.sql_types import FUNCTIONS, NAMED, arithmetic, averaged, common, is_numeric, summed
 from govtool.records.plan.tree import Node
@@ -42,9 +43,6 @@ from govtool.records.plan.types import (
     Decimal,
     Type,
 )
-
-if TYPE_CHECKING:
-    from govtool.records.plan.from_sql import Context
 
 EPOCH = datetime.date(1970, 1, 1)
 _COMPARED = {"EQ": "=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "NullSafeEQ": "<=>"}
@@ -379,10 +377,8 @@ class Terms:
     # Subqueries
 
     def _subquery(self, at: exp.Expr) -> tuple[Node, tuple[Attribute, ...]]:
-        from govtool.records.plan.sql_query import bound_query
-
         query = at.unnest() if isinstance(at, exp.Subquery) else at
-        plan, scope = bound_query(self._context, query, self._scope)
+        plan, scope = self._context.query(query, self._scope)
         return plan, tuple(scope.outer.values())
 
     def _scalar(self, at: exp.Expr) -> Expression:
@@ -404,7 +400,7 @@ class Terms:
             raise self._context.wrong(f"an aggregate may not stand here: {at.sql(dialect=self._context.dialect)}", at)
         inner = Terms(self._context, self._scope)
         call = inner.call(at)
-        return self._aggregates.column(self._context, call, call.name)
+        return self._aggregates.column(call, call.name)
 
     def call(self, at: exp.Expr) -> AggregateCall:
         """Read an aggregate with its FILTER; its arguments are in this reader's scope."""
@@ -465,7 +461,7 @@ class Terms:
         function, framed = inner.windowed(at.this)
         frame = self._frame(at.args.get("spec"), bool(keys)) if framed else None
         call = WindowCall(function, partition, keys, frame, function.type)
-        return self._windows.column(self._context, call, function.name)
+        return self._windows.column(call, function.name)
 
     def windowed(self, at: exp.Expr) -> tuple[AggregateCall | Call, bool]:
         """Read the function of a window, and whether a frame applies to it."""

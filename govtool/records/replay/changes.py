@@ -18,12 +18,13 @@ from govtool.records.plan.types import BOOLEAN, LONG, Field, Struct
 from govtool.records.replay.columns import is_read_as
 from govtool.records.trace.back import ReachedRows
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.recordset import bound_condition, is_called, leaf_name
+from govtool.records.trace.leaf_names import is_called, leaf_name
 from govtool.records.trace.segment import everything
+from govtool.records.trace.selection import bound_condition
 
 if TYPE_CHECKING:
-    from govtool.records.trace.lineage import Lineage
-    from govtool.records.trace.recordset import RecordSet
+    from govtool.records.trace.traced_plan import TracedPlan
+    from govtool.records.trace.traced_rows import TracedRows
 
 _RECORD = "_record"
 
@@ -70,7 +71,7 @@ class InputChanges:
         parts: The changes, each of an input of its own.
     """
 
-    lineage: Lineage
+    lineage: TracedPlan
     parts: tuple[Change, ...]
 
     def checked(self, root: Node) -> InputChanges:
@@ -145,7 +146,7 @@ class InputChanges:
         return Project(joined, everything(leaf))
 
 
-def exclusions(lineage: Lineage, exclude: RecordSet | Mapping[str, str] | None) -> list[Exclusion]:
+def exclusions(lineage: TracedPlan, exclude: TracedRows | Mapping[str, str] | None) -> list[Exclusion]:
     """The rows of a trace, or the conditions of some inputs, as exclusions.
 
     Raises:
@@ -220,7 +221,7 @@ def _replaced(leaf: Relation, part: Replacement) -> Relation:
     )
 
 
-def _difference(one: Relation, other: Relation, lineage: Lineage) -> Node:
+def _difference(one: Relation, other: Relation, lineage: TracedPlan) -> Node:
     columns = _data(one)
     own = tuple(lineage.ids.attribute(column.name, column.type) for column in columns)
     left, right = (Project(leaf, tuple(map(passed, columns))) for leaf in (one, other))

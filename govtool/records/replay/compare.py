@@ -45,7 +45,7 @@ from govtool.records.trace.opaque import blanked
 from govtool.records.trace.segment import free_columns, unique
 
 if TYPE_CHECKING:
-    from govtool.records.trace.lineage import Lineage
+    from govtool.records.trace.traced_plan import TracedPlan
 
 MAX_DIFFERENT = 1_000_000
 """The most rows that may differ."""
@@ -56,7 +56,7 @@ _NUMBERING = ("row_number", "ntile", "lag", "lead", "nth_value")
 Key = tuple[Hashable, ...]
 
 
-def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition | None = None) -> ReplayAnswer:
+def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePosition | None = None) -> ReplayAnswer:
     """Evaluate a plan over changed inputs, as far as the change reaches, and compare.
 
     Args:
@@ -114,14 +114,14 @@ def _zoned(row: Row, columns: tuple[Attribute, ...]) -> Row:
     return tuple(zoned(value, column.type) for value, column in zip(row, columns, strict=True))
 
 
-def whole_plan(lineage: Lineage, stage: Stage) -> Node:
+def whole_plan(lineage: TracedPlan, stage: Stage) -> Node:
     """The plan of a stage; where a trace takes a limit's rows from the output, the output's own plan evaluates it."""
     if stage is not lineage.stage or lineage.plan is None:
         return stage.segment.node
     return blanked(normalized(lineage.plan, lineage.ids))[0]
 
 
-def doubts_of(lineage: Lineage, node: Node) -> tuple[str, ...]:
+def doubts_of(lineage: TracedPlan, node: Node) -> tuple[str, ...]:
     """Why a plan evaluated again may give other rows than a run would."""
     found: dict[str, None] = {}
     for each in walk_nodes(node):
@@ -141,7 +141,7 @@ def doubts_of(lineage: Lineage, node: Node) -> tuple[str, ...]:
     return (*found, *(f"column {name} cannot be evaluated again and is not compared" for name in blank))
 
 
-def ties(lineage: Lineage, node: Node) -> bool:
+def ties(lineage: TracedPlan, node: Node) -> bool:
     """Return whether rows tie where a window counts them: nothing decides which of them comes first."""
     for each in walk_nodes(node):
         if isinstance(each, Window):
@@ -151,7 +151,7 @@ def ties(lineage: Lineage, node: Node) -> bool:
     return False
 
 
-def _has_peers(lineage: Lineage, node: Node, call: WindowCall) -> bool:
+def _has_peers(lineage: TracedPlan, node: Node, call: WindowCall) -> bool:
     if free_columns(node):
         return True  # within a correlated subquery: not known
     of = _PEERS if call.order else _ALL
@@ -172,7 +172,7 @@ def _same(column: Attribute) -> Named:
 
 
 def _part(
-    lineage: Lineage,
+    lineage: TracedPlan,
     node: Node,
     reached: ReplayReach,
     chosen: Node | None,
@@ -187,7 +187,7 @@ def _part(
 
 
 def _written(
-    lineage: Lineage,
+    lineage: TracedPlan,
     recorded: Relation,
     before: Node,
     reached: ReplayReach,
@@ -202,7 +202,7 @@ def _written(
 
 
 def _compared(
-    lineage: Lineage, kept: tuple[Relation, Relation], steady: tuple[int, ...]
+    lineage: TracedPlan, kept: tuple[Relation, Relation], steady: tuple[int, ...]
 ) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
     """Rows that are gone, changed and new: a changed row is one of its steady cells, before and after."""
     return paired(*row_differences(lineage, *kept), steady)
@@ -228,7 +228,7 @@ def _by_key(rows: Iterable[Row], steady: tuple[int, ...]) -> dict[Key, list[Row]
     return found
 
 
-def row_differences(lineage: Lineage, old: Relation, new: Relation) -> tuple[list[Row], list[Row]]:
+def row_differences(lineage: TracedPlan, old: Relation, new: Relation) -> tuple[list[Row], list[Row]]:
     """Rows that are more often in one plan than in the other; floats are equal up to the order of a sum."""
     gone, come = _more(lineage, old, new), _more(lineage, new, old)
     counts = Counter(_key(row) for row in come)
@@ -252,7 +252,7 @@ def _take(rows: list[Row], counts: dict[Key, int]) -> list[Row]:
     return taken
 
 
-def _more(lineage: Lineage, one: Relation, other: Relation) -> list[Row]:
+def _more(lineage: TracedPlan, one: Relation, other: Relation) -> list[Row]:
     columns = tuple(lineage.ids.attribute(column.name, column.type) for column in one.columns)
     rows = lineage.executor.fetch(Limit(SetOperation(one, other, "except", True, columns), MAX_DIFFERENT + 1))
     if len(rows) > MAX_DIFFERENT:

@@ -31,7 +31,7 @@ from govtool.records.plan.tree import Node
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from govtool.records.trace.lineage import Lineage
+    from govtool.records.trace.traced_plan import TracedPlan
 
 _SETTINGS = ("spark.sql.storeAssignmentPolicy", "spark.sql.timestampType", "spark.sql.mapKeyDedupPolicy")
 _KEPT_OUT = frozenset({"GOVTOOL_SPARK_RECORDS", "GOVTOOL_SPARK_SPOOL", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
@@ -52,7 +52,7 @@ class EditedScript:
 
 
 def run_script(
-    lineage: Lineage, script: EditedScript, part: Callable[[Relation], Node], keys: Callable[[Relation], object]
+    lineage: TracedPlan, script: EditedScript, part: Callable[[Relation], Node], keys: Callable[[Relation], object]
 ) -> pa.Table:
     """Run a script over a part of a plan's inputs; return the rows that it wrote to the plan's output.
 
@@ -127,7 +127,7 @@ def _ended(folder: Path) -> str:
     return (messages.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no message"])[-1]
 
 
-def _settings(lineage: Lineage) -> dict[str, str]:
+def _settings(lineage: TracedPlan) -> dict[str, str]:
     session = lineage.session
     if session is None:
         return {}
@@ -135,7 +135,7 @@ def _settings(lineage: Lineage) -> dict[str, str]:
     return {**kept, "spark.sql.ansi.enabled": str(session.ansi).lower(), "spark.sql.session.timeZone": session.zone}
 
 
-def _output_facts(lineage: Lineage) -> dict[str, Any]:
+def _output_facts(lineage: TracedPlan) -> dict[str, Any]:
     columns = lineage.stage.segment.visible
     fields = tuple(t.Field(column.name, column.type) for column in columns)
     return {
@@ -146,7 +146,7 @@ def _output_facts(lineage: Lineage) -> dict[str, Any]:
 
 
 def _inputs(
-    lineage: Lineage, part: Callable[[Relation], Node], keys: Callable[[Relation], object], folder: Path
+    lineage: TracedPlan, part: Callable[[Relation], Node], keys: Callable[[Relation], object], folder: Path
 ) -> Iterator[dict[str, Any]]:
     """Write the rows of each input as Parquet; yield how a script names it."""
     import pyarrow as pa
@@ -198,7 +198,7 @@ def _is_table(dataset: str) -> bool:
     return "/" not in dataset and ":" not in dataset
 
 
-def _output(lineage: Lineage, written: Mapping[str, list[str]]) -> pa.Table:
+def _output(lineage: TracedPlan, written: Mapping[str, list[str]]) -> pa.Table:
     """What the script wrote in place of the run's output."""
     import pyarrow as pa
     import pyarrow.parquet as pq

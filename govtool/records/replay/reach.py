@@ -35,9 +35,9 @@ from govtool.records.sql.statement import KEPT
 from govtool.records.trace.candidates import relaxed
 from govtool.records.trace.computed import computed
 from govtool.records.trace.forward import Forward, input_key
-from govtool.records.trace.lineage import Lineage
 from govtool.records.trace.push import matched_columns, semijoined
 from govtool.records.trace.segment import alike, both, projected, reads, subqueries, unique
+from govtool.records.trace.traced_plan import TracedPlan
 
 _ADDING = (Aggregate, Distinct, Expand, Filter, Generate, Join, LocalRows, Project, Range, Relation, Sort, Union)
 """Operators whose rows only depend on the rows that they are made of."""
@@ -55,7 +55,7 @@ class ReplayReach:
     columns: tuple[Attribute, ...] = ()
     values: Relation | None = None
 
-    def within(self, lineage: Lineage, node: Node) -> Node:
+    def within(self, lineage: TracedPlan, node: Node) -> Node:
         """The rows of a plan with the columns of the result that a change can reach."""
         if self.values is None:
             return node
@@ -123,7 +123,7 @@ def _by_trace(changes: InputChanges, node: Node, columns: tuple[Attribute, ...])
     if not steady or not _only_adds(node) or not all(isinstance(part, Exclusion) for part in changes.parts):
         return None
     executor, ids = changes.lineage.executor, changes.lineage.ids
-    lineage = Lineage.of(relaxed(node, ids), executor)
+    lineage = TracedPlan.of(relaxed(node, ids), executor)
     chosen = {}
     for leaf in walk_nodes(node):
         rows = _with_ids(changes, leaf) if isinstance(leaf, Relation) else None
@@ -169,7 +169,7 @@ def _puts_together(node: Node) -> frozenset[int]:
     return frozenset(column.id for column in outputs(node)) if isinstance(node, Distinct) else frozenset()
 
 
-def among(lineage: Lineage, node: Node, rows: Node, columns: tuple[Attribute, ...]) -> Node:
+def among(lineage: TracedPlan, node: Node, rows: Node, columns: tuple[Attribute, ...]) -> Node:
     """The rows of a plan that have the values of chosen rows in some columns."""
     copies = tuple(lineage.ids.named(column.name, column) for column in columns)
     kept = lineage.executor.keep(Distinct(Project(rows, copies)))

@@ -37,8 +37,8 @@ from govtool.records.trace.segment import everything, unique
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from govtool.records.trace.lineage import Lineage
-    from govtool.records.trace.recordset import RecordSet
+    from govtool.records.trace.traced_plan import TracedPlan
+    from govtool.records.trace.traced_rows import TracedRows
 
 MAX_COMPARED = 1_000_000
 """The most rows of a result that are compared."""
@@ -62,7 +62,7 @@ def script_of(words: str | os.PathLike[str] | Sequence[str]) -> EditedScript:
     return EditedScript(path, tuple(arguments))
 
 
-def replay_script(chosen: RecordSet, script: EditedScript) -> ReplayAnswer:
+def replay_script(chosen: TracedRows, script: EditedScript) -> ReplayAnswer:
     """Run a script over the inputs of chosen output rows only, and compare what it writes with these rows.
 
     Raises:
@@ -108,7 +108,7 @@ def replay_script(chosen: RecordSet, script: EditedScript) -> ReplayAnswer:
     )
 
 
-def _position(chosen: RecordSet) -> StagePosition:
+def _position(chosen: TracedRows) -> StagePosition:
     lineage = chosen.lineage
     if lineage.refused:
         first = lineage.refused[0]
@@ -119,7 +119,7 @@ def _position(chosen: RecordSet) -> StagePosition:
     return position
 
 
-def _traced_ids(lineage: Lineage, traced: RecordSet) -> dict[tuple[object, ...], Relation]:
+def _traced_ids(lineage: TracedPlan, traced: TracedRows) -> dict[tuple[object, ...], Relation]:
     """By input, the ids of the traced rows and of those against them."""
     parts: dict[tuple[object, ...], list[Node]] = {}
     for part in traced.parts:
@@ -132,12 +132,12 @@ def _traced_ids(lineage: Lineage, traced: RecordSet) -> dict[tuple[object, ...],
     return found
 
 
-def _over(lineage: Lineage, plan: Node, given: Mapping[tuple[object, ...], Relation]) -> Node:
+def _over(lineage: TracedPlan, plan: Node, given: Mapping[tuple[object, ...], Relation]) -> Node:
     """A plan over the traced rows of its inputs."""
     return with_relations(plan, lambda leaf: _part(lineage, leaf, given))
 
 
-def _part(lineage: Lineage, leaf: Relation, given: Mapping[tuple[object, ...], Relation]) -> Node:
+def _part(lineage: TracedPlan, leaf: Relation, given: Mapping[tuple[object, ...], Relation]) -> Node:
     ids = given.get(input_key(leaf))
     if leaf.format == KEPT:
         return leaf
@@ -151,7 +151,7 @@ def _part(lineage: Lineage, leaf: Relation, given: Mapping[tuple[object, ...], R
     return Project(Join(read, Project(ids, (copy,)), "left_semi", same), everything(leaf))
 
 
-def _rows(lineage: Lineage, node: Node, columns: Sequence[Attribute]) -> list[Row]:
+def _rows(lineage: TracedPlan, node: Node, columns: Sequence[Attribute]) -> list[Row]:
     table = lineage.executor.arrow(Project(node, tuple(map(passed, columns))))
     return _tuples(table, columns)
 
@@ -216,12 +216,12 @@ def _paired(
     return gone, changed, come
 
 
-def _of_trace(traced: RecordSet) -> list[str]:
+def _of_trace(traced: TracedRows) -> list[str]:
     grades = [traced.lineage.graded(part.grade) for part in traced.parts]
     return list(dict.fromkeys(f"the trace is a {g.exactness}: {g.why}" for g in grades if g.exactness != "exact"))
 
 
-def _is_written(lineage: Lineage, position: StagePosition, shown: Sequence[Attribute]) -> bool:
+def _is_written(lineage: TracedPlan, position: StagePosition, shown: Sequence[Attribute]) -> bool:
     """Return whether the chosen rows are among the written ones."""
     if lineage.written is None:
         return False

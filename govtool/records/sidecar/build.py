@@ -23,7 +23,7 @@ from govtool.records.trace.segment import LinkSource
 if TYPE_CHECKING:
     import numpy as np
 
-    from govtool.records.trace.lineage import Lineage
+    from govtool.records.trace.traced_plan import TracedPlan
 
 Wanted = tuple[Relation, tuple[str, ...]]
 """A leaf, and the names of columns by which its rows are looked up."""
@@ -52,7 +52,7 @@ class BuiltKeys:
     why: str = ""
 
 
-def wanted_keys(lineage: Lineage) -> list[Wanted]:
+def wanted_keys(lineage: TracedPlan) -> list[Wanted]:
     """The keys that a trace back over a plan looks rows up by: those of its boundaries, as far as they are columns."""
     found: dict[tuple[Any, ...], Wanted] = {}
     for stage in lineage.stages():

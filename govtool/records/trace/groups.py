@@ -16,8 +16,8 @@ from govtool.records.plan.nodes import Aggregate, Distinct, Filter, Join, Projec
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.back import Stage, exists
-from govtool.records.trace.lineage import Lineage
 from govtool.records.trace.segment import EXACT, Grade, LeafSource, LinkSource, unique
+from govtool.records.trace.traced_plan import TracedPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SmallestGroup:
     grade: Grade
 
 
-def smallest_group(lineage: Lineage, members: Mapping[str, str | None]) -> SmallestGroup | None:
+def smallest_group(lineage: TracedPlan, members: Mapping[str, str | None]) -> SmallestGroup | None:
     """Count the members behind each row of an output; None where no row has any.
 
     Args:
@@ -52,7 +52,7 @@ def smallest_group(lineage: Lineage, members: Mapping[str, str | None]) -> Small
 class _Groups:
     """The members of one question, place by place."""
 
-    def __init__(self, lineage: Lineage, members: Mapping[str, str | None]) -> None:
+    def __init__(self, lineage: TracedPlan, members: Mapping[str, str | None]) -> None:
         self._lineage, self._executor, self._ids = lineage, lineage.executor, lineage.ids
         self._members = members
         self._grade = lineage.graded(EXACT)

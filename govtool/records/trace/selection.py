@@ -6,7 +6,7 @@ As values they are one semijoin, which goes down to the inputs, and which a key 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -137,3 +137,16 @@ def _in_order(columns: list[Attribute], rows: list[tuple[Value, ...]]) -> Chosen
     order = sorted(range(len(columns)), key=lambda at: columns[at].id)
     values = frozenset(tuple(row[at] for at in order) for row in rows)
     return ChosenValues(tuple(columns[at] for at in order), values)
+
+
+def bound_condition(condition: str | Expression, columns: Sequence[Attribute]) -> Expression:
+    """A condition over columns: as it is, or read from Spark SQL.
+
+    Raises:
+        UsageError: It does not parse, or names what is not there.
+    """
+    if not isinstance(condition, str):
+        return condition
+    from govtool.records.plan.from_sql import condition_from_sql  # sqlglot is heavy
+
+    return condition_from_sql(condition, columns)

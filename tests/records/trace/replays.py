@@ -19,6 +19,7 @@ from differential import Case, normal_rows
 from reference.algebra import bag
 
 from govtool.errors import EngineError
+from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.from_sql import from_sql
 from govtool.records.plan.nodes import LocalRows
@@ -26,7 +27,6 @@ from govtool.records.replay.changes import Exclusion
 from govtool.records.replay.compare import replay
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.lineage import Lineage
 
 
 @dataclass

@@ -6,11 +6,11 @@ import pytest
 from duck import Duck
 
 from govtool.errors import UsageError
+from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Literal, Named, Opaque, passed
 from govtool.records.plan.from_sql import from_sql, table
 from govtool.records.plan.nodes import Distinct, Filter, Join, LocalRows, Project, Range, Repartition, Write, outputs
-from govtool.records.trace.lineage import Lineage
 from govtool.records.trace.opaque import blanked
 
 # Titian, section 2: a log of error codes and their descriptions; two codes share one, and one has none.

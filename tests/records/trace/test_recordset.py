@@ -9,12 +9,12 @@ from duck import Duck
 
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import KeyToken, PositionToken
+from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.from_sql import from_sql, table
 from govtool.records.plan.nodes import LocalRows
 from govtool.records.trace.answer import json_value, row_key
-from govtool.records.trace.lineage import Lineage
 
 VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("bob", 1, 30), (None, 3, None), ("eve", 9, 5)]
 USERS = [("ann", "fr"), ("bob", "de"), ("zoe", "fr"), (None, "uk")]

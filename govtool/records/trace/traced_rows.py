@@ -1,21 +1,11 @@
-"""Sets of records that are traced back and forward: the Python interface to record-level provenance.
-
-    lineage = Lineage.of(plan, executor)
-    bad = lineage.where("error_code = 4")
-    bad.go_back()           one boundary         bad.go_back_all()      to the inputs
-    rows.go_next()          one boundary         rows.go_next_all()     to the output
-    bad.go_back_all().df()  raw data             bad.go_back_all().answer().to_dict()
-
-Source: the record-level capture design, "The interface".
-"""
+"""Sets of records at places of a plan, traced back and forward."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.token import FILE_BITS, ROW_BITS, KeyToken, PositionToken, Token
@@ -27,7 +17,6 @@ from govtool.records.plan.nodes import (
     Limit,
     LocalRows,
     Project,
-    Range,
     Relation,
     Sort,
     Union,
@@ -38,17 +27,15 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, json_value, row_key, zoned
 from govtool.records.trace.back import ReachedRows, StagePosition, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
+from govtool.records.trace.leaf_names import is_called, leaf_name
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import (
     Leaf,
     projected,
     reads,
 )
-from govtool.records.trace.selection import filtered
-
-if TYPE_CHECKING:
-    from govtool.records.replay.answer import ReplayAnswer
-    from govtool.records.trace.lineage import Lineage
+from govtool.records.trace.selection import bound_condition, filtered
+from govtool.records.trace.traced_plan import TracedPlan
 
 SHOWN = 1000
 """Rows of an input in an answer, unless another limit is given."""
@@ -58,7 +45,7 @@ Part = StagePosition | ReachedRows
 
 
 @dataclass(frozen=True, slots=True)
-class RecordSet:
+class TracedRows:
     """Rows at one place or at several: of the output, between two boundaries, or of inputs.
 
     Attributes:
@@ -67,11 +54,11 @@ class RecordSet:
         steps: The steps that led here.
     """
 
-    lineage: Lineage
+    lineage: TracedPlan
     parts: tuple[Part, ...]
     steps: tuple[Step, ...] = ()
 
-    def where(self, condition: str | Expression, dataset: str | None = None) -> RecordSet:
+    def where(self, condition: str | Expression, dataset: str | None = None) -> Self:
         """The rows that meet a condition, a Spark SQL boolean expression.
 
         Args:
@@ -94,7 +81,7 @@ class RecordSet:
         rows = Distinct(projected(Filter(node, meets), (record,)))
         return replace(self, parts=(replace(part, rows=rows),))
 
-    def rows(self, ids: Iterable[tuple[int, int]], dataset: str | None = None) -> RecordSet:
+    def rows(self, ids: Iterable[tuple[int, int]], dataset: str | None = None) -> Self:
         """The input rows with given ids: file ordinal and row index.
 
         Raises:
@@ -110,26 +97,26 @@ class RecordSet:
         rows = semijoined(part.rows, kept, Call("=", (column, wanted), BOOLEAN))
         return replace(self, parts=(replace(part, rows=rows),))
 
-    def kept(self) -> RecordSet:
+    def kept(self) -> Self:
         """The same rows, evaluated once: what is done with them next does not choose them again."""
         parts = [replace(part, rows=self.lineage.executor.keep(part.rows)) for part in self.parts]
         return replace(self, parts=tuple(parts))
 
-    def go_back(self) -> RecordSet:
+    def go_back(self) -> Self:
         """The rows one boundary below; rows of inputs stay where they are."""
         steps = [step_back(self.lineage.executor, part) for part in self.parts if isinstance(part, StagePosition)]
         found = [part for step in steps for part in step.found]
         stay = [part for part in self.parts if isinstance(part, ReachedRows)]
-        return RecordSet(self.lineage, self._merged([*stay, *found]), (*self.steps, *steps))
+        return replace(self, parts=self._merged([*stay, *found]), steps=(*self.steps, *steps))
 
-    def go_back_all(self) -> RecordSet:
+    def go_back_all(self) -> Self:
         """The input rows."""
         current = self
         while any(isinstance(part, StagePosition) for part in current.parts):
             current = current.go_back()
         return current
 
-    def go_next(self) -> RecordSet:
+    def go_next(self) -> Self:
         """The rows one boundary above: of the segments that read the inputs, or of those above a segment."""
         forward = Forward(self.lineage.executor, self.lineage.ids)
         found: list[Part] = []
@@ -141,9 +128,9 @@ class RecordSet:
             position = forward.from_inputs(stage, chosen, deep=False)
             if position is not None:
                 found.append(position)
-        return RecordSet(self.lineage, self._merged(found), self.steps)
+        return replace(self, parts=self._merged(found))
 
-    def go_next_all(self) -> RecordSet:
+    def go_next_all(self) -> Self:
         """The output rows whose trace has one of these rows."""
         forward = Forward(self.lineage.executor, self.lineage.ids)
         chosen = self._chosen()
@@ -155,45 +142,7 @@ class RecordSet:
             while isinstance(part, StagePosition) and part.stage.above is not None:
                 part = forward.from_below(part)
             found += [part] if isinstance(part, StagePosition) else []
-        return RecordSet(self.lineage, self._merged(found), self.steps)
-
-    def replay(
-        self,
-        exclude: RecordSet | Mapping[str, str] | None = None,
-        with_: Mapping[str, str | PathLike[str]] | None = None,
-        script: str | PathLike[str] | Sequence[str] | None = None,
-    ) -> ReplayAnswer:
-        """These rows, of the output or at a boundary, evaluated over changed inputs and compared with what they were.
-
-        Args:
-            exclude: Rows of inputs to leave out, as a trace of the same plan found them; or by input a Spark SQL
-                boolean expression.
-            with_: By input, the Parquet file or folder that is read instead.
-            script: A PySpark script of yours, or it and its arguments, that is run over the traced inputs of these
-                output rows; no other change is made.
-
-        Raises:
-            UsageError: Nothing is changed, a condition is mistaken, files cannot be read, or these are rows of inputs.
-            UnknownNameError: A change is of no input.
-            EvidenceError: Inputs are gone or have changed (``evidence.changed``).
-            EngineError: No engine evaluates the plan exactly.
-        """
-        from govtool.records.replay.changes import Change, exclusions
-        from govtool.records.replay.compare import replay
-        from govtool.records.replay.files import replacement
-
-        if script is not None:
-            from govtool.records.replay.script import replay_script, script_of
-
-            if exclude or with_:
-                raise UsageError("a script is run over the traced rows as they are", code="usage.arguments")
-            return replay_script(self, script_of(script))
-        part = self._one(None)
-        if not isinstance(part, StagePosition):
-            raise UsageError("rows of the output, or at a boundary, are replayed; these are inputs", code="usage.rows")
-        replacements = [replacement(dataset, place) for dataset, place in (with_ or {}).items()]
-        changes: list[Change] = [*exclusions(self.lineage, exclude), *replacements]
-        return replay(self.lineage, changes, part)
+        return replace(self, parts=self._merged(found))
 
     def count(self) -> int:
         """Return the number of rows, without those that stand against others."""
@@ -392,35 +341,9 @@ class RecordSet:
         return lines
 
 
-def leaf_name(leaf: Leaf) -> str:
-    """The dataset of a leaf; rows of the driver's and ranges are named by their kind and number."""
-    if isinstance(leaf, Relation):
-        return leaf.dataset
-    return f"{'range' if isinstance(leaf, Range) else 'rows'}-{leaf.leaf}"
-
-
-def is_called(leaf: Leaf, dataset: str) -> bool:
-    """Return whether a leaf is meant by its dataset's name or the end of it."""
-    name = leaf_name(leaf)
-    return name == dataset or name.endswith((f"/{dataset}", f".{dataset}"))
-
-
 def part_name(part: Part) -> str:
     """Return the place of rows, for people."""
     return leaf_name(part.leaf) if isinstance(part, ReachedRows) else part.stage.operator
-
-
-def bound_condition(condition: str | Expression, columns: Sequence[Attribute]) -> Expression:
-    """A condition over columns: as it is, or read from Spark SQL.
-
-    Raises:
-        UsageError: It does not parse, or names what is not there.
-    """
-    if not isinstance(condition, str):
-        return condition
-    from govtool.records.plan.from_sql import condition_from_sql  # sqlglot is heavy
-
-    return condition_from_sql(condition, columns)
 
 
 def _key_text(value: Any) -> str:

@@ -1,0 +1,138 @@
+"""The state of the reading of one SQL text, passed to all of its readers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+
+from govtool.errors import UnknownNameError, UsageError
+from govtool.records.plan.expressions import Attribute, Expression, Named, passed
+from govtool.records.plan.nodes import Definition, Relation
+from govtool.records.plan.sql_scope import Scope
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import Type
+
+
+class Context:
+    """The state of the reading of one text: ids, leaves, definitions, and the text itself for errors.
+
+    Args:
+        text: The text.
+        relations: What FROM may name.
+        dialect: sqlglot's name of the dialect.
+        read_query: Reads a query and the queries within it: expressions and relations hold some.
+    """
+
+    def __init__(self, text: str, relations: Mapping[str, Relation], dialect: str, read_query: QueryReader) -> None:
+        self.text = text
+        self._read_query = read_query
+        self.dialect = dialect
+        self.definitions: list[Definition] = []
+        self._relations = {name.lower(): relation for name, relation in relations.items()}
+        self._ids = count(1)
+        self._leaves = count(0)
+
+    def parsed(self) -> exp.Expr:
+        """The statement.
+
+        Raises:
+            UsageError: There is none, or more than one.
+        """
+        try:
+            language = Dialect.get_or_raise(self.dialect)
+            found = [each for each in language.parse(self.text) if each is not None]
+            named = "TRY_CAST" in self.text.upper()  # a long list of values is not read twice for nothing
+            tokens = language.tokenize(self.text) if named else []
+            casts = [each for each in tokens if each.text.upper() == "TRY_CAST"]
+        except ParseError as error:
+            where = error.errors[0] if error.errors else {}
+            raise UsageError(
+                f"the query does not parse: {where.get('description', error)}",
+                code="usage.sql-syntax",
+                location=f"{where.get('line', 1)}:{where.get('col', 1)}",
+            ) from error
+        except (TokenError, RecursionError) as error:
+            raise UsageError("the query does not parse", code="usage.sql-syntax") from error
+        if casts and self.dialect == "spark":  # sqlglot reads Spark's CAST as TRY_CAST, so the two look alike
+            raise self.refused("TRY_CAST", at=casts[0])
+        if len(found) != 1 or not isinstance(found[0], exp.Query):
+            raise UsageError("one query is expected: SELECT …", code="usage.sql-syntax", location="1:1")
+        return found[0]
+
+    def query(self, at: exp.Expr, parent: Scope | None) -> tuple[Node, Scope]:
+        """Read a query within another one; the scope holds the columns that it reads of the queries around it.
+
+        Raises:
+            UsageError: See ``from_sql``.
+        """
+        return self._read_query(self, at, parent)
+
+    def next_id(self) -> int:
+        """A new attribute id."""
+        return next(self._ids)
+
+    def attribute(self, name: str, kind: Type) -> Attribute:
+        """A new attribute."""
+        return Attribute(self.next_id(), name, kind)
+
+    def named(self, value: Expression, name: str) -> Named:
+        """A column under a name: one that is passed on keeps its id, where it keeps its name."""
+        if isinstance(value, Attribute) and value.name == name:
+            return passed(value)
+        return Named(value, self.next_id(), name)
+
+    def leaf(self) -> int:
+        """A new leaf's number."""
+        return next(self._leaves)
+
+    def relation(self, name: str, at: exp.Expr) -> Relation:
+        """A new reading of a relation.
+
+        Raises:
+            UnknownNameError: There is no such relation.
+        """
+        found = self._relations.get(name.lower())
+        if found is None:
+            raise self.unknown("relation", name, self._relations, at)
+        columns = tuple(replace(each, id=self.next_id()) for each in found.columns)
+        return replace(found, leaf=self.leaf(), columns=columns)
+
+    def refused(self, construct: str, *, at: Any) -> UsageError:
+        """The error of a construct that is not covered."""
+        return UsageError(
+            f"record-level provenance does not cover {construct}",
+            code="usage.sql-unsupported",
+            location=self.position(at),
+        )
+
+    def wrong(self, message: str, at: exp.Expr) -> UsageError:
+        """The error of a query that means nothing."""
+        return UsageError(message, code="usage.sql-meaning", location=self.position(at))
+
+    def unknown(self, kind: str, name: str, names: Iterable[str], at: exp.Expr) -> UnknownNameError:
+        """The error of a name that nothing has, with the nearest ones."""
+        near = tuple(difflib.get_close_matches(name.lower(), list(names), n=3))
+        return UnknownNameError(
+            f"unknown {kind} '{name}'", code=f"usage.unknown-{kind}", nearest=near, location=self.position(at)
+        )
+
+    def position(self, at: Any) -> str:
+        """``line:column`` of a token or of the first name in an expression; both count from 1."""
+        if not isinstance(at, exp.Expr):
+            start = at.start
+        else:
+            starts = [each.meta["start"] for each in at.walk() if "start" in each.meta]
+            start = min(starts, default=0)
+        line = self.text.count("\n", 0, start) + 1
+        return f"{line}:{start - (self.text.rfind(chr(10), 0, start) + 1) + 1}"
+
+
+QueryReader = Callable[[Context, exp.Expr, Scope | None], tuple[Node, Scope]]
+"""Reads a query below a scope: ``sql_query.bound_query``."""

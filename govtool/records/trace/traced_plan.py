@@ -1,0 +1,116 @@
+"""A plan in the form that traces need: its segments, its inputs, what was recorded of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from govtool.model.token import ROW_BITS
+from govtool.records.plan.expressions import Attribute, Call
+from govtool.records.plan.nodes import (
+    Join,
+    LocalRows,
+    Relation,
+    Session,
+    SetOperation,
+    outputs,
+)
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.trace.answer import RefusedFile
+from govtool.records.trace.back import Executor, Stage, exists
+from govtool.records.trace.carrier import Carrier
+from govtool.records.trace.normal import Ids
+from govtool.records.trace.rules import RULES, traceable
+from govtool.records.trace.segment import (
+    Grade,
+    Leaf,
+    LeafSource,
+    LinkSource,
+    projected,
+)
+
+MISSING = "input files are gone or have changed: rows may be missing"
+
+
+@dataclass(frozen=True, slots=True)
+class TracedPlan:
+    """A plan that can be traced.
+
+    Attributes:
+        stage: The outermost segment.
+        executor: Evaluates plans.
+        ids: New columns' ids.
+        run: The run whose plan it is; empty for a query that was not run.
+        output: The dataset that it wrote, or a title.
+        keys: Columns of declared keys, by dataset.
+        refused: Files whose rows cannot be read.
+        blank: Ids of columns that cannot be evaluated again and are NULL.
+        written: The files that the run wrote, if they are still what was written.
+        plan: The plan as it was recorded; None where only a part of it is known.
+        session: What the plan ran in; None where it is not known.
+    """
+
+    stage: Stage
+    executor: Executor
+    ids: Ids
+    run: str = ""
+    output: str = ""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refused: tuple[RefusedFile, ...] = ()
+    blank: frozenset[int] = frozenset()
+    written: Relation | None = None
+    plan: Node | None = None
+    session: Session | None = None
+
+    @classmethod
+    def of(cls, plan: Node, executor: Executor, **more: Any) -> Self:
+        """The traced form of a plan; further arguments are the attributes of the class.
+
+        Raises:
+            UsageError: The plan cannot be traced.
+        """
+        segment, ids, blank = traceable(plan)
+        return cls(Stage(segment), executor, ids, blank=blank, plan=plan, **more)
+
+    def graded(self, grade: Grade) -> Grade:
+        """The grade of rows: where files were refused, rows may be missing, whatever else holds."""
+        if not self.refused:
+            return grade
+        return Grade("incomplete", f"{MISSING}; {grade.why}" if grade.why else MISSING)
+
+    def exceeds(self, rows: Node, others: Node) -> bool:
+        """Return True if a value is more often among some rows than among others."""
+        columns = tuple(self.ids.attribute(column.name, column.type) for column in outputs(rows))
+        return exists(self.executor, SetOperation(rows, others, "except", True, columns))
+
+    def at_places(self, output: Relation, ids: Iterable[tuple[int, int]]) -> Node:
+        """A plan of the rows at given places of written files."""
+        node, record = self.read(output)
+        wanted = self.ids.attribute("record", LONG)
+        packed = tuple((file << ROW_BITS | row,) for file, row in ids)
+        places = self.executor.keep(LocalRows(0, (wanted,), packed))
+        chosen = Join(node, places, "left_semi", Call("=", (record, wanted), BOOLEAN))
+        return projected(chosen, output.columns)
+
+    def leaves(self) -> list[Leaf]:
+        """The inputs that traces can come to."""
+        return [
+            source.leaf for stage in self.stages() for source in stage.segment.sources if isinstance(source, LeafSource)
+        ]
+
+    def stages(self) -> list[Stage]:
+        """Every segment, those above before those below."""
+        found = [self.stage]
+        for stage in found:
+            links = [n for n, source in enumerate(stage.segment.sources) if isinstance(source, LinkSource)]
+            found.extend(stage.below(number) for number in links)
+        return found
+
+    def read(self, leaf: Leaf) -> tuple[Node, Attribute]:
+        """A plan that reads an input with its rows' ids, and the column that holds them."""
+        segment = Carrier(self.ids, RULES).segment(leaf, frozenset())
+        (source,) = segment.sources
+        assert isinstance(source, LeafSource)
+        return segment.node, source.record
