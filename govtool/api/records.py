@@ -143,7 +143,8 @@ class RecordQuestions(OpenedVersion):
             EvidenceError: Inputs are gone or have changed (``evidence.changed``).
             EngineError: No engine evaluates the plan exactly, or Spark is needed and missing.
         """
-        from govtool.app.replay import ReplayRequest, conditions, replaced_inputs, replay_run, script_words
+        from govtool.app.replay import replay_run
+        from govtool.app.replay_request import ReplayRequest, conditions, replaced_inputs, script_words
         from govtool.app.trace_report import row_limit
 
         words = script_words(script)

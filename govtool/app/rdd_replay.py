@@ -14,7 +14,7 @@ from govtool.errors import EvidenceError, UsageError
 from govtool.records.replay.answer import ReplayAnswer
 
 if TYPE_CHECKING:
-    from govtool.app.replay import ReplayRequest
+    from govtool.app.replay_request import ReplayRequest
     from govtool.model.records import RecordRun
     from govtool.store import Commit, Reader
 
