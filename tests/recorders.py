@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from govtool.spark.live import hook
+from govtool.spark.live import process
 
 
 @contextmanager
 def own_recorder() -> Iterator[None]:
     """Record within the block by a new recorder of this process; afterwards nothing is recorded as before."""
-    before = hook._recorder, hook.folder
-    hook._recorder = None
+    before = process._recorder, process.folder
+    process._recorder = None
     try:
         yield
     finally:
-        made, (hook._recorder, hook.folder) = hook._recorder, before
+        made, (process._recorder, process.folder) = process._recorder, before
         if made is not None:
             made.drain(60)
             for session, listener, _ in made.sessions.values():

@@ -96,9 +96,8 @@ def act(spark: Any, shape: str, folder: str, kind: str) -> None:
 
 
 def _recorder(spark: Any, spool: str, private: str) -> Any:
-    from govtool.spark.live.hook import RECORDS
     from govtool.spark.live.listener import Recorder
-    from govtool.spark.live.spool import Spool
+    from govtool.spark.live.spool import RECORDS, Spool
 
     Path(spool).mkdir(parents=True)
     os.environ[RECORDS] = private

@@ -57,7 +57,7 @@ def session(**more: str) -> Any:
 
 def drain() -> None:
     """Wait until the recorder, if there is one, has written down what it heard."""
-    hook = sys.modules.get("govtool.spark.live.hook")
+    hook = sys.modules.get("govtool.spark.live.process")
     folder = os.environ.get("GOVTOOL_SPARK_SPOOL")
     if hook is not None and folder and not hook.recorder(folder).drain(120):
         raise SystemExit("an execution was lost")

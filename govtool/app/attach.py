@@ -111,13 +111,14 @@ def attach(
             ``eager``: positions of records of RDD programs, too, so that a trace needs no function again. None: as
             ``[spark] records`` has it.
     """
-    from govtool.spark.live import hook
+    from govtool.spark.live.hook import install
     from govtool.spark.live.keys import ensure_key
+    from govtool.spark.live.process import recorder as recorder_of
 
     folder = Path(spool) if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-attach-"))
     folder.mkdir(parents=True, exist_ok=True)
     ensure_key()
-    recorder = hook.recorder(str(folder))
+    recorder = recorder_of(str(folder))
     if records is None:
         records = bool(load_config(Path.cwd()).records)
     if records and recorder.replay is None:
@@ -127,7 +128,7 @@ def attach(
         recorder.replay = PlanRecorder(Spool(str(Path(recorder.spool.folder) / PRIVATE)))
     if recorder.replay is not None and records is not None:
         recorder.replay.eager = records == EAGER_RECORDS
-    hook.install(recorder.spool.folder)
+    install(recorder.spool.folder)
     if hasattr(spark, "_jsparkSession"):
         recorder.attach(spark)
     return Capture(recorder, Path(recorder.spool.folder), source, store)

@@ -97,8 +97,8 @@ def command_of(words: Sequence[str]) -> list[str]:
 def environment(spool: Path, records: bool | str = False) -> dict[str, str]:
     """The environment of a job whose sessions are to be recorded; with their exact plans where records are wanted."""
     from govtool.app.recorded_writes import PRIVATE
-    from govtool.spark.live.hook import EAGER, RECORDS, SPOOL
     from govtool.spark.live.keys import KEY_FILE, ensure_key, key_file
+    from govtool.spark.live.spool import EAGER, RECORDS, SPOOL
 
     site = Path(__file__).parents[1] / "spark" / "live" / "site"
     paths = [str(site), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

@@ -93,7 +93,7 @@ def test_nothing_is_imported_before_pyspark_is(tmp_path):
     )
     done = govtool(tmp_path, "run", "--", job)
     assert done.stdout == (
-        "['govtool', 'govtool.release', 'govtool.spark', 'govtool.spark.live', 'govtool.spark.live.hook', 'govtool.spark.live.spool']\n"
+        "['govtool', 'govtool.release', 'govtool.spark', 'govtool.spark.live', 'govtool.spark.live.hook', 'govtool.spark.live.process', 'govtool.spark.live.spool']\n"
     )
 
 

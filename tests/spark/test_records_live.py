@@ -124,11 +124,11 @@ def opened(folder):
 @pytest.fixture(scope="module")
 def attached(spark, job):
     """The capture of the job's session, as a notebook has it."""
-    from govtool.spark.live import hook
+    from govtool.spark.live import process
 
-    before = hook.recorder("").replay
+    before = process.recorder("").replay
     yield govtool.spark.attach(spark, records=True)
-    hook.recorder("").replay = before
+    process.recorder("").replay = before
 
 
 @pytest.mark.slow

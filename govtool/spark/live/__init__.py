@@ -1,6 +1,7 @@
 """Recording inside a job: imports the standard library only, and never breaks the job.
 
-``hook`` watches for sessions, ``listener`` hears of executions, ``catalyst`` and ``physical`` say what they were,
+``hook`` watches for sessions, ``process`` has the one recorder, ``listener`` hears of executions, ``catalyst`` and
+``physical`` say what they were,
 ``streams`` and ``connect`` cover what a listener does not hear, ``facts`` says what the job is, ``spool`` keeps it all
 in one file a process. For ``catalyst``, ``trimmed`` keeps of a plan's JSON what lineage needs, and what the JSON leaves
 out is asked for by ``relations``, ``commands`` and ``definitions``, over ``scala``. Code here runs in the interpreter

@@ -22,9 +22,8 @@ import types
 from functools import partial, wraps
 from typing import Any
 
-from govtool.spark.live.hook import EAGER, RECORDS
 from govtool.spark.live.scala import safely, sequence
-from govtool.spark.live.spool import Spool
+from govtool.spark.live.spool import EAGER, RECORDS, Spool
 
 _WALKER = "_govtool_plan_walker"
 MAX_UDFS = 10_000

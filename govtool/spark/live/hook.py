@@ -5,42 +5,27 @@ Nothing here may keep a job from running: what fails is skipped.
 
 from __future__ import annotations
 
-import atexit
 import importlib.abc
 import importlib.machinery
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from govtool.spark.live.spool import Spool
+from govtool.spark.live import process
+from govtool.spark.live.process import recorder, trouble
 
-SPOOL = "GOVTOOL_SPARK_SPOOL"
-"""The environment variable that names the folder of the spool."""
-RECORDS = "GOVTOOL_SPARK_RECORDS"
-"""The environment variable that asks for records: the folder of their spool."""
-EAGER = "GOVTOOL_SPARK_EAGER"
-"""The environment variable that asks for positions of records, too."""
 _RDDS = ("pyspark.core.rdd", "pyspark.rdd")
 """The module of RDDs, since Spark 4 and before."""
-WAIT = "GOVTOOL_SPARK_WAIT"
-"""Seconds that the end of a job may wait for its last records."""
-DEFAULT_WAIT = 15.0
-
-folder = ""
-"""The folder of the spool, once the sessions of this process are recorded."""
-_recorder: Any | None = None
 _patched: dict[str, bool] = {}
 
 
 def install(place: str) -> None:
     """Record the Spark sessions of this process, those of the past included, into a folder."""
-    global folder
-    folder = place
+    process.folder = place
     patches = {"pyspark.sql.session": _patch_classic, "pyspark.sql.connect.session": _patch_connect}
-    if RECORDS in os.environ or (_recorder is not None and _recorder.replay is not None):
+    if process.records_rows():
         patches.update(dict.fromkeys(_RDDS, _patch_rdds))
     waiting: dict[str, Callable[[ModuleType, str], None]] = {}
     for name, patch in patches.items():
@@ -49,25 +34,6 @@ def install(place: str) -> None:
         else:
             waiting[name] = patch
     sys.meta_path.insert(0, _Watch(waiting, place))
-
-
-def recorder(folder: str) -> Any:
-    """The recorder of this process, made when first needed."""
-    global _recorder
-    if _recorder is None:
-        from govtool.spark.live.listener import Recorder
-
-        _recorder = Recorder(Spool(folder))
-        atexit.register(_at_exit)
-    return _recorder
-
-
-def _at_exit() -> None:
-    try:
-        if _recorder is not None:
-            _recorder.finish(float(os.environ.get(WAIT) or DEFAULT_WAIT))
-    except BaseException:
-        pass
 
 
 class _Watch(importlib.abc.MetaPathFinder):
@@ -127,21 +93,13 @@ def _apply(name: str, patch: Callable[[ModuleType, str], None], module: ModuleTy
         trouble(folder, f"patch {name}: {type(error).__name__}")
 
 
-def trouble(folder: str, what: str) -> None:
-    """Write down that something of ours did not work."""
-    try:
-        recorder(folder).note({"e": "trouble", "what": what})
-    except Exception:
-        return
-
-
 def _patch_classic(module: ModuleType, folder: str) -> None:
     _after_init(module.SparkSession, folder, "attach", _attach)
 
 
 def _attach(session: Any) -> None:
-    if folder:
-        recorder(folder).attach(session)
+    if process.folder:
+        recorder(process.folder).attach(session)
 
 
 def _patch_rdds(module: ModuleType, folder: str) -> None:

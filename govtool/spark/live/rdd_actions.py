@@ -14,7 +14,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from govtool.spark.live import facts, files, hook
+from govtool.spark.live import facts, files, process
 
 MAX_PLAIN = 200
 """Actions of plain RDDs that are written down, by process."""
@@ -168,9 +168,9 @@ _actions: RddActions | None = None
 def recording() -> RddActions | None:
     """Return what writes down the actions of this process's RDDs; None unless records were requested."""
     global _actions
-    if not hook.folder:
+    if not process.folder:
         return None
-    recorder = hook.recorder(hook.folder)
+    recorder = process.recorder(process.folder)
     if recorder.replay is None:
         return None
     if _actions is None or _actions._recorder is not recorder:
@@ -207,7 +207,7 @@ def _noted(name: str, original: Any, own: tuple[str, ...]) -> Any:
             try:
                 actions.plain(self, name, where, path, started, error)
             except Exception as failure:
-                hook.trouble(hook.folder, f"rdd: {type(failure).__name__}")
+                process.trouble(process.folder, f"rdd: {type(failure).__name__}")
 
     return action
 

@@ -12,6 +12,12 @@ import threading
 import time
 from typing import Any
 
+SPOOL = "GOVTOOL_SPARK_SPOOL"
+"""The environment variable that names the folder of the spool."""
+RECORDS = "GOVTOOL_SPARK_RECORDS"
+"""The environment variable that asks for records: the folder of their spool."""
+EAGER = "GOVTOOL_SPARK_EAGER"
+"""The environment variable that asks for positions of records, too."""
 FORMAT = 1
 MAX_LINE = 8 << 20
 """Bytes of one line; what is longer becomes a line that says so."""

@@ -9,16 +9,15 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from govtool.spark.rdd.eager import MAX_TEXTS
-from govtool.spark.rdd.log import RddNode, same_rdd
+from govtool.spark.rdd.log import RddNode, RecordedResult, same_rdd
 from govtool.spark.rdd.operators import OPAQUE, OPERATORS, PER_RECORD, Kind, RddOperator, text_lines
 from govtool.spark.rdd.recording import TAKES, RunningAction, action
 from govtool.spark.rdd.worker import shown
 
 if TYPE_CHECKING:
-    from govtool.spark.rdd.context import LineageContext
     from govtool.spark.rdd.position import LineagePosition
 
 ACTIONS = frozenset(
@@ -65,6 +64,31 @@ ACTIONS = frozenset(
 _PACKAGE = str(Path(__file__).parent)
 
 
+class RddTracker(Protocol):
+    """The context of tracked RDDs: makes them, and remembers what actions gave."""
+
+    def wrap(self, node: RddNode) -> LineageRDD:
+        """Return a node as a tracked RDD."""
+
+    def node_of(self, rdd: Any) -> RddNode:
+        """Return the node of an RDD; an RDD that is not tracked becomes a source."""
+
+    def position(self, *nodes: RddNode) -> LineagePosition:
+        """Return the position at all records of some nodes."""
+
+    def acted(self, node: RddNode) -> None:
+        """Note that an action ran."""
+
+    def collected(self, node: RddNode, records: list[Any]) -> RecordedResult:
+        """Note what ``collect()`` returned."""
+
+    def counted(self, node: RddNode, count: int) -> RecordedResult:
+        """Note what ``count()`` returned."""
+
+    def wrote(self, path: str, node: RddNode) -> None:
+        """Note which files were written."""
+
+
 class LineageRDD:
     """A tracked RDD. Its methods are those of ``pyspark.RDD``, with the same arguments.
 
@@ -72,7 +96,7 @@ class LineageRDD:
     Where Spark itself wants an RDD, as ``createDataFrame`` does, pass ``rdd``.
     """
 
-    def __init__(self, context: LineageContext, node: RddNode) -> None:
+    def __init__(self, context: RddTracker, node: RddNode) -> None:
         """Wrap a node of a log; use the methods of `LineageContext` instead."""
         self._lineage = context
         self._node = node

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.spark.live import files as listings
-from govtool.spark.live import hook, rdd_actions
+from govtool.spark.live import process, rdd_actions
 from govtool.spark.rdd import eager, saved, sources
 from govtool.spark.rdd.log import RddNode, RecordedResult, ancestors
 from govtool.spark.rdd.operators import Kind
@@ -86,8 +86,8 @@ def _harmless() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if hook.folder:
-            hook.trouble(hook.folder, f"rdd: {type(error).__name__}: {error}"[:200])
+        if process.folder:
+            process.trouble(process.folder, f"rdd: {type(error).__name__}: {error}"[:200])
 
 
 def _look(context: Any, running: RunningAction) -> None:

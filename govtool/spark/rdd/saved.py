@@ -13,15 +13,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from govtool.errors import EvidenceError, FormatError
 from govtool.spark.rdd import functions, sources
 from govtool.spark.rdd.log import RddNode, RecordedResult, ancestors
 from govtool.spark.rdd.operators import OPERATORS, Kind, per_record
-
-if TYPE_CHECKING:
-    from govtool.spark.rdd.context import LineageContext
 
 SCHEMA = "rdd-log/1"
 MAX_RECORDS = 10_000
@@ -33,6 +30,27 @@ _REBUILT = {*OPERATORS, "saveAsTextFile"} - {"pipe", "text lines"}
 UNREADABLE = re.compile(r"[][{}*?,\\]")
 """Characters that have a meaning in Hadoop's patterns and lists of paths."""
 EAGER = "run the job with --records=eager to keep its records"
+
+
+class ProgramBuilder(Protocol):
+    """The context in which the operators of a saved log are built again."""
+
+    spark_context: Any
+
+    def parallelize(self, c: Any, numSlices: int | None = None) -> Any:
+        """Return the records of a collection."""
+
+    def textFile(self, name: str, minPartitions: int | None = None, use_unicode: bool = True) -> Any:
+        """Return the lines of text files."""
+
+    def text_files(self, name: str, files: list[str], minimum: int, unicode: bool) -> Any:
+        """Return the lines of some of the files of a path."""
+
+    def apply(self, name: str, parents: list[RddNode], arguments: dict[str, Any]) -> RddNode:
+        """Return the node of a tracked method on other nodes."""
+
+    def node_of(self, rdd: Any) -> RddNode:
+        """Return the node of an RDD."""
 
 
 def encode(outputs: Mapping[str, RddNode]) -> str:
@@ -138,7 +156,7 @@ def _is_plain(value: Any) -> bool:
         return False
 
 
-def decode(text: str, context: LineageContext, files: Iterable[Path]) -> tuple[dict[str, RddNode], dict[str, str]]:
+def decode(text: str, context: ProgramBuilder, files: Iterable[Path]) -> tuple[dict[str, RddNode], dict[str, str]]:
     """Build the operators of a saved log again, with functions found in the user's files.
 
     Returns:
@@ -153,7 +171,7 @@ def decode(text: str, context: LineageContext, files: Iterable[Path]) -> tuple[d
         raise FormatError(f"no log of an RDD program: {error}") from error
 
 
-def rebuilt(document: Any, context: LineageContext, files: Iterable[Path]) -> tuple[dict[str, RddNode], dict[str, str]]:
+def rebuilt(document: Any, context: ProgramBuilder, files: Iterable[Path]) -> tuple[dict[str, RddNode], dict[str, str]]:
     """Build the operators of a ``document`` again, as ``decode`` does.
 
     Raises:
@@ -168,7 +186,7 @@ def rebuilt(document: Any, context: LineageContext, files: Iterable[Path]) -> tu
 
 
 def _decoded(
-    document: Any, context: LineageContext, files: tuple[Path, ...]
+    document: Any, context: ProgramBuilder, files: tuple[Path, ...]
 ) -> tuple[dict[str, RddNode], dict[str, str]]:
     made: dict[int, RddNode] = {}
     missing: dict[int, str] = {}
@@ -189,7 +207,7 @@ def _decoded(
     )
 
 
-def _node(entry: dict[str, Any], parents: list[RddNode], context: LineageContext, files: tuple[Path, ...]) -> RddNode:
+def _node(entry: dict[str, Any], parents: list[RddNode], context: ProgramBuilder, files: tuple[Path, ...]) -> RddNode:
     if "missing" in entry:
         raise EvidenceError(entry["missing"])
     if not parents:
@@ -210,7 +228,7 @@ def _node(entry: dict[str, Any], parents: list[RddNode], context: LineageContext
     return node
 
 
-def _source_node(entry: dict[str, Any], context: LineageContext) -> RddNode:
+def _source_node(entry: dict[str, Any], context: ProgramBuilder) -> RddNode:
     if "path" not in entry:
         return context.node_of(context.parallelize(ast.literal_eval(entry["records"]), entry["partitions"]))
     path, partitions, text = entry["path"], entry["partitions"], entry["unicode"]

@@ -1,0 +1,49 @@
+"""The recorder of this process: one, made when first needed, for whatever part of the recording wants it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import Any
+
+from govtool.spark.live.spool import RECORDS, Spool
+
+WAIT = "GOVTOOL_SPARK_WAIT"
+"""Seconds that the end of a job may wait for its last records."""
+DEFAULT_WAIT = 15.0
+
+folder = ""
+"""The folder of the spool, once the sessions of this process are recorded."""
+_recorder: Any | None = None
+
+
+def recorder(folder: str) -> Any:
+    """The recorder of this process, made when first needed."""
+    global _recorder
+    if _recorder is None:
+        from govtool.spark.live.listener import Recorder
+
+        _recorder = Recorder(Spool(folder))
+        atexit.register(_at_exit)
+    return _recorder
+
+
+def records_rows() -> bool:
+    """Return whether records of rows were requested."""
+    return RECORDS in os.environ or (_recorder is not None and _recorder.replay is not None)
+
+
+def _at_exit() -> None:
+    try:
+        if _recorder is not None:
+            _recorder.finish(float(os.environ.get(WAIT) or DEFAULT_WAIT))
+    except BaseException:
+        pass
+
+
+def trouble(folder: str, what: str) -> None:
+    """Write down that something of ours did not work."""
+    try:
+        recorder(folder).note({"e": "trouble", "what": what})
+    except Exception:
+        return
