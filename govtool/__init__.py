@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
     from govtool.api.workflows import run_workflow
     from govtool.workflow.modules.definition import module
-    from govtool.workflow.modules.workflow import BoundedLoop, Workflow
+    from govtool.workflow.modules.module_graph import BoundedLoop
+    from govtool.workflow.modules.workflow import Workflow
 
 __all__ = [
     "BoundedLoop",
@@ -68,7 +69,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "BoundedLoop": "govtool.workflow.modules.workflow",
+    "BoundedLoop": "govtool.workflow.modules.module_graph",
     "Graph": "govtool.api.graph",
     "Workflow": "govtool.workflow.modules.workflow",
     "WorkflowGraph": "govtool.api.workflow",

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.envelope import compact
+from govtool.render.rows import rendered
+from govtool.render.table import Table, TableColumn
 
 if TYPE_CHECKING:
     from govtool.answers.run_deletion import RunDeletionAnswer
@@ -24,14 +24,7 @@ def render_run_deletion(form: str, answer: RunDeletionAnswer, limit: int | None 
         answer: The answer.
         limit: Rows of ``table``, ``plain``, ``markdown`` and ``csv``; None: all.
     """
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(dict(zip(answer.fields, row, strict=True))) for row in answer.rows())
-    if form == "csv":
-        return answer_csv(answer, limit)
-    table = _table(answer, limit)
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return rendered(form, answer, lambda: _table(answer, limit), limit)
 
 
 def answer_lines(answers: Sequence[RunDeletionAnswer]) -> Iterator[str]:

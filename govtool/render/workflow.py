@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.envelope import compact
+from govtool.render.rows import rendered
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -34,14 +34,9 @@ def render_workflow(form: str, answer: Answer, limit: int | None = None) -> Tabl
         answer: The answer.
         limit: Rows of ``table``, ``plain``, ``markdown`` and ``csv``; None: all.
     """
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(dict(zip(answer.fields, row, strict=True))) for row in answer.rows())
-    if form == "csv":
-        return answer_csv(answer, limit)
-    table = _zoomed(answer) if form == "table" and answer.schema == "zoom/1" else _table(answer, limit)
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    if form == "table" and answer.schema == "zoom/1":
+        return _zoomed(answer)
+    return rendered(form, answer, lambda: _table(answer, limit), limit)
 
 
 def answer_line(answer: Answer) -> str:

@@ -200,9 +200,12 @@ class _Copies:
         writer = frame.write.format(relation.format).options(**dict(relation.options))
         if relation.partitioned:
             writer = writer.partitionBy(*relation.partitioned)
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
         try:
             writer.mode("overwrite").save(str(place))
-        except Exception as error:
+        except (PySparkException, Py4JError) as error:  # a format without a writer, an option, a type it cannot hold
             first = (str(error).splitlines() or [type(error).__name__])[0]
             why = f"Spark cannot write {relation.dataset} again: {first[:200]}"
             raise EngineError(why, code="engine.spark") from error

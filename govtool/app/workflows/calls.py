@@ -68,7 +68,7 @@ class ModuleCalls:
             returned = module.function(*frames.values())
         except GovtoolError:
             raise
-        except Exception as error:
+        except Exception as error:  # the user's function may raise anything: it fails this execution, by name
             raise EngineError(f"{where} failed: {first_line(error)}", code="engine.module") from error
         try:
             results = self._results(use, returned)

@@ -11,8 +11,8 @@ from govtool.records.plan.expressions import Attribute, Call, Named
 from govtool.records.plan.nodes import Generate, Project
 from govtool.records.plan.types import LONG
 from govtool.records.trace.segment import alike
+from govtool.workflow.annotate.annotator import Annotator, refused
 from govtool.workflow.annotate.circuit import NONE, Terms
-from govtool.workflow.annotate.evaluate import Annotator, refused
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined
 from govtool.workflow.annotate.values import multiplied
 from govtool.workflow.semirings.natural import standing_counts

@@ -22,8 +22,8 @@ from govtool.records.plan.nodes import Aggregate, Filter, Project
 from govtool.records.plan.tree import Node, Term
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, subqueries, unique
+from govtool.workflow.annotate.annotator import Annotator, Context, refused
 from govtool.workflow.annotate.circuit import NONE, ONE, ZERO, Delta, Inputs, Monus, Product, Sum, Terms, arrays_of
-from govtool.workflow.annotate.evaluate import Annotator, Context, refused
 from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import (
     LONG_ONE,

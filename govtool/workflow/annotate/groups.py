@@ -14,6 +14,7 @@ from govtool.records.plan.nodes import Aggregate, Distinct, Join, Project, Range
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, unique
+from govtool.workflow.annotate.annotator import Annotator, Context, refused
 from govtool.workflow.annotate.circuit import (
     NONE,
     ONE,
@@ -27,7 +28,6 @@ from govtool.workflow.annotate.circuit import (
     arrays_of,
 )
 from govtool.workflow.annotate.conditions import valued
-from govtool.workflow.annotate.evaluate import Annotator, Context, refused
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
     Rows,

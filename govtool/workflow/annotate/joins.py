@@ -10,9 +10,9 @@ from govtool.records.plan.expressions import Attribute, Expression, Literal, Nam
 from govtool.records.plan.nodes import Join, LateralJoin, Project
 from govtool.records.plan.tree import walk
 from govtool.records.trace.segment import alike, both, conjuncts, subqueries
+from govtool.workflow.annotate.annotator import Annotator, Context, refused, same_context
 from govtool.workflow.annotate.circuit import Product
 from govtool.workflow.annotate.conditions import Matches, existence, kept_by, restricted
-from govtool.workflow.annotate.evaluate import Annotator, Context, refused, same_context
 from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined, reads_cells, times_of
 from govtool.workflow.annotate.unions import united

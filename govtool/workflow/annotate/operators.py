@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from govtool.records.plan.expressions import Attribute, Call, Literal, Named, passed
 from govtool.records.plan.nodes import (
@@ -25,13 +23,12 @@ from govtool.records.plan.nodes import (
     Union,
     Window,
 )
-from govtool.records.plan.tree import Node
 from govtool.records.plan.types import LONG
 from govtool.records.trace.segment import conjuncts
+from govtool.workflow.annotate.annotator import Annotator, Context, Rules, refused
 from govtool.workflow.annotate.circuit import ONE
 from govtool.workflow.annotate.collected import exploded_terms
 from govtool.workflow.annotate.conditions import restricted, valued
-from govtool.workflow.annotate.evaluate import Annotator, Context, refused
 from govtool.workflow.annotate.groups import aggregate, distinct
 from govtool.workflow.annotate.joins import join, lateral
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, pruned
@@ -112,9 +109,9 @@ def sort(a: Annotator, node: Sort, context: Context | None) -> Rows:
     return a.rows(node.child, context)
 
 
-Rule = Callable[[Annotator, Any, Context | None], Rows]
-RULES: dict[type[Node], Rule] = {
+RULES: Rules = {
     Relation: relation, LocalRows: literal_rows, Range: literal_rows, Project: project, Filter: filtered,
     Generate: generate, Union: union, Expand: expand, Sort: sort, Join: join, LateralJoin: lateral,
     Aggregate: aggregate, Distinct: distinct, SetOperation: set_operation, Window: window, Limit: limit,
 }  # fmt: skip
+"""The rule of every operator that the specification covers."""

@@ -12,8 +12,9 @@ from govtool.records.plan.tree import Node
 from govtool.records.plan.types import LONG
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import Ids, normalized, spare_ids
+from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import Circuit, Sources
-from govtool.workflow.annotate.evaluate import Annotator
+from govtool.workflow.annotate.operators import RULES
 from govtool.workflow.annotate.origins import Origins
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, shifted
 from govtool.workflow.annotate.tables import Executor, KeptTable
@@ -87,7 +88,7 @@ def annotate_query(
         rows = record_rows(ids, relation, starts[name])
         return rows if origins is None else origins.read(annotator.tables, rows, name, starts[name], sizes[name])
 
-    annotator = Annotator(executor, ids, leaf, circuit, origins)
+    annotator = Annotator(executor, ids, leaf, RULES, circuit, origins)
     rows, table = annotator.keep(annotator.rows(node))
     return AnnotatedQuery(circuit, rows, table, starts, node, ids, origins)
 

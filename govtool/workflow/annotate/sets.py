@@ -11,8 +11,8 @@ from govtool.records.plan.expressions import Attribute, Call, Expression, Litera
 from govtool.records.plan.nodes import Filter, Project, SetOperation, outputs
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, unique
+from govtool.workflow.annotate.annotator import Annotator, Context
 from govtool.workflow.annotate.circuit import NONE, ZERO, Delta, Inputs, Monus, Product, Sum
-from govtool.workflow.annotate.evaluate import Annotator, Context
 from govtool.workflow.annotate.groups import grouped
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, extended, is_there, joined, shifted, there
 from govtool.workflow.annotate.term_lists import Groups

@@ -8,7 +8,7 @@ from govtool.records.plan.expressions import Attribute, Literal
 from govtool.records.plan.nodes import Project, Union
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import LONG
-from govtool.workflow.annotate.evaluate import Annotator
+from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.rows import Rows
 
 

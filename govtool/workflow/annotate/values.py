@@ -13,8 +13,8 @@ from govtool.records.plan.expressions import Attribute, Call, Expression, Litera
 from govtool.records.plan.nodes import Filter, Project
 from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.segment import either
+from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE, ONE, Guard, Product, ValueFunction
-from govtool.workflow.annotate.evaluate import Annotator
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
     LONG_ZERO,

@@ -24,6 +24,7 @@ from govtool.records.plan.nodes import Aggregate, Limit, Project, Range, Sort, W
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
 from govtool.records.trace.segment import alike, both
+from govtool.workflow.annotate.annotator import Annotator, Context, refused
 from govtool.workflow.annotate.circuit import (
     NONE,
     ONE,
@@ -39,7 +40,6 @@ from govtool.workflow.annotate.circuit import (
     arrays_of,
 )
 from govtool.workflow.annotate.conditions import valued
-from govtool.workflow.annotate.evaluate import Annotator, Context, refused
 from govtool.workflow.annotate.groups import UNORDERED, Measure, prepared
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, extended, joined, shifted, there, truth
 from govtool.workflow.annotate.tables import KeptTable

@@ -18,8 +18,8 @@ from govtool.records.plan.types import LONG, Struct, from_json
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import alike
+from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE
-from govtool.workflow.annotate.evaluate import Annotator
 from govtool.workflow.annotate.origins import Origins
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, copied, extended, joined, shifted
 from govtool.workflow.annotate.tables import KeptTable

@@ -19,8 +19,9 @@ from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, Workf
 from govtool.records.plan.nodes import Plan, Relation, Write
 from govtool.records.plan.tree import walk_nodes
 from govtool.records.trace.normal import Ids, normalized, spare_ids
+from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE, Circuit, Gate, Inputs, LimitGuard, Sources, Sum
-from govtool.workflow.annotate.evaluate import Annotator
+from govtool.workflow.annotate.operators import RULES
 from govtool.workflow.annotate.origins import Origins
 from govtool.workflow.annotate.query import AnnotatedQuery
 from govtool.workflow.annotate.rows import Rows, copied
@@ -85,7 +86,7 @@ class RunCircuit:
         if isinstance(found, AnnotatedRelation):
             return found.rows, found.table
         leaves = CircuitLeaves(self.relations, {}, self.tokens, self.origins)
-        annotator = Annotator(self.tables.executor, self.tables.ids, _no_leaf, self.circuit, self.origins)
+        annotator = Annotator(self.tables.executor, self.tables.ids, _no_leaf, RULES, self.circuit, self.origins)
         annotator.tables = self.tables
         return annotator.keep(leaves.read(annotator, self.files.leaf(found.relation, self.tables.ids), path))
 
@@ -186,7 +187,7 @@ class _Builder:
             raise UsageError("it ran in a session of other settings")
         ids = tables.ids
         annotator = Annotator(
-            self.executor, ids, lambda leaf: leaves.rows(annotator, leaf), self.circuit, self.origins
+            self.executor, ids, lambda leaf: leaves.rows(annotator, leaf), RULES, self.circuit, self.origins
         )  # fmt: skip
         annotator.tables = tables
         rows = annotator.rows(normalized(titled(root, ids.named), ids))

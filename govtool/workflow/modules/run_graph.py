@@ -23,8 +23,9 @@ from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.normal import normalized, spare_ids
 from govtool.workflow import vocabulary as terms
+from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE
-from govtool.workflow.annotate.evaluate import Annotator
+from govtool.workflow.annotate.operators import RULES
 from govtool.workflow.annotate.tables import Executor
 from govtool.workflow.builder import GraphBuilder
 from govtool.workflow.modules.circuit_graph import CircuitWriter
@@ -228,7 +229,7 @@ class _Invocation:
             raise UsageError("the plan writes nothing")
         ids = spare_ids(root.child)
         leaves = PlanLeaves(self)
-        annotator = Annotator(executor, ids, lambda leaf: leaves.rows(annotator, leaf))
+        annotator = Annotator(executor, ids, lambda leaf: leaves.rows(annotator, leaf), RULES)
         rows = annotator.rows(normalized(titled(root, ids.named), ids))
         rows, table = annotator.keep(rows)
         annotation, times = table.ids(rows.annotation, rows.times)

@@ -21,8 +21,8 @@ from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.segment import alike
+from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE, Circuit, Sources
-from govtool.workflow.annotate.evaluate import Annotator
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, joined
 from govtool.workflow.modules.run_tuples import LazyState, RelationRows, RelationTuples
 

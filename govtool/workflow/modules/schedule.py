@@ -10,7 +10,7 @@ from govtool.workflow.modules.unfold import unfolded
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.definition import Module, RelationSchema
-    from govtool.workflow.modules.workflow import Workflow
+    from govtool.workflow.modules.module_graph import ModuleGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Schedule:
     state: Mapping[str, RelationSchema]
 
 
-def make_schedule(flow: Workflow) -> Schedule:
+def make_schedule(flow: ModuleGraph) -> Schedule:
     """The schedule of a workflow that breaks no rule."""
     plain = unfolded(flow)
     sources: dict[str, dict[str, str | None]] = {node: {} for node in plain.nodes}
@@ -75,7 +75,7 @@ def _declare(known: dict[str, RelationSchema], name: str, one: RelationSchema) -
         known[name] = one
 
 
-def _use(plain: Workflow, node: str, sources: Mapping[str, str | None], read: set[str]) -> ScheduledUse:
+def _use(plain: ModuleGraph, node: str, sources: Mapping[str, str | None], read: set[str]) -> ScheduledUse:
     module = plain.nodes[node]
     kept = plain.keep.get(node, ())
     outputs = tuple(name for name in module.output_names if not read or name in kept)
@@ -89,7 +89,7 @@ def _use(plain: Workflow, node: str, sources: Mapping[str, str | None], read: se
     )
 
 
-def _ordered(plain: Workflow) -> list[str]:
+def _ordered(plain: ModuleGraph) -> list[str]:
     below: dict[str, set[str]] = {node: set() for node in plain.nodes}
     above: dict[str, set[str]] = {node: set() for node in plain.nodes}
     for edge in plain.edges:

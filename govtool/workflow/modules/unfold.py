@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from govtool.workflow.modules.workflow import BoundedLoop, DataEdge, Workflow
+from govtool.workflow.modules.module_graph import BoundedLoop, DataEdge, ModuleGraph
 
 
-def unfolded(flow: Workflow) -> Workflow:
+def unfolded(flow: ModuleGraph) -> ModuleGraph:
     """The workflow with a node for each pass of a loop: ``a.1``, ``a.2`` … Without loops it is the workflow itself.
 
     A relation that an edge of ``back`` brings into a node comes from outside in the first pass only. Relations to keep
     are those of the last pass.
     """
-    from govtool.workflow.modules.workflow import Workflow
-
     if not flow.loops:
         return flow
     loops = {node: loop for loop in flow.loops for node in loop.nodes}
@@ -28,7 +24,7 @@ def unfolded(flow: Workflow) -> Workflow:
     edges = [each for edge in flow.edges for each in _copies(edge, loops)]
     edges += [each for loop in flow.loops for edge in loop.back for each in _from_pass_to_pass(edge, loop)]
     keep = {_last(node, loops): names for node, names in flow.keep.items()}
-    return Workflow(flow.name, nodes, edges, shared=flow.shared, keep=keep)
+    return ModuleGraph(flow.name, nodes, edges, shared=flow.shared, keep=keep)
 
 
 def _pass(node: str, number: int) -> str:
@@ -44,8 +40,6 @@ def _last(node: str, loops: dict[str, BoundedLoop]) -> str:
 
 
 def _copies(edge: DataEdge, loops: dict[str, BoundedLoop]) -> Iterator[DataEdge]:
-    from govtool.workflow.modules.workflow import DataEdge
-
     source, target = loops.get(edge.source), loops.get(edge.target)
     if target is None:
         yield DataEdge(_last(edge.source, loops), edge.target, edge.relations)
@@ -57,8 +51,6 @@ def _copies(edge: DataEdge, loops: dict[str, BoundedLoop]) -> Iterator[DataEdge]
 
 
 def _entering(edge: DataEdge, loop: BoundedLoop) -> Iterator[DataEdge]:
-    from govtool.workflow.modules.workflow import DataEdge
-
     replaced = {name for back in loop.back if back.target == edge.target for name in back.relations}
     for number in range(1, loop.times + 1):
         names = tuple(name for name in edge.relations if number == 1 or name not in replaced)
@@ -67,7 +59,5 @@ def _entering(edge: DataEdge, loop: BoundedLoop) -> Iterator[DataEdge]:
 
 
 def _from_pass_to_pass(edge: DataEdge, loop: BoundedLoop) -> Iterator[DataEdge]:
-    from govtool.workflow.modules.workflow import DataEdge
-
     for number in range(1, loop.times):
         yield DataEdge(_pass(edge.source, number), _pass(edge.target, number + 1), edge.relations)

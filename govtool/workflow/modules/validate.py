@@ -13,7 +13,7 @@ from govtool.workflow.modules.violations import InvalidWorkflowError, Violation,
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.definition import Module, RelationSchema
-    from govtool.workflow.modules.workflow import DataEdge, Workflow
+    from govtool.workflow.modules.module_graph import DataEdge, ModuleGraph
 
 MAX_PASSES = 1000
 """Passes of a loop, at most."""
@@ -21,7 +21,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 """Names of workflows, nodes, modules and relations. They become names of folders: no dots, slashes or spaces."""
 
 
-def require_valid(flow: Workflow) -> None:
+def require_valid(flow: ModuleGraph) -> None:
     """Refuse a workflow that breaks a rule.
 
     Raises:
@@ -32,7 +32,7 @@ def require_valid(flow: Workflow) -> None:
         raise InvalidWorkflowError(flow.name, found)
 
 
-def find_violations(flow: Workflow) -> tuple[Violation, ...]:
+def find_violations(flow: ModuleGraph) -> tuple[Violation, ...]:
     """Every rule that a workflow breaks. Rules about the graph are checked once names and edges are right."""
     found = [each for rule in (_names, _modules, _edges, _loops, _state, _kept) for each in rule(flow)]
     if not found:
@@ -44,7 +44,7 @@ def find_violations(flow: Workflow) -> tuple[Violation, ...]:
 # ---- names and modules ----------------------------------------------------------------------------------------------
 
 
-def _names(flow: Workflow) -> Iterator[Violation]:
+def _names(flow: ModuleGraph) -> Iterator[Violation]:
     yield from _bad_name("workflow", flow.name)
     if not flow.nodes:
         yield Violation("empty", "the workflow has no nodes")
@@ -59,7 +59,7 @@ def _names(flow: Workflow) -> Iterator[Violation]:
             yield Violation("module", f"different modules are called {name}, at nodes {listed(nodes)}", nodes)
 
 
-def _by_name(flow: Workflow) -> dict[str, dict[str, Module]]:
+def _by_name(flow: ModuleGraph) -> dict[str, dict[str, Module]]:
     """Modules by name and node."""
     found: dict[str, dict[str, Module]] = {}
     for node, each in flow.nodes.items():
@@ -94,7 +94,7 @@ def _same_but_case(kind: str, names: Iterable[str], relations: bool = False) -> 
             )
 
 
-def _modules(flow: Workflow) -> Iterator[Violation]:
+def _modules(flow: ModuleGraph) -> Iterator[Violation]:
     for several in _by_name(flow).values():
         node, each = next(iter(several.items()))
         yield from _bad_name("module", each.name, (node,))
@@ -124,7 +124,7 @@ def _relations_of(each: Module, nodes: tuple[str, ...]) -> Iterator[Violation]:
 # ---- edges and loops ------------------------------------------------------------------------------------------------
 
 
-def _edges(flow: Workflow) -> Iterator[Violation]:
+def _edges(flow: ModuleGraph) -> Iterator[Violation]:
     for edge in flow.edges:
         yield from _edge(flow, edge)
     seen = Counter((edge.source, edge.target, name) for edge in flow.edges for name in edge.relations)
@@ -134,7 +134,7 @@ def _edges(flow: Workflow) -> Iterator[Violation]:
             yield Violation("edge", message, (source, target), (name,))
 
 
-def _edge(flow: Workflow, edge: DataEdge) -> Iterator[Violation]:
+def _edge(flow: ModuleGraph, edge: DataEdge) -> Iterator[Violation]:
     ends = (edge.source, edge.target)
     unknown = [node for node in dict.fromkeys(ends) if node not in flow.nodes]
     for node in unknown:
@@ -188,7 +188,7 @@ def _normal(schema: str) -> str:
 _SYNONYMS = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 
 
-def _loops(flow: Workflow) -> Iterator[Violation]:
+def _loops(flow: ModuleGraph) -> Iterator[Violation]:
     taken: dict[str, int] = {}
     for number, loop in enumerate(flow.loops):
         name = f"loop over {listed(loop.nodes)}"
@@ -207,7 +207,7 @@ def _loops(flow: Workflow) -> Iterator[Violation]:
             yield Violation("loop", f"{name}: no edge leads from one pass to the next", loop.nodes)
 
 
-def _back_edge(flow: Workflow, edge: DataEdge, nodes: tuple[str, ...], name: str) -> Iterator[Violation]:
+def _back_edge(flow: ModuleGraph, edge: DataEdge, nodes: tuple[str, ...], name: str) -> Iterator[Violation]:
     outside = [node for node in dict.fromkeys((edge.source, edge.target)) if node not in nodes]
     for node in outside:
         yield Violation(
@@ -226,7 +226,7 @@ def _back_edge(flow: Workflow, edge: DataEdge, nodes: tuple[str, ...], name: str
 # ---- state and outputs ----------------------------------------------------------------------------------------------
 
 
-def _state(flow: Workflow) -> Iterator[Violation]:
+def _state(flow: ModuleGraph) -> Iterator[Violation]:
     modules = {each.name: each for each in flow.nodes.values()}
     for relation, names in flow.shared.items():
         if len(set(names)) < 2:
@@ -249,7 +249,7 @@ def _shared_schema(relation: str, modules: list[Module]) -> Iterator[Violation]:
             yield Violation("state", message, (), (relation,))
 
 
-def _kept(flow: Workflow) -> Iterator[Violation]:
+def _kept(flow: ModuleGraph) -> Iterator[Violation]:
     for node, names in flow.keep.items():
         if node not in flow.nodes:
             yield Violation("outputs", f"keep: there is no node {node!r}", (node,), names, near(node, flow.nodes))
@@ -264,7 +264,7 @@ def _kept(flow: Workflow) -> Iterator[Violation]:
 # ---- the graph, loops unfolded --------------------------------------------------------------------------------------
 
 
-def _suppliers(flow: Workflow) -> Iterator[Violation]:
+def _suppliers(flow: ModuleGraph) -> Iterator[Violation]:
     """Names on two incoming edges of a node are disjoint."""
     found: dict[tuple[str, str], list[str]] = {}
     for edge in flow.edges:
@@ -281,7 +281,7 @@ def _suppliers(flow: Workflow) -> Iterator[Violation]:
             )
 
 
-def _missing(flow: Workflow) -> Iterator[Violation]:
+def _missing(flow: ModuleGraph) -> Iterator[Violation]:
     """A node that receives anything receives all of its inputs."""
     received: dict[str, set[str]] = {}
     for edge in flow.edges:
@@ -299,7 +299,7 @@ def _missing(flow: Workflow) -> Iterator[Violation]:
             )
 
 
-def _cycles(flow: Workflow) -> Iterator[Violation]:
+def _cycles(flow: ModuleGraph) -> Iterator[Violation]:
     """Nodes that no topological order reaches, shown as one cycle among them."""
     below = _adjacent(flow.nodes, ((edge.source, edge.target) for edge in flow.edges))
     cycle = _cycle(below)
@@ -338,7 +338,7 @@ def _cycle(below: Mapping[str, list[str]]) -> list[str]:
     return []
 
 
-def _connected(flow: Workflow) -> Iterator[Violation]:
+def _connected(flow: ModuleGraph) -> Iterator[Violation]:
     pairs = [(edge.source, edge.target) for edge in flow.edges]
     beside = _adjacent(flow.nodes, (*pairs, *((target, source) for source, target in pairs)))
     first = next(iter(flow.nodes))
@@ -352,7 +352,7 @@ def _connected(flow: Workflow) -> Iterator[Violation]:
         yield Violation("connected", f"{listed(apart)}: not connected with {first}", apart)
 
 
-def _external(flow: Workflow) -> Iterator[Violation]:
+def _external(flow: ModuleGraph) -> Iterator[Violation]:
     """Input nodes that read one relation of the workflow's inputs agree on its columns."""
     targets = {edge.target for edge in flow.edges}
     declared: dict[str, tuple[str, RelationSchema]] = {}
@@ -364,7 +364,7 @@ def _external(flow: Workflow) -> Iterator[Violation]:
                 yield Violation("schema", message, (other, node), (one.name,))
 
 
-_GRAPH_RULES: tuple[Callable[[Workflow], Iterator[Violation]], ...] = (
+_GRAPH_RULES: tuple[Callable[[ModuleGraph], Iterator[Violation]], ...] = (
     _suppliers,
     _missing,
     _cycles,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from govtool.workflow.modules.workflow import DataEdge
+    from govtool.workflow.modules.module_graph import DataEdge
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import pytest
 
 import govtool
 from govtool.errors import UsageError
+from govtool.workflow.modules.module_graph import DataEdge
 from govtool.workflow.modules.unfold import unfolded
 from govtool.workflow.modules.violations import InvalidWorkflowError
-from govtool.workflow.modules.workflow import DataEdge
 
 
 def made(name, inputs=(), state=(), outputs=()):

@@ -1,9 +1,10 @@
-"""The evaluator: plans to annotated rows, operator by operator."""
+"""The annotator: what the rules of all operators share while one plan is evaluated to annotated rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
 
@@ -36,6 +37,11 @@ class Context:
     number: Attribute
 
 
+Rule = Callable[["Annotator", Any, Context | None], Rows]
+"""Annotates the rows of one operator; the annotator gives it those of the operators below."""
+Rules = Mapping[type[Node], Rule]
+
+
 class Annotator:
     """What the evaluation of one plan shares.
 
@@ -43,6 +49,7 @@ class Annotator:
         executor: Evaluates plans; its tables are the annotator's.
         ids: Ids of columns that the plan does not use.
         leaves: Gives the rows of relations.
+        rules: The rule of each operator: ``operators.RULES``. They call the annotator for the operators below.
         circuit: Where nodes are put; it may have some already.
         origins: Where the origins of cells are put; None: they are not wanted.
     """
@@ -52,12 +59,14 @@ class Annotator:
         executor: Executor,
         ids: Ids,
         leaves: Leaves,
+        rules: Rules,
         circuit: Circuit | None = None,
         origins: Origins | None = None,
     ) -> None:
         self.executor = executor
         self.ids = ids
         self.leaves = leaves
+        self.rules = rules
         self.circuit = circuit or Circuit()
         self.tables = TableStore(executor, ids)
         self.origins = origins
@@ -69,9 +78,7 @@ class Annotator:
             UsageError: An operator or a function that the specification does not cover (``usage.why-unsupported``).
             NotExact: The executor is not exact on it.
         """
-        from govtool.workflow.annotate.operators import RULES  # the rules call the annotator
-
-        rule = RULES.get(type(node))
+        rule = self.rules.get(type(node))
         if rule is None:
             raise refused(f"the operator {type(node).__name__}")
         return rule(self, node, context)
