@@ -26,19 +26,39 @@ RECORD = "_record"
 """The metadata column of a relation that holds a record's id: file ordinal and row, packed."""
 
 
+class DuckDatabase:
+    """A database in memory for many executors: a connection costs a tenth of a database, and its tables are its own.
+
+    Args:
+        threads: At most so many threads; small queries are cheaper on one.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        import duckdb
+
+        self._database: duckdb.DuckDBPyConnection = duckdb.connect()
+        if threads is not None:
+            self._database.execute(f"SET threads = {int(threads)}")
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A connection whose temporary tables and settings no other sees."""
+        return self._database.cursor()
+
+
 class DuckExecutor:
     """Evaluates plans of one recorded session.
 
     Args:
         session: What the plans ran in.
         threads: At most so many threads.
+        database: Where; one of its own by default.
     """
 
-    def __init__(self, session: Session, threads: int | None = None) -> None:
+    def __init__(self, session: Session, threads: int | None = None, database: DuckDatabase | None = None) -> None:
         import duckdb
 
         self.session = session
-        self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect() if database is None else database.connection()
         self.connection.execute("SET TimeZone = 'UTC'")
         self.connection.execute("SET preserve_insertion_order = false")
         if threads is not None:
