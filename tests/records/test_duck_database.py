@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from govtool.app.records import engines
@@ -47,3 +49,13 @@ def test_engines_share_a_database_when_they_are_given_one() -> None:
     executors = [engines(SESSION, database=shared)[0].start() for _ in range(2)]
     assert [executor.fetch(executor.keep(_rows(7))) for executor in executors] == [[(7,)], [(7,)]]  # type: ignore[attr-defined]
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1000])
+def test_the_rows_of_what_is_kept_are_known(count: int) -> None:
+    from govtool.records.execute.duckdb import DuckExecutor
+
+    executor = DuckExecutor(SESSION)
+    kept = executor.keep(_rows(*range(count)))
+    assert executor.kept_rows(kept) == len(executor.fetch(kept)) == count
+    assert executor.kept_rows(replace(kept, dataset="another")) is None

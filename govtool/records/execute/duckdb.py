@@ -65,6 +65,7 @@ class DuckExecutor:
             self.connection.execute(f"SET threads = {int(threads)}")
         self._numbers = count(1)
         self._views: set[tuple[str, Relation]] = set()
+        self._kept: dict[str, int] = {}
 
     def statement(self, node: Node) -> SqlStatement:
         """A plan in SQL, its leaves there as views.
@@ -102,9 +103,17 @@ class DuckExecutor:
         found = self.statement(node)
         columns = {each.id: (i, each) for i, each in enumerate(found.columns)}
         names = ", ".join(f"o{i} AS {column_name(each)}" for i, each in columns.values()) or "1 AS nothing"
-        self._run(f"CREATE TEMP TABLE {name} AS SELECT {names} FROM ({found.text})")
+        self._create(name, f"SELECT {names} FROM ({found.text})")
         own = tuple(each for _, each in columns.values())
         return Relation(0, name, KEPT, (), own, t.Struct(()))
+
+    def _create(self, name: str, query: str) -> None:
+        made = self._run(f"CREATE TEMP TABLE {name} AS {query}").fetchone()
+        self._kept[name] = int(made[0])
+
+    def kept_rows(self, leaf: Relation) -> int | None:
+        """The number of rows of what ``keep`` returned; None of another relation."""
+        return self._kept.get(leaf.dataset) if leaf.format == KEPT else None
 
     def _loaded(self, name: str, node: LocalRows) -> bool:
         """Make a table of many rows without a statement that names each; False where values need the dialect."""
@@ -125,7 +134,7 @@ class DuckExecutor:
             f"CAST(v{n} AS {dialect.type(each.type)}) AS {column_name(each)}" for n, each in enumerate(node.columns)
         )
         self.connection.register(f"{name}_given", pa.table({f"v{n}": each for n, each in enumerate(arrays)}))
-        self._run(f"CREATE TEMP TABLE {name} AS SELECT {values} FROM {name}_given")
+        self._create(name, f"SELECT {values} FROM {name}_given")
         self.connection.unregister(f"{name}_given")
         return True
 
