@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from govtool.records.trace.selection import bound_condition
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
+    from govtool.records.execute.duckdb import DuckDatabase
     from govtool.records.sidecar.lookup import SidecarUse
     from govtool.store import Commit, Reader
 
@@ -244,19 +245,30 @@ def _in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attrib
     return list(columns) if len(columns) == len(names) else None
 
 
-def engines(session: Session, sidecars: SidecarUse | None = None) -> tuple[PlanEngine, ...]:
-    """DuckDB, then Spark."""
-    return (PlanEngine("DuckDB", lambda: _duckdb(session, sidecars)), PlanEngine("Spark", lambda: _spark(session)))
+def engines(
+    session: Session, sidecars: SidecarUse | None = None, database: Callable[[], DuckDatabase] | None = None
+) -> tuple[PlanEngine, ...]:
+    """DuckDB, then Spark.
+
+    Args:
+        session: What the plans ran in.
+        sidecars: What is looked up in sidecars.
+        database: Gives the database that several executors share; by default each has its own.
+    """
+    duckdb = PlanEngine("DuckDB", lambda: _duckdb(session, sidecars, database))
+    return (duckdb, PlanEngine("Spark", lambda: _spark(session)))
 
 
-def _duckdb(session: Session, sidecars: SidecarUse | None) -> Executor:
+def _duckdb(
+    session: Session, sidecars: SidecarUse | None, database: Callable[[], DuckDatabase] | None = None
+) -> Executor:
     from govtool.records.sql.dialect import NotExact
 
     try:
         from govtool.records.execute.duckdb import DuckExecutor
         from govtool.records.sidecar.lookup import SidecarExecutor
 
-        executor = DuckExecutor(session)
+        executor = DuckExecutor(session, database=database() if database is not None else None)
         return executor if sidecars is None else SidecarExecutor(executor, sidecars)
     except ImportError as error:
         raise NotExact("it is not installed (pip install 'govtool[records]')") from error

@@ -13,10 +13,15 @@ from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.model.workflow_run import BoundaryRelation, WorkflowRun
+    from govtool.records.execute.duckdb import DuckDatabase
     from govtool.records.plan.nodes import Plan, Relation
     from govtool.records.trace.normal import Ids
     from govtool.store import Commit, Reader
     from govtool.workflow.annotate.tables import Executor
+
+
+_SMALL = 256 << 20
+"""Bytes of a run's relations up to which one thread is enough."""
 
 
 def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun, state_nodes: StateNodes = "read") -> RunGraph:
@@ -60,6 +65,8 @@ class StoredRunFiles:
         own = [each for each in self._tables.runs.values() if each.application in self._applications]
         self._by_output: dict[str, RecordRun] = {each.output: each for each in own if each.output}
         self._rows: dict[str, RelationRows] = {}
+        self._bytes = sum(file.size for each in run.relations.values() for file in each.files)
+        self._database: DuckDatabase | None = None
 
     def plan(self, path: str) -> Plan | None:
         """See ``RunFiles``."""
@@ -94,11 +101,19 @@ class StoredRunFiles:
         from govtool.app.records import engines
         from govtool.records.sql.dialect import NotExact
 
-        for engine in engines(plan.session):
+        for engine in engines(plan.session, database=self._shared):
             try:
                 yield engine.start()
             except (EngineError, NotExact):
                 continue
+
+    def _shared(self) -> DuckDatabase:
+        """The database of all plans of the run: there are thousands of small queries."""
+        from govtool.records.execute.duckdb import DuckDatabase
+
+        if self._database is None:
+            self._database = DuckDatabase(threads=1 if self._bytes < _SMALL else None)
+        return self._database
 
 
 def _read(relation: BoundaryRelation) -> RelationRows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from govtool.redaction import SECRET, clean_text
 
@@ -36,6 +37,7 @@ def is_secret(key: str) -> bool:
     return _KEY.search(key) is not None
 
 
+@lru_cache(maxsize=512)
 def clean_value(key: str, value: str) -> str:
     """The value of a setting, without what must not be kept: of a secret all, of options and URLs the passwords."""
     if is_secret(key) or _REDACTED.fullmatch(value.strip()):

@@ -26,25 +26,46 @@ RECORD = "_record"
 """The metadata column of a relation that holds a record's id: file ordinal and row, packed."""
 
 
+class DuckDatabase:
+    """A database in memory for many executors: a connection costs a tenth of a database, and its tables are its own.
+
+    Args:
+        threads: At most so many threads; small queries are cheaper on one.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        import duckdb
+
+        self._database: duckdb.DuckDBPyConnection = duckdb.connect()
+        if threads is not None:
+            self._database.execute(f"SET threads = {int(threads)}")
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A connection whose temporary tables and settings no other sees."""
+        return self._database.cursor()
+
+
 class DuckExecutor:
     """Evaluates plans of one recorded session.
 
     Args:
         session: What the plans ran in.
         threads: At most so many threads.
+        database: Where; one of its own by default.
     """
 
-    def __init__(self, session: Session, threads: int | None = None) -> None:
+    def __init__(self, session: Session, threads: int | None = None, database: DuckDatabase | None = None) -> None:
         import duckdb
 
         self.session = session
-        self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect() if database is None else database.connection()
         self.connection.execute("SET TimeZone = 'UTC'")
         self.connection.execute("SET preserve_insertion_order = false")
         if threads is not None:
             self.connection.execute(f"SET threads = {int(threads)}")
         self._numbers = count(1)
         self._views: set[tuple[str, Relation]] = set()
+        self._kept: dict[str, int] = {}
 
     def statement(self, node: Node) -> SqlStatement:
         """A plan in SQL, its leaves there as views.
@@ -82,9 +103,17 @@ class DuckExecutor:
         found = self.statement(node)
         columns = {each.id: (i, each) for i, each in enumerate(found.columns)}
         names = ", ".join(f"o{i} AS {column_name(each)}" for i, each in columns.values()) or "1 AS nothing"
-        self._run(f"CREATE TEMP TABLE {name} AS SELECT {names} FROM ({found.text})")
+        self._create(name, f"SELECT {names} FROM ({found.text})")
         own = tuple(each for _, each in columns.values())
         return Relation(0, name, KEPT, (), own, t.Struct(()))
+
+    def _create(self, name: str, query: str) -> None:
+        made = self._run(f"CREATE TEMP TABLE {name} AS {query}").fetchone()
+        self._kept[name] = int(made[0])
+
+    def kept_rows(self, leaf: Relation) -> int | None:
+        """The number of rows of what ``keep`` returned; None of another relation."""
+        return self._kept.get(leaf.dataset) if leaf.format == KEPT else None
 
     def _loaded(self, name: str, node: LocalRows) -> bool:
         """Make a table of many rows without a statement that names each; False where values need the dialect."""
@@ -105,7 +134,7 @@ class DuckExecutor:
             f"CAST(v{n} AS {dialect.type(each.type)}) AS {column_name(each)}" for n, each in enumerate(node.columns)
         )
         self.connection.register(f"{name}_given", pa.table({f"v{n}": each for n, each in enumerate(arrays)}))
-        self._run(f"CREATE TEMP TABLE {name} AS SELECT {values} FROM {name}_given")
+        self._create(name, f"SELECT {values} FROM {name}_given")
         self.connection.unregister(f"{name}_given")
         return True
 

@@ -55,9 +55,9 @@ class Outer(Term):
 
     attribute: Attribute
 
-    def terms(self) -> tuple[Term, ...]:
+    def parts(self) -> tuple[tuple[Term, ...], tuple[Node, ...]]:
         """Nothing: a walk over an operator's expressions meets only columns of its own inputs."""
-        return ()
+        return (), ()
 
     @property
     def type(self) -> Type:

@@ -7,6 +7,7 @@ key, a frame, a named column). Their direct parts are found from the dataclass f
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
@@ -18,22 +19,36 @@ class Tree:
 
     __slots__ = ()
 
-    def _values(self) -> Iterator[Any]:
+    def parts(self) -> tuple[tuple[Term, ...], tuple[Node, ...]]:
+        """The terms and the nodes directly in this one, each in the order of the fields."""
+        terms: list[Term] = []
+        nodes: list[Node] = []
         for name in field_names(type(self)):
-            yield from _flat(getattr(self, name))
+            value = getattr(self, name)
+            if isinstance(value, Term):
+                terms.append(value)
+            elif isinstance(value, Node):
+                nodes.append(value)
+            elif isinstance(value, tuple):
+                _gather(value, terms, nodes)
+        return tuple(terms), tuple(nodes)
 
     def terms(self) -> tuple[Term, ...]:
         """The terms directly in this one, in the order of the fields."""
-        return tuple(value for value in self._values() if isinstance(value, Term))
+        return self.parts()[0]
 
     def nodes(self) -> tuple[Node, ...]:
         """The nodes directly in this one: an operator's inputs, or the plan of a subquery."""
-        return tuple(value for value in self._values() if isinstance(value, Node))
+        return self.parts()[1]
 
     def replaced(self, terms: tuple[Term, ...] | None = None, nodes: tuple[Node, ...] | None = None) -> Self:
         """Return a copy with other direct terms or nodes, given in the order of :meth:`terms` and :meth:`nodes`."""
-        next_term = iter(terms if terms is not None else self.terms())
-        next_node = iter(nodes if nodes is not None else self.nodes())
+        own_terms, own_nodes = self.parts()
+        new_terms = own_terms if terms is None else terms
+        new_nodes = own_nodes if nodes is None else nodes
+        if _are_same(own_terms, new_terms) and _are_same(own_nodes, new_nodes):
+            return self
+        next_term, next_node = iter(new_terms), iter(new_nodes)
 
         def change(value: Any) -> Any:
             if isinstance(value, Term):
@@ -42,10 +57,6 @@ class Tree:
                 return next(next_node)
             return tuple(change(item) for item in value) if isinstance(value, tuple) else value
 
-        own = self.terms() + self.nodes()
-        new = (terms if terms is not None else self.terms()) + (nodes if nodes is not None else self.nodes())
-        if len(own) == len(new) and all(a is b for a, b in zip(own, new, strict=True)):
-            return self
         return type(self)(**{name: change(getattr(self, name)) for name in field_names(type(self))})
 
 
@@ -71,12 +82,19 @@ def field_names(kind: type) -> tuple[str, ...]:
     return _FIELDS[kind]
 
 
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, Tree):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _flat(item)
+def _gather(values: tuple[Any, ...], terms: list[Term], nodes: list[Node]) -> None:
+    """Add the terms and nodes of a field, which may be a tuple of tuples."""
+    for value in values:
+        if isinstance(value, Term):
+            terms.append(value)
+        elif isinstance(value, Node):
+            nodes.append(value)
+        elif isinstance(value, tuple):
+            _gather(value, terms, nodes)
+
+
+def _are_same(own: tuple[Any, ...], new: tuple[Any, ...]) -> bool:
+    return own is new or (len(own) == len(new) and all(map(operator.is_, own, new)))
 
 
 def fold(root: Term, combine: Callable[[Term, tuple[T, ...]], T]) -> T:

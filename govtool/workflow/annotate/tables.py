@@ -87,7 +87,13 @@ class TableStore:
         kept = self.executor.keep(Window(node, (counted,)))
         number = self.ids.named("number", Call("-", (counted.attribute, Literal(1, LONG)), LONG, "ansi"))
         rest = [passed(column) for column in unique(outputs(kept)) if column.id != counted.id]
-        return KeptTable(Project(kept, (*rest, number)), number.attribute, self.count(kept), self)
+        return KeptTable(Project(kept, (*rest, number)), number.attribute, self._count_of(kept), self)
+
+    def _count_of(self, kept: Relation) -> int:
+        """The number of rows that were kept; an executor may know it, and is spared a query."""
+        known = getattr(self.executor, "kept_rows", None)
+        count: int | None = known(kept) if known is not None else None
+        return self.count(kept) if count is None else count
 
     def _any_order(self) -> tuple[SortKey, ...]:
         """Spark wants an order of every window that numbers rows."""
