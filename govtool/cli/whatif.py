@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
+from govtool.cli.bundles import ListOptions
 from govtool.cli.complete import complete_selector
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound, opened_graph
+from govtool.cli.graph import opened_graph
+from govtool.cli.options import StrictAnswerOption
+from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK
 
@@ -28,45 +31,33 @@ FailOnOption = Annotated[
 ToOption = Annotated[str, typer.Option("--to", metavar="NEW", help="The new name or type.")]
 
 
-class WhatIfOptions(NamedTuple):
-    """The options of a what-if."""
+@dataclass(frozen=True, slots=True)
+class WhatIfOptions:
+    """What every what-if takes beside its change."""
 
-    selector: list[str]
-    exclude: list[str] | None
-    to: str | None
-    policy: list[str] | None
-    today: str | None
-    fail_on: str
-    strict: bool
-    limit: int | None
-    all: bool
-    format: list[str] | None
-    output: list[Path] | None
-    at: str | None
-    branch: str | None
-    store: str | None
+    exclude: ExcludeOption = None
+    policy: PolicyOption = None
+    today: TodayOption = None
+    fail_on: FailOnOption = "none"
+    strict: StrictAnswerOption = False
 
 
-def answer(ui: Ui, action: str, options: WhatIfOptions) -> int:
+def answer(
+    ui: Ui, action: str, selector: list[str], options: WhatIfOptions, shown: ListOptions, *, to: str | None = None
+) -> int:
     """Ask and show."""
     from govtool.answers.answer import at_least
     from govtool.query.whatif import VERDICTS
     from govtool.render.whatif import FORMATS, render
 
-    outputs = chosen(options.format, options.output, FORMATS)
+    outputs = shown.outputs(FORMATS)
     at_least(options.fail_on, VERDICTS, "verdict")  # a wrong one is reported before anything is asked
-    with opened_graph(ui, options.store, options.at, options.branch) as graph:
+    with opened_graph(ui, shown.store, shown.at, shown.branch) as graph:
         found = graph.whatif(
-            action,
-            *options.selector,
-            to=options.to,
-            exclude=options.exclude,
-            policy=options.policy,
-            today=options.today,
+            action, *selector, to=to, exclude=options.exclude, policy=options.policy, today=options.today
         )
     ui.mark("whatif")
-    for form, file in outputs:
-        ui.show(render(form, found.head(bound(options.limit, options.all, form))), file)
+    shown.show(ui, outputs, render, found)
     if found.fails(options.fail_on):
         return EXIT_FINDINGS
     if options.strict:
