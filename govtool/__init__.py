@@ -18,19 +18,11 @@ if TYPE_CHECKING:
     from govtool import errors
     from govtool.api.erasure import apply_erasure, verify_erasure
     from govtool.api.graph import Graph
-    from govtool.api.ingest import (
-        drop_source,
-        ingest_catalog,
-        ingest_dbt,
-        ingest_log,
-        ingest_openlineage,
-        ingest_prov,
-        ingest_spark,
-        ingest_sql,
-        revert_commit,
-    )
+    from govtool.api.ingest import ingest_catalog, ingest_dbt, ingest_log, ingest_sql
+    from govtool.api.ingest_events import ingest_openlineage, ingest_prov, ingest_spark
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
+    from govtool.api.sources import drop_source, revert_commit
     from govtool.api.why import whatif_delete, why
     from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
     from govtool.api.workflows import run_workflow
@@ -78,11 +70,11 @@ _PLACES = {
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
     "ingest_log": "govtool.api.ingest",
-    "ingest_openlineage": "govtool.api.ingest",
-    "drop_source": "govtool.api.ingest",
-    "revert_commit": "govtool.api.ingest",
-    "ingest_prov": "govtool.api.ingest",
-    "ingest_spark": "govtool.api.ingest",
+    "ingest_openlineage": "govtool.api.ingest_events",
+    "drop_source": "govtool.api.sources",
+    "revert_commit": "govtool.api.sources",
+    "ingest_prov": "govtool.api.ingest_events",
+    "ingest_spark": "govtool.api.ingest_events",
     "ingest_sql": "govtool.api.ingest",
     "init": "govtool.api.opening",
     "lineage": "govtool.api.lineage",

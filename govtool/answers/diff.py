@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from govtool.answers.answer import Answer, Cell
 from govtool.answers.evidence import evidence_object
@@ -18,21 +18,16 @@ _KINDS = ("added", "removed", "changed")
 _PLURALS = {"class": "classes"}
 
 
-@dataclass(frozen=True, slots=True)
-class DiffAnswer(Answer):
-    """Everything that was added, removed or changed from one version to another."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesAnswer(Answer):
+    """An answer that is a list of changes to the graph."""
 
-    schema: ClassVar[str] = "diff/1"
     fields: ClassVar[tuple[str, ...]] = (
         *("change", "what", "name", "source"),
         *("kind", "before", "after", "evidence"),
     )
     types: ClassVar[Mapping[str, str]] = {"evidence": "texts"}
 
-    store: str
-    """The URI of the store."""
-    old: Commit
-    new: Commit
     difference: Difference
     """All changes, whatever ``truncated`` leaves out."""
     truncated: int = 0
@@ -45,14 +40,30 @@ class DiffAnswer(Answer):
 
     @property
     def differs(self) -> bool:
-        """True if anything changed."""
+        """True if anything changes."""
         return bool(self.difference.changes)
 
-    def head(self, limit: int | None) -> DiffAnswer:
+    def head(self, limit: int | None) -> Self:
         """The answer with at most ``limit`` changes; None leaves it as it is."""
         if limit is None or limit >= len(self.changes):
             return self
         return replace(self, truncated=len(self.difference.changes) - limit)
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """One row a change."""
+        return change_rows(self.changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffAnswer(ChangesAnswer):
+    """Everything that was added, removed or changed from one version to another."""
+
+    schema: ClassVar[str] = "diff/1"
+
+    store: str
+    """The URI of the store."""
+    old: Commit
+    new: Commit
 
     def body(self) -> Mapping[str, object]:
         """Store, both versions, changes and their numbers."""
@@ -68,10 +79,6 @@ class DiffAnswer(Answer):
     def counts(self) -> dict[str, object]:
         """The number of all changes, by what changed and how."""
         return difference_counts(self.difference)
-
-    def rows(self) -> Iterator[tuple[Cell, ...]]:
-        """One row a change."""
-        return change_rows(self.changes)
 
 
 def plural(what: str) -> str:

@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import wraps
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, ParamSpec, SupportsFloat, SupportsIndex, TypeVar, cast
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, ForwardRef, ParamSpec, SupportsFloat, SupportsIndex, TypeVar, cast
 
 from govtool.errors import UsageError
 
@@ -41,21 +41,40 @@ def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _
     Raises:
         UsageError: An argument is not what its annotation says (``usage.arguments``).
     """
-    declared = signature(function)
+    declared = _with_options(function, signature(function))
     converters = {name: one for name, one in _converters(declared.parameters) if one is not None}
 
     @wraps(function)
     def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         try:
             bound = declared.bind(*args, **kwargs)
-        except TypeError:
-            return function(*args, **kwargs)  # Python's own message about missing and unknown arguments
+        except TypeError as error:  # a missing or unknown argument
+            raise TypeError(f"{function.__name__}() {error}") from None
         for name, value in bound.arguments.items():
             if name in converters:
                 bound.arguments[name] = converters[name](name, value)
         return cast("Callable[..., _Result]", function)(*bound.args, **bound.kwargs)
 
+    call.__signature__ = declared  # type: ignore[attr-defined]
     return call
+
+
+def _with_options(function: Callable[..., object], declared: Signature) -> Signature:
+    """The signature with each keyword of ``**options: Unpack[SomeOptions]`` in the place of all of them."""
+    parameters = list(declared.parameters.values())
+    last = parameters[-1] if parameters else None
+    if last is None or last.kind is not Parameter.VAR_KEYWORD or not str(last.annotation).startswith("Unpack["):
+        return declared
+    options = function.__globals__[str(last.annotation)[len("Unpack[") : -1]]
+    return declared.replace(
+        parameters=[*parameters[:-1], *(_keyword(*each) for each in options.__annotations__.items())]
+    )
+
+
+def _keyword(name: str, kind: ForwardRef) -> Parameter:
+    annotation = kind.__forward_arg__
+    default = False if annotation == "bool" else None
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def texts(value: Texts | None) -> list[str]:

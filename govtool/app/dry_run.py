@@ -60,17 +60,17 @@ def _plan(store: Store, result: IngestResult, policy: Sequence[str] | None) -> I
         lineage = diff_commits(store, before, result.commit)
         governed, policies = _governed(store, before, result.commit, policy)
     return IngestPlan(
-        store.uri,
-        result.commit.branch,
-        base,
-        result.source,
-        result.commit.sources if result.created else (result.source,),
-        result.created,
-        result.files,
-        result.coverage,
-        None if base is None else _coverage(store, base, result.source),
-        policies,
-        Difference.of((*lineage.changes, *governed.changes)),
+        store=store.uri,
+        branch=result.commit.branch,
+        base=base,
+        source=result.source,
+        replaces=result.commit.sources if result.created else (result.source,),
+        commits=result.created,
+        files=result.files,
+        coverage=result.coverage,
+        former=None if base is None else _coverage(store, base, result.source),
+        policies=policies,
+        difference=Difference.of((*lineage.changes, *governed.changes)),
     )
 
 

@@ -157,7 +157,7 @@ def diff_answer(
 
         sides = [open_snapshot(store, commit, progress=progress) for commit in (before, after)]
         difference = Difference.of((*difference.changes, *policy_difference(sides[0], sides[1], rules)))
-    return DiffAnswer(store.uri, before, after, difference)
+    return DiffAnswer(store=store.uri, old=before, new=after, difference=difference)
 
 
 def coverage_answer(store: Reader, at: Commit, *, details: bool = True) -> CoverageAnswer:

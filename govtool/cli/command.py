@@ -6,7 +6,8 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, get_type_hints
+from dataclasses import is_dataclass
+from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
@@ -51,11 +52,7 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
 
     An attribute ``spellings`` of the function has other ways to write a flag: of one that may have a value.
     """
-    hints = get_type_hints(function, include_extras=True)
-    own = [
-        parameter.replace(annotation=hints[parameter.name])
-        for parameter in list(inspect.signature(function).parameters.values())[1:]
-    ]
+    bundles, own = _parameters(function)
     common = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for key, (annotation, default) in _COMMON.items()
@@ -64,6 +61,8 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     @functools.wraps(function)
     def run(**arguments: Any) -> int:
         ui = Ui(**{key: arguments.pop(key) for key in _COMMON})
+        for name, (bundle, fields) in bundles.items():
+            arguments[name] = bundle(**{field: arguments.pop(field) for field in fields})
         current.append(ui)
         if "govtool.app.index" in sys.modules:  # a process may run several commands
             sys.modules["govtool.app.index"].forget_opened()
@@ -93,6 +92,36 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     if spellings:
         command.parse_args = _spelled(command.parse_args, spellings)  # type: ignore[method-assign]
     return command
+
+
+def parameters_of(function: Callable[..., object]) -> list[inspect.Parameter]:
+    """The arguments and options of a command's function, without its ``Ui``; those of bundles one by one.
+
+    A bundle is a parameter whose type is a dataclass: options that several commands have, declared once.
+    """
+    return _parameters(function)[1]
+
+
+_Bundles = dict[str, tuple[type[Any], list[str]]]
+"""Classes of bundles and the names of their fields, by parameter."""
+
+
+def _parameters(function: Callable[..., object]) -> tuple[_Bundles, list[inspect.Parameter]]:
+    bundles: _Bundles = {}
+    own: list[inspect.Parameter] = []
+    hints = get_type_hints(function, include_extras=True)
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        hint = hints[parameter.name]
+        if not is_dataclass(hint):
+            own.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        fields = [
+            each.replace(annotation=get_type_hints(hint, include_extras=True)[each.name], kind=each.KEYWORD_ONLY)
+            for each in inspect.signature(hint).parameters.values()
+        ]
+        bundles[parameter.name] = (cast("type[Any]", hint), [each.name for each in fields])
+        own += fields
+    return bundles, own
 
 
 def _hide_obvious_types(command: Any) -> None:

@@ -6,32 +6,18 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
-from govtool.cli.options import (
-    AllOption,
-    AtOption,
-    BranchOption,
-    FormatOption,
-    LimitOption,
-    OutputOption,
-    StoreOption,
-)
+from govtool.cli.bundles import ListOptions
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError
+
+_DEFAULT = ListOptions()
 
 
 def compare_static(
     ui: Ui,
     other: Annotated[str, typer.Argument(metavar="runtime", help="What to compare with.")] = "runtime",
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if anything differs.")] = False,
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: ListOptions = _DEFAULT,
 ) -> int:
     """Compare lineage from text with lineage from runs: dead SQL, and dynamic code.
 
@@ -51,10 +37,10 @@ def compare_static(
             nearest=("runtime",),
             hint="govtool compare static runtime",
         )
-    outputs = chosen(format, output, FORMATS)
+    outputs = options.outputs(FORMATS)
     with ui.progressing("building the indexes") as progress:
-        answer = open_version(store, ref=at, branch=branch, progress=progress).compare_static()
+        answer = open_version(options.store, ref=options.at, branch=options.branch, progress=progress).compare_static()
     ui.mark("compare")
     for form, file in outputs:
-        ui.show(render_compared(form, answer, bound(limit, all, form)), file)
+        ui.show(render_compared(form, answer, options.bound(form)), file)
     return EXIT_FINDINGS if exit_code and answer.differs else EXIT_OK

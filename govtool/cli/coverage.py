@@ -6,21 +6,16 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
+from govtool.cli.bundles import ListOptions
 from govtool.cli.options import (
-    AllOption,
-    AtOption,
-    BranchOption,
-    FormatOption,
-    LimitOption,
     MinCoverageOption,
-    OutputOption,
-    StoreOption,
     StrictOption,
 )
 from govtool.cli.ui import Ui
 
 _SHOWN = 50
+
+_DEFAULT = ListOptions()
 
 
 def coverage(
@@ -28,15 +23,9 @@ def coverage(
     details: Annotated[
         bool, typer.Option("--details", help="List what was not understood, and where. csv and jsonl: this instead.")
     ] = False,
-    limit: LimitOption = None,
-    all: AllOption = False,
     strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: ListOptions = _DEFAULT,
 ) -> None:
     """Show how much was understood, by source, with the top 10 reasons for incomplete coverage.
 
@@ -46,12 +35,12 @@ def coverage(
     from govtool.api.opening import open as open_version
     from govtool.render.coverage import FORMATS, render, tables
 
-    outputs = chosen(format, output, FORMATS)
+    outputs = options.outputs(FORMATS)
     with_diagnostics = details or any(form == "json" for form, _ in outputs)
-    answer = open_version(store, ref=at, branch=branch).coverage(details=with_diagnostics)
+    answer = open_version(options.store, ref=options.at, branch=options.branch).coverage(details=with_diagnostics)
     for form, file in outputs:
-        most = limit if form in ("csv", "jsonl") else _SHOWN if limit is None else limit
-        most = None if all else most
+        most = options.limit if form in ("csv", "jsonl") or options.limit is not None else _SHOWN
+        most = None if options.all else most
         if form == "table" and file is None:
             for number, part in enumerate(tables(answer, details=details, limit=most)):
                 ui.write([""] if number else [])

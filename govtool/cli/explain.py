@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import ColumnArgument, EvidenceOption, bound, opened_graph
-from govtool.cli.options import AllOption, AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.bundles import ListOptions
+from govtool.cli.graph import ColumnArgument, EvidenceOption, opened_graph
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
+
+_DEFAULT = ListOptions()
 
 
 def explain(
@@ -16,14 +17,8 @@ def explain(
     exclude: ExcludeOption = None,
     policy: PolicyOption = None,
     today: TodayOption = None,
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
     evidence: EvidenceOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: ListOptions = _DEFAULT,
 ) -> None:
     """Show the sources and readers of a column or dataset, and what is not known about it.
 
@@ -35,17 +30,17 @@ def explain(
     """
     from govtool.render.explain import FORMATS, render, statements
 
-    outputs = chosen(format, output, FORMATS)
-    with opened_graph(ui, store, at, branch) as graph:
+    outputs = options.outputs(FORMATS)
+    with opened_graph(ui, options.store, options.at, options.branch) as graph:
         # A limit bounds each of the lists, so a shorter answer is no head of a longer one.
-        bounds = dict.fromkeys(bound(limit, all, form) for form, _ in outputs)
+        bounds = dict.fromkeys(options.bound(form) for form, _ in outputs)
         answers = {
             most: graph.explain(column, exclude=exclude, policy=policy, today=today, limit=most, evidence=evidence)
             for most in bounds
         }
     ui.mark("explain")
     for form, file in outputs:
-        answer = answers[bound(limit, all, form)]
+        answer = answers[options.bound(form)]
         ui.show(render(form, answer), file)
         if ui.verbose and form == "table" and file is None:
             for one in {subject.explanation.dataset: subject.explanation for subject in answer.subjects}.values():

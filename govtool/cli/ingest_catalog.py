@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.dry_run import plan_outputs, show_outcome
+from govtool.cli.bundles import IngestBundle
+from govtool.cli.dry_run import run_ingest
 from govtool.cli.options import (
-    AuthorOption,
-    BranchOption,
     DialectOption,
-    DryRunOption,
-    ExplainFailuresOption,
-    FormatOption,
     KeepLiteralsOption,
-    MessageOption,
-    MinCoverageOption,
-    OutputOption,
-    ReplaceOption,
-    StoreOption,
-    StrictOption,
 )
-from govtool.cli.policyargs import PolicyOption
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics
-from govtool.cli.ui import Ui
+from govtool.cli.ui import Progress, Ui
+
+if TYPE_CHECKING:
+    from govtool.answers.ingest import IngestResult
+
+_DEFAULT = IngestBundle()
 
 
 def ingest_catalog(
@@ -46,31 +39,12 @@ def ingest_catalog(
         ),
     ] = False,
     dialect: DialectOption = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--source",
-            metavar="NAME",
-            help="Name of the source, whose earlier lineage this ingest replaces. Default: catalog:DATABASE.",
-        ),
-    ] = None,
-    replace: ReplaceOption = False,
     namespace: Annotated[
         str | None,
         typer.Option("--namespace", metavar="URI", help="Default: the server's, as OpenLineage names it."),
     ] = None,
     keep_literals: KeepLiteralsOption = False,
-    message: MessageOption = None,
-    author: AuthorOption = None,
-    explain_failures: ExplainFailuresOption = False,
-    dry_run: DryRunOption = False,
-    policy: PolicyOption = None,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    strict: StrictOption = False,
-    min_coverage: MinCoverageOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: IngestBundle = _DEFAULT,
 ) -> None:
     """Read the catalog of a database into the graph and commit.
 
@@ -84,31 +58,17 @@ def ingest_catalog(
     """
     from govtool.api.ingest import ingest_catalog as ingest
 
-    outputs = plan_outputs(dry_run, format, output)
-    ui.mark("start")
-    with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading the catalog") as progress:
-        result = ingest(
+    def read(progress: Progress) -> IngestResult:
+        return ingest(
             url,
             sql=sql,
             only=only,
             explain=explain,
             dialect=dialect,
-            source=source,
-            replace=replace,
             namespace=namespace,
             keep_literals=keep_literals,
-            explain_failures=explain_failures,
-            dry_run=dry_run,
-            policy=policy,
-            strict=strict,
-            min_coverage=min_coverage,
-            message=message,
-            author=author,
-            branch=branch,
-            store=store,
             progress=progress,
+            **options.keywords(),
         )
-    ui.mark("read, extract and commit")
-    show_diagnostics(ui, result.diagnostics, result.text)
-    show_outcome(ui, result, outputs, explain_failures=explain_failures, keep_literals=keep_literals)
-    result.check_coverage(strict=strict, min_coverage=min_coverage, errors=False)
+
+    run_ingest(ui, options, "reading the catalog", read, errors=False, keep_literals=keep_literals)

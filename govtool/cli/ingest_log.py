@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from govtool.cli.bundles import IngestBundle
 from govtool.cli.complete import complete_engine, complete_log_format
+from govtool.cli.dry_run import run_ingest
 from govtool.cli.options import (
-    AuthorOption,
-    BranchOption,
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
-    ExplainFailuresOption,
     KeepLiteralsOption,
-    MessageOption,
-    MinCoverageOption,
     NamespaceOption,
-    ReplaceOption,
     SchemaOption,
-    SourceOption,
-    StoreOption,
-    StrictOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
-from govtool.cli.ui import Ui
+from govtool.cli.ui import Progress, Ui
+
+if TYPE_CHECKING:
+    from govtool.answers.ingest import IngestResult
+
+_DEFAULT = IngestBundle()
 
 
 def ingest_log(
     ui: Ui,
     paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files (also .gz, .zst), folders, or -.")],
-    format: Annotated[
+    log_format: Annotated[
         str,
         typer.Option(
-            "--format",
-            "-f",
+            "--from",
             metavar="FORMAT",
             autocompletion=complete_log_format,
-            help="auto, jsonl, csv, postgres-csv, postgres-json, snowflake, bigquery, databricks, redshift, "
-            "redshift-text, trino, mysql, thrift, sql.",
+            help="Format of the log: auto, jsonl, csv, postgres-csv, postgres-json, snowflake, bigquery, databricks, "
+            "redshift, redshift-text, trino, mysql, thrift, sql.",
         ),
     ] = "auto",
     map: Annotated[
@@ -73,16 +69,8 @@ def ingest_log(
         int | None,
         typer.Option("--max-errors", metavar="N", min=0, help="Give up after N records that cannot be read."),
     ] = None,
-    source: SourceOption = None,
-    replace: ReplaceOption = False,
     namespace: NamespaceOption = None,
-    message: MessageOption = None,
-    author: AuthorOption = None,
-    explain_failures: ExplainFailuresOption = False,
-    strict: StrictOption = False,
-    min_coverage: MinCoverageOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: IngestBundle = _DEFAULT,
 ) -> None:
     """Read query logs into the graph and commit.
 
@@ -96,11 +84,10 @@ def ingest_log(
     from govtool.api.ingest import ingest_log as ingest
     from govtool.render.progress import log_label
 
-    ui.mark("start")
-    with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading the log") as progress:
-        result = ingest(
+    def read(progress: Progress) -> IngestResult:
+        return ingest(
             paths,
-            format=format,
+            log_format=log_format,
             map=map,
             dialect=dialect,
             schema=schema,
@@ -111,20 +98,10 @@ def ingest_log(
             workers=workers,
             master=master,
             max_errors=max_errors,
-            explain_failures=explain_failures,
-            strict=strict,
-            min_coverage=min_coverage,
-            source=source,
-            replace=replace,
             namespace=namespace,
-            message=message,
-            author=author,
-            branch=branch,
-            store=store,
             stdin=sys.stdin.buffer,
             progress=lambda status: progress(status.done, status.total, log_label(status)),
+            **options.keywords(),
         )
-    ui.mark("read, extract and commit")
-    show_diagnostics(ui, result.diagnostics, None)
-    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
-    result.check_coverage(strict=strict, min_coverage=min_coverage, errors=False)
+
+    run_ingest(ui, options, "reading the log", read, lines=False, errors=False, keep_literals=keep_literals)

@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from govtool.cli.dry_run import plan_outputs, show_outcome
+from govtool.cli.bundles import IngestBundle
+from govtool.cli.dry_run import run_ingest
 from govtool.cli.options import (
-    AuthorOption,
-    BranchOption,
-    DryRunOption,
-    FormatOption,
-    MessageOption,
-    MinCoverageOption,
-    OutputOption,
     PathsArgument,
-    ReplaceOption,
-    SourceOption,
-    StoreOption,
-    StrictOption,
 )
-from govtool.cli.policyargs import PolicyOption
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics
-from govtool.cli.ui import Ui
+from govtool.cli.ui import Progress, Ui
+
+if TYPE_CHECKING:
+    from govtool.answers.ingest import IngestResult
+
+_DEFAULT = IngestBundle()
 
 
 def ingest_prov(
     ui: Ui,
     paths: PathsArgument,
-    source: SourceOption = None,
-    replace: ReplaceOption = False,
-    message: MessageOption = None,
-    author: AuthorOption = None,
-    dry_run: DryRunOption = False,
-    policy: PolicyOption = None,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    strict: StrictOption = False,
-    min_coverage: MinCoverageOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: IngestBundle = _DEFAULT,
 ) -> None:
     """Read W3C PROV documents into the graph and commit.
 
@@ -49,27 +32,14 @@ def ingest_prov(
     Entities are versions of datasets, activities are runs, agents are users and software. PROV does not tell of
     columns: lineage is of whole datasets, and what goes through it is unknown.
     """
-    from govtool.api.ingest import ingest_prov as ingest
+    from govtool.api.ingest_events import ingest_prov as ingest
 
-    outputs = plan_outputs(dry_run, format, output)
-    ui.mark("start")
-    with refusal_shown(ui), ui.progressing("reading documents") as progress:
-        result = ingest(
+    def read(progress: Progress) -> IngestResult:
+        return ingest(
             paths,
-            source=source,
-            replace=replace,
-            dry_run=dry_run,
-            policy=policy,
-            strict=strict,
-            min_coverage=min_coverage,
-            message=message,
-            author=author,
-            branch=branch,
-            store=store,
             stdin=sys.stdin.buffer,
             progress=progress,
+            **options.keywords(),
         )
-    ui.mark("ingest")
-    show_diagnostics(ui, result.diagnostics, result.text)
-    show_outcome(ui, result, outputs)
-    result.check_coverage(strict=strict, min_coverage=min_coverage)
+
+    run_ingest(ui, options, "reading documents", read)

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.dry_run import plan_outputs, show_outcome
+from govtool.cli.bundles import IngestBundle
+from govtool.cli.dry_run import run_ingest
 from govtool.cli.options import (
-    AuthorOption,
-    BranchOption,
     CatalogOption,
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
-    DryRunOption,
-    ExplainFailuresOption,
     ExplainOption,
     FollowLinksOption,
-    FormatOption,
-    MessageOption,
-    MinCoverageOption,
     NamespaceOption,
-    OutputOption,
     PathsArgument,
     RelationFromOption,
-    ReplaceOption,
     SchemaOption,
-    SourceOption,
-    StoreOption,
-    StrictOption,
     VariableOption,
 )
-from govtool.cli.policyargs import PolicyOption
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics
-from govtool.cli.ui import Ui
+from govtool.cli.ui import Progress, Ui
+
+if TYPE_CHECKING:
+    from govtool.answers.ingest import IngestResult
+
+_DEFAULT = IngestBundle()
 
 
 def ingest_sql(
@@ -49,8 +41,6 @@ def ingest_sql(
     default_schema: DefaultSchemaOption = None,
     relation_from: RelationFromOption = None,
     var: VariableOption = None,
-    source: SourceOption = None,
-    replace: ReplaceOption = False,
     namespace: NamespaceOption = None,
     drop_unreadable: Annotated[
         bool,
@@ -59,17 +49,7 @@ def ingest_sql(
         ),
     ] = False,
     follow_links: FollowLinksOption = False,
-    message: MessageOption = None,
-    author: AuthorOption = None,
-    explain_failures: ExplainFailuresOption = False,
-    dry_run: DryRunOption = False,
-    policy: PolicyOption = None,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    strict: StrictOption = False,
-    min_coverage: MinCoverageOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: IngestBundle = _DEFAULT,
 ) -> None:
     """Read SQL files into the graph and commit.
 
@@ -82,10 +62,8 @@ def ingest_sql(
     """
     from govtool.api.ingest import ingest_sql as ingest
 
-    outputs = plan_outputs(dry_run, format, output)
-    ui.mark("start")
-    with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading SQL") as progress:
-        result = ingest(
+    def read(progress: Progress) -> IngestResult:
+        return ingest(
             paths,
             dialect=dialect,
             schema=schema,
@@ -95,24 +73,12 @@ def ingest_sql(
             default_schema=default_schema,
             relation_from=relation_from,
             var=var,
-            source=source,
-            replace=replace,
             namespace=namespace,
             drop_unreadable=drop_unreadable,
             follow_links=follow_links,
-            explain_failures=explain_failures,
-            dry_run=dry_run,
-            policy=policy,
-            strict=strict,
-            min_coverage=min_coverage,
-            message=message,
-            author=author,
-            branch=branch,
-            store=store,
             stdin=sys.stdin.buffer,
             progress=progress,
+            **options.keywords(),
         )
-    ui.mark("read, extract and commit")
-    show_diagnostics(ui, result.diagnostics, result.text)
-    show_outcome(ui, result, outputs, explain_failures=explain_failures)
-    result.check_coverage(strict=strict, min_coverage=min_coverage)
+
+    run_ingest(ui, options, "reading SQL", read)

@@ -6,21 +6,14 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound, opened_graph
-from govtool.cli.options import (
-    AllOption,
-    AtOption,
-    BranchOption,
-    FormatOption,
-    LimitOption,
-    OutputOption,
-    StoreOption,
-)
+from govtool.cli.bundles import ListOptions
+from govtool.cli.graph import opened_graph
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption, SelectorArgument
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
+
+_DEFAULT = ListOptions()
 
 
 def ls(
@@ -30,13 +23,7 @@ def ls(
     columns: Annotated[bool, typer.Option("--columns", "-c", help="List datasets column by column.")] = False,
     policy: PolicyOption = None,
     today: TodayOption = None,
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: ListOptions = _DEFAULT,
 ) -> int:
     """List datasets and columns.
 
@@ -47,10 +34,9 @@ def ls(
     """
     from govtool.render.classes import FORMATS, listing
 
-    outputs = chosen(format, output, FORMATS)
-    with opened_graph(ui, store, at, branch) as graph:
+    outputs = options.outputs(FORMATS)
+    with opened_graph(ui, options.store, options.at, options.branch) as graph:
         answer = graph.ls(*selector or (), exclude=exclude, columns=columns, policy=policy, today=today)
     ui.mark("select")
-    for form, file in outputs:
-        ui.show(listing(form, answer.head(bound(limit, all, form))), file)
+    options.show(ui, outputs, listing, answer)
     return EXIT_OK

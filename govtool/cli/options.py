@@ -38,7 +38,7 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         metavar="NAME",
-        help="Name of the source, whose earlier lineage this ingest replaces. Default: its kind and path, sql:models.",
+        help="Name of the source, whose earlier lineage this replaces. Default: kind and path or name: sql:models.",
     ),
 ]
 ReplaceOption = Annotated[
@@ -80,6 +80,9 @@ KeepLiteralsOption = Annotated[
     bool, typer.Option("--keep-literals", help="Store statements with their literals, which are often about people.")
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")]
+StrictCommitOption = Annotated[
+    bool, typer.Option("--strict", help="Commit nothing, and exit with 3, unless everything was understood.")
+]
 StrictAnswerOption = Annotated[
     bool,
     typer.Option(

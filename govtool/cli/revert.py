@@ -6,18 +6,17 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.options import AuthorOption, BranchOption, MessageOption, StoreOption
+from govtool.cli.bundles import CommitBundle
 from govtool.cli.ui import Ui
 from govtool.render.text import count
+
+_DEFAULT = CommitBundle()
 
 
 def revert(
     ui: Ui,
     ref: Annotated[str, typer.Argument(metavar="REF", help="The commit to undo: HEAD, HEAD~2, a number, an id.")],
-    message: MessageOption = None,
-    author: AuthorOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: CommitBundle = _DEFAULT,
 ) -> None:
     """Undo a commit: its sources get what they had before it, in a new commit.
 
@@ -26,9 +25,9 @@ def revert(
 
     Sources that were changed again since are a conflict. Nothing is lost: both commits stay in the log.
     """
-    from govtool.api.ingest import revert_commit
+    from govtool.api.sources import revert_commit
 
-    result = revert_commit(ref, message=message, author=author, branch=branch, store=store)
+    result = revert_commit(ref, **options.keywords())
     commit = result.commit
     if not result.created:
         ui.note(f"nothing of {ref} is left at commit {commit.seq} ({commit.short}): nothing to undo")

@@ -6,18 +6,10 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
-from govtool.cli.options import (
-    AllOption,
-    AtOption,
-    BranchOption,
-    FormatOption,
-    LimitOption,
-    OutputOption,
-    StoreOption,
-)
+from govtool.cli.bundles import ListOptions
 from govtool.cli.ui import Ui
+
+_DEFAULT = ListOptions()
 
 
 def runs(
@@ -34,13 +26,7 @@ def runs(
         typer.Option("--software", metavar="SPEC", help="Only runs that used it: pandas, 'pandas<2.1', parser==1.4."),
     ] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="DATE", help="Started then or later (UTC).")] = None,
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: ListOptions = _DEFAULT,
 ) -> None:
     """List runs: jobs, how they ended, what they read and wrote. The newest first.
 
@@ -53,11 +39,10 @@ def runs(
     from govtool.api.opening import open as open_version
     from govtool.render.runs import FORMATS, render_runs
 
-    outputs = chosen(format, output, FORMATS)
-    graph = open_version(store, ref=at, branch=branch)
+    outputs = options.outputs(FORMATS)
+    graph = open_version(options.store, ref=options.at, branch=options.branch)
     answer = graph.runs(job, status=status, dataset=dataset, software=software, since=since)
     ui.mark("read the runs")
-    for form, file in outputs:
-        ui.show(render_runs(form, answer.head(bound(limit, all, form))), file)
+    options.show(ui, outputs, render_runs, answer)
     if not answer.known:
         ui.hint("no source holds runs: govtool ingest spark|openlineage|prov PATH")

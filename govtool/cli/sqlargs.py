@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,14 +20,21 @@ _SHOWN = 10
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
-def show_ingest(ui: Ui, result: IngestResult, *, explain_failures: bool = False, keep_literals: bool = True) -> None:
+def show_ingest(
+    ui: Ui,
+    result: IngestResult,
+    *,
+    explain_failures: bool = False,
+    keep_literals: bool = True,
+    summary: Callable[[IngestResult], str] | None = None,
+) -> None:
     """The outcome of an ingest: failures (``explain_failures``), reasons for incomplete coverage, and a summary."""
     from govtool.render.commits import ingest_summary
 
     if explain_failures:
         show_failures(ui, result, keep_literals=keep_literals)
     show_reasons(ui, result)
-    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+    ui.table(Table(columns=(), rows=(), summary=(summary or ingest_summary)(result)))
 
 
 def show_failures(ui: Ui, result: IngestResult, *, keep_literals: bool = True) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from govtool.cli.bundles import ListOptions
 from govtool.cli.complete import complete_selector
-from govtool.cli.formats import OutputFile, chosen
-from govtool.cli.graph import bound, opened_graph
+from govtool.cli.formats import OutputFile
+from govtool.cli.graph import opened_graph
+from govtool.cli.options import StrictAnswerOption
+from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK
 
@@ -31,67 +35,51 @@ FailOnOption = Annotated[
 ToOption = Annotated[str, typer.Option("--to", metavar="NEW", help="The new name or type.")]
 
 
-class WhatIfOptions(NamedTuple):
-    """The options of a what-if."""
+@dataclass(frozen=True, slots=True)
+class WhatIfOptions:
+    """What every what-if takes beside its change."""
 
-    selector: list[str]
-    exclude: list[str] | None
-    to: str | None
-    policy: list[str] | None
-    today: str | None
-    fail_on: str
-    strict: bool
-    limit: int | None
-    all: bool
-    format: list[str] | None
-    output: list[Path] | None
-    at: str | None
-    branch: str | None
-    store: str | None
+    exclude: ExcludeOption = None
+    policy: PolicyOption = None
+    today: TodayOption = None
+    fail_on: FailOnOption = "none"
+    strict: StrictAnswerOption = False
 
 
-def answer(ui: Ui, action: str, options: WhatIfOptions) -> int:
+def answer(
+    ui: Ui, action: str, selector: list[str], options: WhatIfOptions, shown: ListOptions, *, to: str | None = None
+) -> int:
     """Ask and show."""
-    outputs = outputs_of(options.format, options.output, options.fail_on)
-    with opened_graph(ui, options.store, options.at, options.branch) as graph:
+    outputs = outputs_of(options, shown)
+    with opened_graph(ui, shown.store, shown.at, shown.branch) as graph:
         found = graph.whatif(
-            action,
-            *options.selector,
-            to=options.to,
-            exclude=options.exclude,
-            policy=options.policy,
-            today=options.today,
+            action, *selector, to=to, exclude=options.exclude, policy=options.policy, today=options.today
         )
-    return show(
-        ui, found, outputs, fail_on=options.fail_on, strict=options.strict, limit=options.limit, all=options.all
-    )
+    return show(ui, found, outputs, options, shown)
 
 
-def outputs_of(format: list[str] | None, output: list[Path] | None, fail_on: str) -> list[OutputFile]:
+def outputs_of(options: WhatIfOptions, shown: ListOptions) -> list[OutputFile]:
     """Return the outputs; a wrong format or verdict is reported before anything is read.
 
     Raises:
-        UnknownNameError: There is no such verdict (``usage.unknown-verdict``).
+        UnknownNameError: There is no such verdict (``usage.unknown-verdict``), or no such format.
     """
     from govtool.answers.answer import at_least
     from govtool.query.whatif import VERDICTS
     from govtool.render.whatif import FORMATS
 
-    at_least(fail_on, VERDICTS, "verdict")
-    return chosen(format, output, FORMATS)
+    at_least(options.fail_on, VERDICTS, "verdict")
+    return shown.outputs(FORMATS)
 
 
-def show(
-    ui: Ui, found: WhatIfAnswer, outputs: list[OutputFile], *, fail_on: str, strict: bool, limit: int | None, all: bool
-) -> int:
+def show(ui: Ui, found: WhatIfAnswer, outputs: list[OutputFile], options: WhatIfOptions, shown: ListOptions) -> int:
     """Write an answer to its outputs, and return the exit code."""
     from govtool.render.whatif import render
 
     ui.mark("whatif")
-    for form, file in outputs:
-        ui.show(render(form, found.head(bound(limit, all, form))), file)
-    if found.fails(fail_on):
+    shown.show(ui, outputs, render, found)
+    if found.fails(options.fail_on):
         return EXIT_FINDINGS
-    if strict:
+    if options.strict:
         found.check_strict()
     return EXIT_OK

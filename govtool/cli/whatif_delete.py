@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.bundles import ListOptions
 from govtool.cli.complete import complete_selector
 from govtool.cli.graph_files import (
     FromOption,
@@ -111,10 +112,9 @@ def whatif_delete(
         raise UsageError("no column or dataset is named", code="usage.arguments", hint="govtool whatif delete --help")
     if from_ is not None:
         raise UsageError("--from is for the records of a --graph or of --sql", code="usage.arguments")
-    request = WhatIfOptions(
-        selector, exclude, None, policy, today, fail_on, strict, limit, all, format, output, at, branch, store
-    )
-    return answer(ui, "delete", request)
+    of_columns = WhatIfOptions(exclude, policy, today, fail_on, strict)
+    shown = ListOptions(limit, all, format, output, at, branch, store)
+    return answer(ui, "delete", selector, of_columns, shown)
 
 
 def _refuse(given: Mapping[str, object], what: str) -> None:

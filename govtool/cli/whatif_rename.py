@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from govtool.cli.options import (
-    AllOption,
-    AtOption,
-    BranchOption,
-    FormatOption,
-    LimitOption,
-    OutputOption,
-    StoreOption,
-    StrictAnswerOption,
-)
-from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption
+from govtool.cli.bundles import ListOptions
 from govtool.cli.ui import Ui
-from govtool.cli.whatif import FailOnOption, SubjectArgument, ToOption, WhatIfOptions, answer
+from govtool.cli.whatif import SubjectArgument, ToOption, WhatIfOptions, answer
+
+_OPTIONS = WhatIfOptions()
+_SHOWN = ListOptions()
 
 
 def whatif_rename(
     ui: Ui,
     selector: SubjectArgument,
     to: ToOption,
-    exclude: ExcludeOption = None,
-    policy: PolicyOption = None,
-    today: TodayOption = None,
-    fail_on: FailOnOption = "none",
-    strict: StrictAnswerOption = False,
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: WhatIfOptions = _OPTIONS,
+    shown: ListOptions = _SHOWN,
 ) -> int:
     """Show what breaks if a column or dataset is renamed.
 
@@ -43,7 +25,4 @@ def whatif_rename(
     The first statement to name it breaks; beyond it everything passes.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    request = WhatIfOptions(
-        selector, exclude, to, policy, today, fail_on, strict, limit, all, format, output, at, branch, store
-    )
-    return answer(ui, "rename", request)
+    return answer(ui, "rename", selector, options, shown, to=to)

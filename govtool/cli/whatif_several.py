@@ -6,22 +6,14 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.bundles import ListOptions
 from govtool.cli.complete import complete_selector
 from govtool.cli.graph import opened_graph
-from govtool.cli.options import (
-    AllOption,
-    AtOption,
-    BranchOption,
-    FormatOption,
-    LimitOption,
-    OutputOption,
-    StoreOption,
-    StrictAnswerOption,
-)
-from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.cli.whatif import FailOnOption, outputs_of, show
+from govtool.cli.whatif import WhatIfOptions, outputs_of, show
+
+_OPTIONS = WhatIfOptions()
+_SHOWN = ListOptions()
 
 
 def _changes(name: str, metavar: str, text: str) -> object:
@@ -42,18 +34,8 @@ def whatif_several(
     retype: RetypeOption = None,
     mask: MaskOption = None,
     delete: DeleteOption = None,
-    exclude: ExcludeOption = None,
-    policy: PolicyOption = None,
-    today: TodayOption = None,
-    fail_on: FailOnOption = "none",
-    strict: StrictAnswerOption = False,
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: WhatIfOptions = _OPTIONS,
+    shown: ListOptions = _SHOWN,
 ) -> int:
     """Show what changes of several kinds do together.
 
@@ -62,16 +44,16 @@ def whatif_several(
     Each column has the worst verdict that any of the changes gives it.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    outputs = outputs_of(format, output, fail_on)
-    with opened_graph(ui, store, at, branch) as graph:
+    outputs = outputs_of(options, shown)
+    with opened_graph(ui, shown.store, shown.at, shown.branch) as graph:
         found = graph.whatif_several(
             drop=drop,
             rename=rename,
             retype=retype,
             mask=mask,
             delete=delete,
-            exclude=exclude,
-            policy=policy,
-            today=today,
+            exclude=options.exclude,
+            policy=options.policy,
+            today=options.today,
         )
-    return show(ui, found, outputs, fail_on=fail_on, strict=strict, limit=limit, all=all)
+    return show(ui, found, outputs, options, shown)

@@ -6,30 +6,16 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
-from govtool.cli.options import (
-    AllOption,
-    AtOption,
-    BranchOption,
-    FormatOption,
-    LimitOption,
-    OutputOption,
-    StoreOption,
-)
+from govtool.cli.bundles import ListOptions
 from govtool.cli.ui import Ui
+
+_DEFAULT = ListOptions()
 
 
 def workflow_list(
     ui: Ui,
     workflow: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only runs of this workflow.")] = None,
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
+    options: ListOptions = _DEFAULT,
 ) -> None:
     """The runs of workflows, the newest first.
 
@@ -39,9 +25,8 @@ def workflow_list(
     from govtool.api.opening import open as open_version
     from govtool.render.workflow_runs import FORMATS, render_workflow_runs
 
-    outputs = chosen(format, output, FORMATS)
-    answer = open_version(store, ref=at, branch=branch).workflow_runs(workflow)
-    for form, file in outputs:
-        ui.show(render_workflow_runs(form, answer.head(bound(limit, all, form))), file)
+    outputs = options.outputs(FORMATS)
+    answer = open_version(options.store, ref=options.at, branch=options.branch).workflow_runs(workflow)
+    options.show(ui, outputs, render_workflow_runs, answer)
     if not answer.runs:
         ui.hint("govtool workflow run WF.py --inputs DIR")

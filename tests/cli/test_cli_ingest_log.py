@@ -151,7 +151,7 @@ def test_too_many_rejects_give_up(govtool, project):
 def test_a_map_and_stdin_and_gzip(govtool, project):
     govtool("init")
     data = b'{"body": {"q": "CREATE TABLE b AS SELECT c FROM d"}}\n'
-    done = govtool("ingest", "log", "-", "--map", "text=body.q", "--format", "jsonl", stdin=gzip.compress(data))
+    done = govtool("ingest", "log", "-", "--map", "text=body.q", "--from", "jsonl", stdin=gzip.compress(data))
     assert done.code == 0
     assert "b.c" in govtool("impact", "d.c").out
 
@@ -219,7 +219,7 @@ def test_nonsense_is_refused_with_what_to_do(govtool, project):
     Path("x.log").write_text("hello\n")
     for arguments in (
         ["x.log"],
-        ["x.log", "--format", "nope"],
+        ["x.log", "--from", "nope"],
         ["missing"],
         ["x.log", "--map", "nope=x"],
         ["x.log", "--map", "text"],
@@ -235,7 +235,7 @@ def test_aliases_rename_what_logs_say_and_the_same_log_is_nothing_new(govtool, p
     (project / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (project / "govtool.toml").write_text('[aliases]\n"s.*" = "lake.*"\n')
     govtool("init")
-    ingest = ("ingest", "log", "log.jsonl", "--format", "jsonl", *options)
+    ingest = ("ingest", "log", "log.jsonl", "--from", "jsonl", *options)
     assert govtool(*ingest).code == 0
     assert "lake.new" in govtool("impact", "lake.old.a").out
     assert "s.new" in govtool("explain", "lake.new").out  # the name that was replaced, as a fact

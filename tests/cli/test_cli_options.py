@@ -50,7 +50,7 @@ def complete(words: str) -> list[str]:
         ("govtool path a b --kind group", ["group_by"]),
         ("govtool impact a --change re", ["rename:", "retype:"]),
         ("govtool lineage --dialect snow", ["snowflake"]),
-        ("govtool ingest log a.csv --format red", ["redshift", "redshift-text"]),
+        ("govtool ingest log a.csv --from red", ["redshift", "redshift-text"]),
         ("govtool ingest log a.csv --engine s", ["spark"]),
         ("govtool impact a --at HEAD~", ["HEAD~1"]),
         ("govtool impact a --at rel", ["release-1"]),

@@ -9,8 +9,8 @@ from govtool.app.index import index_of
 from govtool.errors import UsageError
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy.check import check
-from govtool.policy.governed import govern
 from govtool.policy.dataset_facts import ToolFact
+from govtool.policy.governed import govern
 
 RULES = """
 classes: {personal: {}, hidden: {}}

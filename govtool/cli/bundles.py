@@ -1,0 +1,108 @@
+"""Bundles of options: what several commands take, declared once; ``as_command`` shows their fields one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from govtool.cli.formats import OutputFile, chosen
+from govtool.cli.graph import bound
+from govtool.cli.options import (
+    AllOption,
+    AtOption,
+    AuthorOption,
+    BranchOption,
+    DryRunOption,
+    ExplainFailuresOption,
+    FormatOption,
+    LimitOption,
+    MessageOption,
+    MinCoverageOption,
+    OutputOption,
+    ReplaceOption,
+    SourceOption,
+    StoreOption,
+    StrictCommitOption,
+)
+from govtool.cli.policyargs import PolicyOption
+from govtool.cli.ui import Ui
+
+if TYPE_CHECKING:
+    from govtool.answers.answer import Answer
+    from govtool.api.ingest_options import CommitOptions, IngestOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """How a list of entries is shown, and of which version of the graph it is."""
+
+    limit: LimitOption = None
+    all: AllOption = False
+    format: FormatOption = None
+    output: OutputOption = None
+    at: AtOption = None
+    branch: BranchOption = None
+    store: StoreOption = None
+
+    def outputs(self, supported: Sequence[str]) -> list[OutputFile]:
+        """The renderings and their places."""
+        return chosen(self.format, self.output, supported)
+
+    def bound(self, form: str) -> int | None:
+        """The number of entries that a rendering has; None: all."""
+        return bound(self.limit, self.all, form)
+
+    def show(self, ui: Ui, outputs: Sequence[OutputFile], render: Callable[[str, Any], Any], answer: Answer) -> None:
+        """Show an answer in all formats that are wanted, each with as many entries as it should have."""
+        for form, file in outputs:
+            ui.show(render(form, answer.head(self.bound(form))), file)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBundle:
+    """Options of commands that commit."""
+
+    message: MessageOption = None
+    author: AuthorOption = None
+    branch: BranchOption = None
+    store: StoreOption = None
+
+    def keywords(self) -> CommitOptions:
+        """The same as keywords of ``govtool.api``."""
+        return {"message": self.message, "author": self.author, "branch": self.branch, "store": self.store}
+
+
+@dataclass(frozen=True, slots=True)
+class IngestBundle:
+    """Options of every ingest."""
+
+    source: SourceOption = None
+    replace: ReplaceOption = False
+    strict: StrictCommitOption = False
+    min_coverage: MinCoverageOption = None
+    explain_failures: ExplainFailuresOption = False
+    dry_run: DryRunOption = False
+    policy: PolicyOption = None
+    format: FormatOption = None
+    output: OutputOption = None
+    message: MessageOption = None
+    author: AuthorOption = None
+    branch: BranchOption = None
+    store: StoreOption = None
+
+    def keywords(self) -> IngestOptions:
+        """The same as keywords of ``govtool.api``; how it is shown is left out."""
+        return {
+            "source": self.source,
+            "replace": self.replace,
+            "strict": self.strict,
+            "min_coverage": self.min_coverage,
+            "explain_failures": self.explain_failures,
+            "dry_run": self.dry_run,
+            "policy": self.policy,
+            "message": self.message,
+            "author": self.author,
+            "branch": self.branch,
+            "store": self.store,
+        }
