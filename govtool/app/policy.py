@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import govtool
 from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ PACK = "pack:"
 
 def pack_folder() -> Path:
     """The folder of the packs: inside the installed package, or beside it in a checkout."""
-    package = Path(govtool.__file__).parent
+    package = Path(__file__).parents[1]
     shipped = package / "_policies"
     return shipped if shipped.is_dir() else package.parent / FOLDER
 

@@ -33,12 +33,12 @@ def erase_apply(
     The exit code is 3 where rows are unknown, or a dataset could not be written. Formats: table, plain, json, csv,
     markdown.
     """
-    import govtool
+    from govtool.api.erasure import apply_erasure
     from govtool.cli.formats import chosen
     from govtool.render.row_erasure import FORMATS, render_certificate
 
     outputs = chosen(format, output, FORMATS)
-    answer = govtool.apply_erasure(plan, to, store=store)
+    answer = apply_erasure(plan, to, store=store)
     ui.mark("applied")
     for form, file in outputs:
         ui.show(render_certificate(form, answer), file, private=True)

@@ -30,12 +30,12 @@ def erase_verify(
     Each file must have its digest, rows theirs, nothing may be there besides, and no row may hold the subject's key.
     The exit code is 1 if anything differs. Formats: table, plain, json, csv, markdown.
     """
-    import govtool
+    from govtool.api.erasure import verify_erasure
     from govtool.cli.formats import chosen
     from govtool.render.row_erasure import FORMATS, render_certificate
 
     outputs = chosen(format, output, FORMATS)
-    answer = govtool.verify_erasure(certificate, folder)
+    answer = verify_erasure(certificate, folder)
     ui.mark("verified")
     for form, file in outputs:
         ui.show(render_certificate(form, answer, checked=True), file, private=True)
