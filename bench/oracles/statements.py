@@ -250,13 +250,13 @@ def run(seeds: Iterable[int]) -> Report:
 class Confirmation:
     """Verdicts ``changes``, and what becomes of the columns."""
 
-    said: int = 0
+    verdicts: int = 0
     confirmed: int = 0
     """Columns that hold other values after one of the changes of the subject's values."""
 
 
 def confirm(seeds: Iterable[int], most: int = 1000, times: int = 50) -> Confirmation:
-    """Change the values of columns again and again, and count the columns said to change that do.
+    """Change the values of columns again and again, and count the columns with the verdict ``changes`` that do change.
 
     Args:
         seeds: Of the scripts; they are read until there are enough verdicts.
@@ -269,10 +269,10 @@ def confirm(seeds: Iterable[int], most: int = 1000, times: int = 50) -> Confirma
         script = maker.script()
         data, names = _data(seed), list(maker.columns)
         before = contents(script, data, names)
-        for (table, column), told in _changing(script, [(name, one) for name in BASES for one in COLUMNS]):
-            open_ = {one for one in before if f"{one[0]}.{one[1]}" in told and one[0] not in BASES}
-            open_ = set(sorted(open_)[: most - result.said])
-            result.said += len(open_)
+        for (table, column), changing in _changing(script, [(name, one) for name in BASES for one in COLUMNS]):
+            open_ = {one for one in before if f"{one[0]}.{one[1]}" in changing and one[0] not in BASES}
+            open_ = set(sorted(open_)[: most - result.verdicts])
+            result.verdicts += len(open_)
             for again in range(times):
                 if not open_:
                     break
@@ -281,20 +281,20 @@ def confirm(seeds: Iterable[int], most: int = 1000, times: int = 50) -> Confirma
                 changed = {one for one in open_ if before[one] != after[one]}
                 result.confirmed += len(changed)
                 open_ -= changed
-        if result.said >= most:
+        if result.verdicts >= most:
             break
     return result
 
 
 def _changing(script: str, subjects: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], set[str]]]:
-    """The columns said to change, by changed column."""
+    """The columns with the verdict ``changes``, by changed column."""
     index = index_of(extract([Script("q.sql", script)], Options(dialect="sqlite")).derivations)
     for table, column in subjects:
         node = index.find(ColumnRef(table, column))
         if node is not None:
             result = impact(index, Subject(index.node_dataset[node], node, f"{table}.{column}"))
-            told = {entry.column for entry in expand(index, result) if entry.verdict is ChangeVerdict.CHANGES}
-            yield (table, column), told
+            changing = {entry.column for entry in expand(index, result) if entry.verdict is ChangeVerdict.CHANGES}
+            yield (table, column), changing
 
 
 def main() -> None:
@@ -306,7 +306,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.confirm:
         found = confirm(range(arguments.first, 10**6), arguments.confirm)
-        print(f"{found.said:,} said to change, {found.confirmed:,} hold other values after one of 50 changes")
+        print(f"{found.verdicts:,} verdicts `changes`, {found.confirmed:,} hold other values after one of 50 changes")
         return
     report = run(range(arguments.first, arguments.first + arguments.scripts))
     print(

@@ -227,7 +227,7 @@ class LargeWalk:
             creates = [number for number in np.unique(kinds).tolist() if self.index.string(number) in DEFINING]
             makes = np.isin(kinds, creates) & (np.asarray(self.index.arrays["derivation_mode"]) == REPLACE)
             self.defined = np.zeros(self.n, bool)
-            self.defined[self.a["edge_target"][makes[self.a["edge_derivation"]]]] = True
+            self.defined[self._array("edge_target")[makes[self._array("edge_derivation")]]] = True
         return self.defined
 
     def _references(self, relation: int, nodes: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from datetime import date
 
-from govtool.functions.facts import key_of
+from govtool.functions.facts import key_of, unread_of
 from govtool.functions.names import known_names
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
@@ -105,7 +105,8 @@ def _functions(policies: PolicySet, index: Index) -> Iterator[PolicyRemark]:
     if not listed:
         return
     labels = {int(label) for label in index.arrays["label_functions"]}
-    called = {name for label in labels for name in split_functions(index.string(label)) if key_of(name) is None}
+    functions = {name for label in labels for name in split_functions(index.string(label))}
+    called = {unread_of(name) or name for name in functions if key_of(name) is None}
     known = sorted({*called, *known_names(), *(name for members in SETS.values() for name in members)})
     for item, name in listed:
         if any(named([name], one) for one in known):

@@ -178,8 +178,8 @@ def fixpoint(derivations: list[Derivation], index: Index, seeds: set[tuple[Reach
                     continue
                 if target[1] != "*":
                     busy |= relax((found[0], target), cost)
-                elif not whole(d):
-                    busy |= relax((rows_state, target), cost)
+                elif not whole(d):  # of a statement without outputs the rows are all that there is to tell
+                    busy |= relax((rows_state if outputs(d) else ReachState.ROWS, target), cost)
                 for other in derivations:
                     if other.statement != d.statement:
                         continue

@@ -199,7 +199,7 @@ class Definitions(Relations):
         return name
 
     def _foreign(self, tree: exp.Create) -> None:
-        """Note a routine in another language: what it does, its name does not say."""
+        """Note a routine in another language: its name is no proof of what it does."""
         name = tree.find(nodes.Table)
         if name is not None and name.name.lower() in MASKING:
             self.unread.add(name.name.lower())

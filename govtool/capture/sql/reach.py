@@ -25,7 +25,7 @@ UNKNOWN_DATA: Final = (
     "a table is named by an expression or parameter",
     "the target is named by an expression or parameter",
 )
-"""The ends of what diagnostics say of data that a statement reads or writes and does not name."""
+"""The ends of diagnostics about data that a statement reads or writes and does not name."""
 _INDIRECT: Final = word_set(
     """EXECUTE EXEC IDENTIFIER CALL PROCEDURE PROC FUNCTION TRIGGER TASK EVENT PACKAGE LANGUAGE RULE RESULT_SCAN DBLINK
     OPENQUERY OPENROWSET QUERY_TO_XML TABLE_TO_XML DICTGET REMOTE CLUSTER MERGE_TABLES COPY UNLOAD LOCATION EXTERNAL
