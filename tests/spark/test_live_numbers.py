@@ -149,6 +149,18 @@ def test_a_number_that_no_execution_has_hides_none_that_follow():
     assert [numbers.take(Mark(query, frozenset(), "")) for query in "bd"] == [at(1, 0), at(3, 3)]
 
 
+def test_the_query_that_is_looked_for_is_enough():
+    store = Store(Data(0, 0, "a"), Data(2, 2, "c"))
+    numbers = Numbers()
+    assert numbers.upcoming() == [0, 1, 2]
+    numbers.look(store, "a")  # need not look behind the number that is missing
+    assert numbers.take(Mark("a", frozenset(), "")) == at(0, 0)
+    assert numbers.upcoming() == [1, 2, 3]
+    numbers.look(store, "c")
+    assert numbers.take(Mark("c", frozenset(), "")) == at(2, 2)
+    assert numbers.upcoming() == [1, 3, 4, 5]
+
+
 def test_the_batch_of_a_streaming_query_is_in_the_description():
     query, run = "10b986f8-28ef-4a5d-8793-1c4be817cca1", "84d78c90-0a11-4c22-8374-2611795c2480"
     text = f"daily<br/>\nid = {query}\nrunId = {run}\nbatch = 12"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
@@ -23,14 +23,7 @@ class Tree:
         """The terms and the nodes directly in this one, each in the order of the fields."""
         terms: list[Term] = []
         nodes: list[Node] = []
-        for name in field_names(type(self)):
-            value = getattr(self, name)
-            if isinstance(value, Term):
-                terms.append(value)
-            elif isinstance(value, Node):
-                nodes.append(value)
-            elif isinstance(value, tuple):
-                _gather(value, terms, nodes)
+        _gather([getattr(self, name) for name in field_names(type(self))], terms, nodes)
         return tuple(terms), tuple(nodes)
 
     def terms(self) -> tuple[Term, ...]:
@@ -82,8 +75,8 @@ def field_names(kind: type) -> tuple[str, ...]:
     return _FIELDS[kind]
 
 
-def _gather(values: tuple[Any, ...], terms: list[Term], nodes: list[Node]) -> None:
-    """Add the terms and nodes of a field, which may be a tuple of tuples."""
+def _gather(values: Sequence[Any], terms: list[Term], nodes: list[Node]) -> None:
+    """Add the terms and nodes among values, and in tuples and tuples of tuples among them."""
     for value in values:
         if isinstance(value, Term):
             terms.append(value)

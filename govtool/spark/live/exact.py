@@ -22,10 +22,10 @@ import types
 from functools import partial, wraps
 from typing import Any
 
+from govtool.spark.live.janino import instance_in
 from govtool.spark.live.scala import safely, sequence
 from govtool.spark.live.spool import EAGER, RECORDS, Spool
 
-_WALKER = "_govtool_plan_walker"
 MAX_UDFS = 10_000
 MAX_ROWS = 100_000
 """Values of the driver's rows that are kept of one DataFrame."""
@@ -130,28 +130,10 @@ class Walker:
 
 
 def _compiled(gateway: Any) -> Any:
-    """The instance of ``PlanWalker`` within the JVM, made once.
-
-    A second class of this name would not do: py4j remembers methods by the names of classes, and calls the first one's.
-    """
-    known = vars(gateway).get(_WALKER)
-    if known is None:
-        known = _compile(gateway)
-        known.apply(",".join(SETTINGS))
-        setattr(gateway, _WALKER, known)
-    return known
-
-
-def _compile(gateway: Any) -> Any:
-    jvm = gateway.jvm
-    with open(os.path.join(os.path.dirname(__file__), "PlanWalker.java"), encoding="utf-8") as file:
-        source = file.read()
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
-    compiler.cook(source)
-    kind = compiler.getClassLoader().loadClass("PlanWalker")
-    no_types, nothing = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
-    return kind.getDeclaredConstructor(no_types).newInstance(nothing)
+    """The instance of ``PlanWalker`` within the JVM, which knows the settings."""
+    walker = instance_in(gateway, "PlanWalker")
+    walker.apply(",".join(SETTINGS))
+    return walker
 
 
 # ---- functions of the user ------------------------------------------------------------------------------------------

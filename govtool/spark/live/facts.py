@@ -129,23 +129,3 @@ def one_line(message: str) -> str:
 def session_id(session: Any) -> str:
     """Spark's id of a session; sessions of one application share everything else."""
     return str(session._jsparkSession.sessionUUID())
-
-
-def imported_packages() -> dict[str, str]:
-    """Versions of the distributions of which the process has imported a module."""
-    from importlib import metadata
-
-    tops = {name.partition(".")[0] for name in list(sys.modules)}
-    builtin: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset())
-    wanted = {name for name in tops if name not in builtin and not name.startswith("_")}
-    found: dict[str, str] = {}
-    owners: dict[str, list[str]] = {}
-    if hasattr(metadata, "packages_distributions"):
-        owners = dict(metadata.packages_distributions())
-    for name in wanted:
-        for owner in owners.get(name, [name]):
-            try:
-                found[owner.lower()] = metadata.version(owner)
-            except Exception:  # no distribution: a module of the script's own folder
-                continue
-    return dict(sorted(found.items()))

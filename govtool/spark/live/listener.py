@@ -16,6 +16,8 @@ from typing import Any
 from govtool.spark.live import catalyst, code, exact, facts, files, physical, streams
 from govtool.spark.live.keys import Digests, read_key
 from govtool.spark.live.numbers import Mark, Numbers
+from govtool.spark.live.packages import imported_packages
+from govtool.spark.live.prefetch import EXECUTION, Prefetcher, stored_executions
 from govtool.spark.live.spool import Spool
 
 MAX_WAITING = 1000
@@ -45,6 +47,8 @@ class Recorder:
         self._queue: queue.Queue[Callable[[], None]] = queue.Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
         self._started = False
+        self._prefetchers: dict[str, Prefetcher] = {}
+        self._stores: dict[str, Any] = {}
         self.replay = exact.from_environment()
 
     # ---- from any thread --------------------------------------------------------------------------------------
@@ -161,6 +165,9 @@ class Recorder:
             return
         number = self.next_number()
         session, _, application = self.sessions[key]
+        plans = execution
+        if self.replay is not None and not error:  # a job without records is spared the compiler
+            execution = self._prefetcher(session, application).fetched(execution, EXECUTION)
         line: dict[str, Any] = {"e": "execution", "n": number, "name": name, "ok": not error, "session": key}
         line["application"] = application
         line["ended"] = ended
@@ -195,7 +202,12 @@ class Recorder:
             line["unlisted"] = True
         self.write(line)
         if self.replay is not None and not error:
-            self.replay.executed(session, execution, number, application)
+            self.replay.executed(session, plans, number, application)
+
+    def _prefetcher(self, session: Any, application: str) -> Prefetcher:
+        if application not in self._prefetchers:
+            self._prefetchers[application] = Prefetcher(session.sparkContext._gateway)
+        return self._prefetchers[application]
 
     def _is_known(self, execution: Any) -> bool:
         """Sessions that Spark clones for its streams have our listener too: they hear what we hear."""
@@ -224,9 +236,9 @@ class Recorder:
         numbers = self._numbers.get(application)
         if numbers is None:
             numbers = self._numbers[application] = Numbers()
-        numbers.look(session._jsparkSession.sharedState().statusStore())
-        self._settle()
         mark = numbers.mark(execution)
+        numbers.look(self._status_store(session, application, numbers), mark.query)
+        self._settle()
         found = numbers.take(mark)
         if found is None:
             self._unsettled[self._number] = (application, mark)
@@ -234,6 +246,15 @@ class Recorder:
                 del self._unsettled[next(iter(self._unsettled))]
         query = {"query": mark.query} if mark.query else {}
         return {**query, **(found or {})}
+
+    def _status_store(self, session: Any, application: str, numbers: Numbers) -> Any:
+        """Spark's store of executions, the next of them fetched."""
+        if application not in self._stores:
+            self._stores[application] = session._jsparkSession.sharedState().statusStore()
+        store = self._stores[application]
+        if self.replay is None:
+            return store
+        return self._prefetcher(session, application).fetched(store, stored_executions(numbers.upcoming()))
 
     def _settle(self) -> None:
         """Write down the numbers of executions that had none when they were heard of."""
@@ -270,7 +291,7 @@ class Recorder:
     def _end(self, drained: bool) -> dict[str, Any]:
         packages: dict[str, str] = {}
         try:
-            packages = facts.imported_packages()
+            packages = imported_packages()
         except Exception:
             self.lost += 1
         line = {"e": "end", "time": time.time(), "packages": packages, "lost": self.lost + self.spool.lost}

@@ -17,6 +17,8 @@ from govtool.spark.live.scala import safely
 MAX_LEAVES = 20
 MAX_AHEAD = 1000
 """Executions that are requested at once."""
+AHEAD = 3
+"""Executions that are fetched together: that of an action, what it consists of, and the one that is not there yet."""
 MAX_TRIES = 4
 """Number of attempts to look up a number without an execution."""
 
@@ -60,8 +62,17 @@ class Numbers:
         self._entries: dict[int, _Entry] = {}
         self._queries: dict[str, int] = {}
 
-    def look(self, store: Any) -> None:
-        """Take in what Spark's store has that was not there before."""
+    def upcoming(self) -> list[int]:
+        """The executions that are usually there when the store is looked at next."""
+        return [*self._missing, *range(self._next, self._next + AHEAD)]
+
+    def look(self, store: Any, query: str = "") -> None:
+        """Take in what Spark's store has that was not there before.
+
+        Args:
+            store: Spark's store of executions.
+            query: The query that is looked for: with it, there is no need to look behind numbers that were never used.
+        """
         for number, tries in list(self._missing.items()):
             if self._take_in(store, number) or tries == MAX_TRIES:
                 del self._missing[number]
@@ -71,7 +82,7 @@ class Numbers:
         while self._next < end:
             if not self._take_in(store, self._next):
                 # A command that analysis refuses takes a number and is never announced: what comes after it is.
-                last = _last(store)
+                last = None if query in self._queries else _last(store)
                 if last is None or last <= self._next:
                     break
                 self._missing[self._next] = 0
