@@ -28,8 +28,8 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
     if has_value[cells == NONE].any():
         raise refused("explode of arrays of which some are collected and others not")
     if (cells == NONE).all():  # no row has an array
-        made = replace(node, child=rows.node, generator=call)
-        return replace(rows, node=made, columns=rows.columns + node.columns)
+        plain = replace(node, child=rows.node, generator=call)
+        return replace(rows, node=plain, columns=rows.columns + node.columns)
     terms = _collected(a, cells)
     owners, places = terms.inputs.expanded(_local_places(a, cells))
     parent, row, factor = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor"))

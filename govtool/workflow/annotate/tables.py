@@ -151,8 +151,8 @@ def _into_spark(spark: Any, name: str, table: Any, columns: tuple[Attribute, ...
     from pyspark.sql.types import StructType
 
     if all(column.type == LONG for column in columns):  # nodes and numbers, of which there may be millions
-        schema = ", ".join(f"{column} bigint" for column in table.column_names)  # no row: no type to infer
-        spark.createDataFrame(table.to_pandas(), schema).createOrReplaceTempView(name)
+        numbers = ", ".join(f"{column} bigint" for column in table.column_names)  # no row: no type to infer
+        spark.createDataFrame(table.to_pandas(), numbers).createOrReplaceTempView(name)
         return
     strange = [column for column in columns if column.type != LONG and not _reaches_spark(column)]
     if strange:
