@@ -415,7 +415,7 @@ def test_a_second_question_about_a_run_annotates_nothing(dealers, capsys, monkey
     token = labels(records_of(folder))["C2"]
     store = ["--run", "car", "--store", str(folder / "store"), "-f", "json"]
     questions = [
-        ["why", "Sold", *store, "--as", "polynomial,which"],
+        ["why", "Sold", *store, "--as", "polynomial,count"],
         ["whatif", "delete", token, "--mode", "propagate", *store],
         ["whatif", "delete", token, *store],
     ]
