@@ -196,6 +196,7 @@ def provenance_graph(
     ref: Ref | None = None,
     branch: str | None = None,
     state_nodes: str = "read",
+    pig_nodes: bool = False,
 ) -> WorkflowGraph:
     """Open a provenance graph of a workflow.
 
@@ -206,6 +207,7 @@ def provenance_graph(
         ref: The version of the store; by default the newest.
         branch: The branch that counts; by default ``main``.
         state_nodes: Of a run: ``read``, nodes of state tuples that something was made of, or ``all``, as in the paper.
+        pig_nodes: Of a run: operators have the nodes that the paper draws for Pig's statements.
 
     Raises:
         UsageError: The file is mistaken (``usage.graph``), with the line and the reason.
@@ -218,10 +220,9 @@ def provenance_graph(
     name = os.fspath(graph)
     place = None if store is None else os.fspath(store)
     at = None if ref is None else str(ref)
-    found = GraphView(
-        graph_called(name, store=place, at=at, branch=branch, state_nodes=chosen_state_nodes(state_nodes))
-    )
-    outputs = partial(run_outputs, name, store=place, at=at, branch=branch)
+    drawn: dict[str, Any] = {"state_nodes": chosen_state_nodes(state_nodes), "pig_nodes": pig_nodes}
+    found = GraphView(graph_called(name, store=place, at=at, branch=branch, **drawn))
+    outputs = partial(run_outputs, name, store=place, at=at, branch=branch, **drawn)
     return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs))
 
 

@@ -39,20 +39,22 @@ class WorkflowQuestions(OpenedVersion):
         return WorkflowRunsAnswer(version_of(self._reader, self._commit), own).head(limit)
 
     @checked
-    def workflow_run(self, run: str) -> WorkflowRunAnswer:
+    def workflow_run(self, run: str, *, execution: int | None = None) -> WorkflowRunAnswer:
         """One run of a workflow, with the invocations of its modules.
 
         Args:
             run: Its id, the beginning of it, or a workflow's name: its last run; ``NAME~1`` is the last but one.
+            execution: Only invocations of this execution.
 
         Raises:
-            UnknownNameError: There is no such run.
+            UnknownNameError: There is no such run, or no such execution of it (``usage.unknown-execution``).
             AmbiguousNameError: Several ids begin so.
         """
         from govtool.answers.workflow_runs import WorkflowRunAnswer
-        from govtool.app.workflows.recorded import find_recorded_run
+        from govtool.app.workflows.recorded import find_recorded_run, one_execution
 
-        return WorkflowRunAnswer(find_recorded_run(self._reader, self._commit, run).run)
+        found = find_recorded_run(self._reader, self._commit, run).run
+        return WorkflowRunAnswer(found if execution is None else one_execution(found, execution))
 
     @checked
     def workflow_why(

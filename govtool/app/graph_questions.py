@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
@@ -61,6 +61,10 @@ def records_called(graph: ProvenanceGraph, tokens: Sequence[str]) -> Array:
         UnknownNameError: There is no such record or node (``usage.unknown-token``).
         UsageError: There are no tokens (``usage.arguments``).
     """
+    return np.unique(np.concatenate(_records_of_each(graph, tokens)))
+
+
+def _records_of_each(graph: ProvenanceGraph, tokens: Sequence[str]) -> list[Array]:
     if not tokens:
         raise UsageError("no record is named", code="usage.arguments")
     known = graph.with_tokens(tokens)
@@ -74,7 +78,19 @@ def records_called(graph: ProvenanceGraph, tokens: Sequence[str]) -> Array:
                 raise _unknown(graph, token, "token")
             nodes = np.array([node], np.int64)
         found.append(nodes)
-    return np.unique(np.concatenate(found))
+    return found
+
+
+def _distinct_records(graph: ProvenanceGraph, tokens: Sequence[str]) -> Array:
+    """Return the nodes of records, each named once: a token and the id of its node are two names of one."""
+    each = _records_of_each(graph, tokens)
+    every = np.concatenate(each)
+    found, counts = np.unique(every, return_counts=True)
+    if len(found) < len(every):
+        twice = found[counts > 1][0]
+        name = [token for token, nodes in zip(tokens, each, strict=True) if twice in nodes][-1]
+        raise UsageError(f"token '{name}' is deleted twice: it is gone already", code="usage.token-gone")
+    return found
 
 
 def _invocation(graph: ProvenanceGraph, text: str) -> int | None:
@@ -182,18 +198,25 @@ def depends_answer(name: str, graph: ProvenanceGraph, node: str, on: Sequence[st
 def deletion_answer(
     name: str, graph: ProvenanceGraph, tokens: Sequence[str], outputs: Sequence[OutputTuples] = ()
 ) -> GraphDeletionAnswer:
-    """The consequences of deleting records; of a run, for the rows of its outputs, too."""
+    """The consequences of deleting records; of a run, for the rows of its outputs, too.
+
+    Raises:
+        UnknownNameError: A token is of no record (``usage.unknown-token``).
+        UsageError: One record is deleted twice (``usage.token-gone``), or none (``usage.arguments``).
+    """
+    from govtool.app.token_lists import require_tokens
     from govtool.workflow.deletion import delete
     from govtool.workflow.evaluation import UNDECIDED, World
     from govtool.workflow.modules.run_rows import output_deletions
 
-    found = delete(graph, records_called(graph, tokens))
+    require_tokens(tokens)
+    found = delete(graph, _distinct_records(graph, tokens))
     before = World(graph)
     changed = np.array(sorted(found.recomputed), np.int64)
     values = [before.value(node) for node in changed.tolist()]
     return GraphDeletionAnswer(
         name,
-        tuple(dict.fromkeys(tokens)),
+        tuple(tokens),
         summaries(graph, found.removed),
         found.left_nodes,
         found.left_edges,
@@ -205,23 +228,3 @@ def deletion_answer(
         found.gains_possible,
         output_deletions(graph, outputs, found),
     )
-
-
-def token_lists(lines: Iterable[str], place: str) -> Iterator[list[str]]:
-    """The tokens of each line of a JSON Lines file: a list of texts a line.
-
-    Raises:
-        UsageError: A line is something else (``usage.tokens``).
-    """
-    import json
-
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            tokens = json.loads(line)
-        except (ValueError, RecursionError):
-            tokens = None
-        if not isinstance(tokens, list) or not tokens or not all(isinstance(each, (str, int)) for each in tokens):
-            raise UsageError("not a JSON list of tokens", code="usage.tokens", location=f"{place}:{number}")
-        yield [str(each) for each in tokens]

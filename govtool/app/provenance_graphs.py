@@ -114,11 +114,11 @@ def list_graphs(store: Reader, commit: Commit) -> GraphListAnswer:
 
 
 def _graphs_of_runs(store: Reader, commit: Commit) -> Iterator[GraphEntry]:
-    """The graphs that runs with records have; their sizes are known of those in the cache."""
-    from govtool.app.workflows.stored import read_workflow_runs
+    """The graphs that runs with records have; their sizes are known of workflows' in the cache."""
+    from govtool.app.workflows.recorded import list_recorded_runs
     from govtool.model.workflow_run import run_text
 
-    for run in read_workflow_runs(store, commit):
+    for run in list_recorded_runs(store, commit):
         if run.mode == "records" and run.executions:
             modules = tuple(sorted({each.module for each in run.invocations if each.execution <= run.whole}))
             graph = _in_cache(store, _run_key(run_text(run), "read"))
@@ -126,8 +126,9 @@ def _graphs_of_runs(store: Reader, commit: Commit) -> Iterator[GraphEntry]:
             yield GraphEntry(f"{RUN_PREFIX}{run.id}", nodes, edges, modules)
 
 
-def _run_key(text: str, state_nodes: str) -> str:
-    return hashlib.sha256(f"outputs/1 {state_nodes} {text}".encode("utf-8", "surrogatepass")).hexdigest()
+def _run_key(text: str, state_nodes: str, pig_nodes: bool = False) -> str:
+    drawn = f"{state_nodes} pig" if pig_nodes else state_nodes
+    return hashlib.sha256(f"outputs/2 {drawn} {text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _in_cache(store: Reader, key: str) -> ProvenanceGraph | None:
@@ -236,6 +237,7 @@ def graph_called(
     at: str | None = None,
     branch: str | None = None,
     state_nodes: StateNodes = "read",
+    pig_nodes: bool = False,
 ) -> ProvenanceGraph:
     """The graph that a file or a name stands for. What looks like a path, or is a file, is one.
 
@@ -245,14 +247,19 @@ def graph_called(
         at: Its version.
         branch: The branch that counts.
         state_nodes: Of a run, which state tuples have nodes.
+        pig_nodes: Of a run, operators have the nodes of the paper's figures.
 
     Raises:
         UsageError: The file is mistaken (``usage.graph``).
         UnknownNameError: There is neither (``usage.unknown-graph``).
         StoreError: There is no store, or it cannot be read.
     """
-    if state_nodes != "read" and not text.startswith(RUN_PREFIX):
-        raise UsageError("state nodes are chosen for the graph of a run", code="usage.arguments", hint="--run RUN")
+    if (state_nodes != "read" or pig_nodes) and not text.startswith(RUN_PREFIX):
+        raise UsageError(
+            "nodes of states and of operators are chosen for the graph of a run",
+            code="usage.arguments",
+            hint="--run RUN",
+        )
     if "/" in text or Path(text).suffix.lower() in SUFFIXES or Path(text).is_file():
         return read_graph(text)
     from govtool.app.project import commit_at, read_store
@@ -260,7 +267,7 @@ def graph_called(
     reader = read_store(store)
     commit = commit_at(reader, at, branch)
     if text.startswith(RUN_PREFIX):
-        return open_run_graph(reader, commit, text.removeprefix(RUN_PREFIX), state_nodes)
+        return open_run_graph(reader, commit, text.removeprefix(RUN_PREFIX), state_nodes, pig_nodes)
     return open_graph(reader, commit, text)
 
 
@@ -279,20 +286,30 @@ def chosen_state_nodes(text: str) -> StateNodes:
     )
 
 
-def open_run_graph(store: Reader, commit: Commit, name: str, state_nodes: StateNodes = "read") -> ProvenanceGraph:
+def open_run_graph(
+    store: Reader, commit: Commit, name: str, state_nodes: StateNodes = "read", pig_nodes: bool = False
+) -> ProvenanceGraph:
     """The graph of a workflow run; it is built from the run's records once, and the cache keeps it.
 
     Raises:
         UnknownNameError: There is no such run (``usage.unknown-run``).
         UsageError: It has no records (``usage.no-records``), or a file has changed since.
     """
-    return _run_parts(store, commit, name, state_nodes)[0]
+    return _run_parts(store, commit, name, state_nodes, pig_nodes)[0]
 
 
 def run_outputs(
-    text: str, *, store: str | None = None, at: str | None = None, branch: str | None = None
+    text: str,
+    *,
+    store: str | None = None,
+    at: str | None = None,
+    branch: str | None = None,
+    state_nodes: StateNodes = "read",
+    pig_nodes: bool = False,
 ) -> tuple[OutputTuples, ...]:
     """The rows of the outputs of a workflow run with their nodes; none for a graph that is not a run's.
+
+    The arguments are those of ``graph_called``: graphs of one run have other nodes if they are drawn otherwise.
 
     Raises:
         UsageError: As for ``open_run_graph``.
@@ -303,11 +320,12 @@ def run_outputs(
     if not text.startswith(RUN_PREFIX) or "/" in text:
         return ()
     reader = read_store(store)
-    return _run_parts(reader, commit_at(reader, at, branch), text.removeprefix(RUN_PREFIX))[1]()
+    name = text.removeprefix(RUN_PREFIX)
+    return _run_parts(reader, commit_at(reader, at, branch), name, state_nodes, pig_nodes)[1]()
 
 
 def _run_parts(
-    store: Reader, commit: Commit, name: str, state_nodes: StateNodes = "read"
+    store: Reader, commit: Commit, name: str, state_nodes: StateNodes = "read", pig_nodes: bool = False
 ) -> tuple[ProvenanceGraph, Callable[[], tuple[OutputTuples, ...]]]:
     from govtool.app.workflows.recorded import find_recorded_run
     from govtool.model.workflow_run import run_text
@@ -316,11 +334,11 @@ def _run_parts(
     from govtool.workflow.storage.outputs import outputs_from, outputs_text
 
     found = find_recorded_run(store, commit, name)
-    key = _run_key(run_text(found.run), state_nodes)
+    key = _run_key(run_text(found.run), state_nodes, pig_nodes)
     built: list[RunGraph] = []
 
     def build() -> ProvenanceGraph:
-        built.append(found.graph(state_nodes))
+        built.append(found.graph(state_nodes, pig_nodes=pig_nodes))
         return built[0].graph
 
     def beside(folder: Path) -> None:
@@ -335,6 +353,6 @@ def _run_parts(
         try:
             return file.read_text(encoding="utf-8", errors="surrogatepass")
         except FileNotFoundError:  # evicted meanwhile
-            return outputs_text(found.graph(state_nodes).outputs)
+            return outputs_text(found.graph(state_nodes, pig_nodes=pig_nodes).outputs)
 
     return graph, lambda: outputs_from(outputs())

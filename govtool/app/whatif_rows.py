@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.row_query import OpenedQuery, evaluated, opened_query, provenance
-from govtool.errors import UnknownNameError, UsageError
+from govtool.app.token_lists import require_tokens
+from govtool.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from govtool.answers.whatif_rows import WhatIfRowsAnswer
@@ -107,12 +106,7 @@ def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str
 
 def _checked(opened: OpenedQuery, tokens: Sequence[str]) -> None:
     """Refuse tokens that name nothing, or one record twice."""
-    if not tokens:
-        raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --from FILE.jsonl")
-    repeated = [token for at, token in enumerate(tokens) if token in tokens[:at]] if len(tokens) < 1000 else []
-    if repeated or len(set(tokens)) < len(tokens):
-        twice = repeated[0] if repeated else next(t for t in tokens if list(tokens).count(t) > 1)
-        raise UsageError(f"token '{twice}' is deleted twice: it is gone already", code="usage.token-gone")
+    require_tokens(tokens)
     missing = _missing(opened, tokens)
     if missing:
         raise UnknownNameError(
@@ -139,31 +133,3 @@ def _near(opened: OpenedQuery, token: str) -> tuple[str, ...]:
     """Tokens that look like one; of large relations only the first are looked at."""
     names = [text for texts in opened.folder.tokens.values() for text in texts[:20_000].to_pylist()]
     return tuple(difflib.get_close_matches(token, names, 3, 0.5))
-
-
-def read_deletions(file: str) -> list[list[str]]:
-    """Read a list of tokens a line.
-
-    Raises:
-        UsageError: The file cannot be read, or a line is something else (``usage.deletions``).
-    """
-    import sys
-
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read it: {error}", code="usage.deletions", location=file) from error
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            tokens = json.loads(line)
-        except ValueError:
-            tokens = None
-        if not isinstance(tokens, list) or not all(isinstance(each, str) for each in tokens):
-            raise UsageError("a list of tokens is expected", code="usage.deletions", location=f"{file}:{number}")
-        found.append(tokens)
-    if not found:
-        raise UsageError("the file has no deletions", code="usage.deletions", location=file)
-    return found

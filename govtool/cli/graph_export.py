@@ -24,6 +24,10 @@ def graph_export(
             "--state-nodes", metavar="read|all", help="With --run: nodes of state tuples that were read, or of all."
         ),
     ] = "read",
+    pig_nodes: Annotated[
+        bool,
+        typer.Option("--pig-nodes", help="With --run: draw operators as the paper's figures draw Pig's statements."),
+    ] = False,
     zoomed: ZoomedOption = None,
     format: FormatOption = None,
     output: OutputOption = None,
@@ -34,7 +38,7 @@ def graph_export(
     """Write a provenance graph, or a view of it with modules zoomed out.
 
       govtool graph export dealers -o dealers.graphml
-      govtool graph export --run dealers --state-nodes all -o run.json
+      govtool graph export --run dealers --state-nodes all --pig-nodes -o run.json
       govtool graph export run.json --zoomed M_dealer1 --format dot -o dealers.dot
 
     Formats: json, dot, graphml, and prov-json, which has no values and no structure of operators.
@@ -43,6 +47,8 @@ def graph_export(
 
     outputs = chosen(format, output, FORMATS)
     name = graph_name(graph, run)
-    found = provenance_graph(name, zoomed=zoomed, store=store, ref=at, branch=branch, state_nodes=state_nodes)
+    found = provenance_graph(
+        name, zoomed=zoomed, store=store, ref=at, branch=branch, state_nodes=state_nodes, pig_nodes=pig_nodes
+    )
     for form, file in outputs:
         ui.show(found.export(form), file)

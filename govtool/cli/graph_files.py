@@ -171,15 +171,10 @@ def delete_in_graph(
 
 
 def _deletions_of(ui: Ui, options: GraphOptions, graph: WorkflowGraph, lists: Path) -> list[GraphDeletionAnswer]:
-    from govtool.app.graph_questions import token_lists
+    from govtool.app.token_lists import read_deletions
     from govtool.render.workflow import answers_lines
 
-    try:
-        lines = lists.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise UsageError(f"cannot be read: {reason.lower()}", code="usage.tokens", location=str(lists)) from error
-    answers = [graph.delete(*tokens) for tokens in token_lists(lines, str(lists))]
+    answers = [graph.delete(*tokens) for tokens in read_deletions(str(lists))]
     for _, file in chosen(options.format, options.output, ("json",)):
         ui.show(answers_lines(answers), file)
     return answers

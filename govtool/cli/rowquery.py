@@ -62,7 +62,8 @@ def read_query(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the query: {error}", code="usage.query", location=file) from error
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"cannot be read: {reason.lower()}", code="usage.query", location=file) from error
 
 
 @contextmanager
@@ -109,7 +110,8 @@ def delete_in_query(ui: Ui, query: RowQuery, tokens: list[str], from_: Path | No
         UsageError: No folder, or tokens and a file of tokens.
         EvidenceError: Something is unknown, with ``strict``.
     """
-    from govtool.app.whatif_rows import delete_rows, read_deletions
+    from govtool.app.token_lists import read_deletions
+    from govtool.app.whatif_rows import delete_rows
     from govtool.app.why import read_keys
     from govtool.cli.formats import chosen
     from govtool.render.whatif_rows import FORMATS, check_strict, render

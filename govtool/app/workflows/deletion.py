@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
 from govtool.answers.run_deletion import RunDeletionAnswer
+from govtool.app.token_lists import require_tokens
 from govtool.app.workflows.addresses import AddressedRelation, parse_address, select_versions, versions_of
 from govtool.app.workflows.opened import engine_errors
 from govtool.app.workflows.replay import ReplayedRun
@@ -121,11 +122,7 @@ class InputRecords:
 
     def check(self, tokens: Sequence[str]) -> None:
         """Refuse tokens that name no record of the run, or one twice."""
-        if not tokens:
-            raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --from FILE.jsonl")
-        if len(set(tokens)) < len(tokens):
-            twice = next(token for at, token in enumerate(tokens) if token in tokens[:at])
-            raise UsageError(f"token '{twice}' is deleted twice: it is gone already", code="usage.token-gone")
+        require_tokens(tokens)
         missing = [token for token in tokens if token not in self.places]
         if missing:
             known = list(self.places)[:_NEAR]

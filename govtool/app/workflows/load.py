@@ -80,7 +80,9 @@ def _named(found: dict[str, Workflow], name: str, place: str) -> Workflow:
 
 def _imported(file: Path) -> ModuleType:
     """Run the file. Its functions travel to Spark's workers by value: nobody can import the file there."""
-    name = f"govtool_workflow_{file.stem}"
+    from govtool.records.execute.functions import WORKFLOW_MODULE
+
+    name = f"{WORKFLOW_MODULE}{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file.absolute())
     if spec is None or spec.loader is None:
         raise UsageError("this is no file of Python", code="usage.workflow-file", location=str(file))

@@ -11,9 +11,9 @@ from govtool.errors import EngineError
 
 if TYPE_CHECKING:
     from govtool.model.workflow_run import WorkflowRun
+    from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, Reader
     from govtool.workflow.annotate.origins import Origins
-    from govtool.workflow.annotate.tables import Executor
     from govtool.workflow.modules.run_circuit import RunCircuit
     from govtool.workflow.modules.run_tuples import RunFiles
 
@@ -29,11 +29,13 @@ class OpenedRun:
         run: The run.
         files: Its plans and rows.
         has_modules: It is one of a workflow, whose modules can be called again; False: of a program or of SQL.
+        cache_id: The part of the cache that its circuits are kept in; empty: they are not kept.
     """
 
     run: WorkflowRun
     files: RunFiles
     has_modules: bool = True
+    cache_id: str = ""
 
     def circuit(self, wanted: Iterable[str], origins: Origins | None = None) -> RunCircuit:
         """What some relations are made of, in the engine that evaluates most of the plans.
@@ -46,11 +48,21 @@ class OpenedRun:
             UsageError: A file has changed since the run (``usage.changed``).
             EngineError: There is no engine.
         """
-        from govtool.workflow.modules.run_circuit import build_run_circuit
+        from govtool.app.workflows.circuit_cache import cached_circuit
 
         paths = list(wanted)
+        first = self._first_plan(paths)
+        if first is None or not self.cache_id or origins is not None:
+            return self._built(paths, first, origins)
+        return cached_circuit(
+            self.cache_id, self.run, self.files, paths, first.session, lambda: self._built(paths, first, None)
+        )
+
+    def _built(self, paths: list[str], first: Plan | None, origins: Origins | None) -> RunCircuit:
+        from govtool.workflow.modules.run_circuit import build_run_circuit
+
         best: RunCircuit | None = None
-        for executor in self._executors(paths):
+        for executor in () if first is None else self.files.executors(first):
             found = build_run_circuit(self.run, self.files, executor, paths, origins)
             if best is None or len(found.coarse) < len(best.coarse):
                 best = found
@@ -64,10 +76,9 @@ class OpenedRun:
             )
         return best
 
-    def _executors(self, paths: Iterable[str]) -> Iterable[Executor]:
+    def _first_plan(self, paths: Iterable[str]) -> Plan | None:
         plans = (self.files.plan(path) for path in (*paths, *self.run.relations))
-        first = next((plan for plan in plans if plan is not None), None)
-        return () if first is None else self.files.executors(first)
+        return next((plan for plan in plans if plan is not None), None)
 
 
 @contextmanager
@@ -99,4 +110,5 @@ def opened_run(store: Reader, commit: Commit, name: str) -> Iterator[OpenedRun]:
 
     found = find_recorded_run(store, commit, name)
     with found.opened() as (run, files):
-        yield OpenedRun(run, files, found.program is None)
+        # The files of a program may be temporary ones, which no later question finds.
+        yield OpenedRun(run, files, found.program is None, store.cache_id if found.program is None else "")

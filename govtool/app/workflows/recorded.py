@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -78,11 +78,12 @@ class RecordedRun:
         with opened_program(self._layout) as opened:
             yield opened
 
-    def graph(self, state_nodes: StateNodes = "read") -> RunGraph:
+    def graph(self, state_nodes: StateNodes = "read", *, pig_nodes: bool = False) -> RunGraph:
         """The provenance graph of the run.
 
         Args:
             state_nodes: Rows of state that were not read have nodes, too (``all``), or not (``read``).
+            pig_nodes: Operators have the nodes of the paper's figures.
 
         Raises:
             UsageError: The run has no records of rows (``usage.no-records``), or a file of a workflow has changed since
@@ -91,7 +92,7 @@ class RecordedRun:
         from govtool.workflow.modules.run_graph import build_run_graph
 
         with self.opened() as (run, files):
-            return build_run_graph(run, files, state_nodes)
+            return build_run_graph(run, files, state_nodes, pig_nodes=pig_nodes)
 
 
 def find_recorded_run(store: Reader, commit: Commit, text: str) -> RecordedRun:
@@ -113,6 +114,23 @@ def find_recorded_run(store: Reader, commit: Commit, text: str) -> RecordedRun:
             own = [name for each in programs for name in (each.job, each.application)]
             raise unknown_run(text, (*flows, *own)) from None
         return RecordedRun(store, commit, program=found)
+
+
+def one_execution(run: WorkflowRun, number: int) -> WorkflowRun:
+    """A run with the invocations of one execution only.
+
+    Raises:
+        UnknownNameError: It has no such execution (``usage.unknown-execution``).
+    """
+    own = tuple(each for each in run.invocations if each.execution == number)
+    if not own:
+        known = sorted({each.execution for each in run.invocations})
+        raise UnknownNameError(
+            f"the run {run.id} has no execution {number}",
+            code="usage.unknown-execution",
+            nearest=tuple(map(str, sorted(known, key=lambda each: abs(each - number))[:3])),
+        )
+    return replace(run, invocations=own)
 
 
 def list_recorded_runs(store: Reader, commit: Commit) -> list[WorkflowRun]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
 
 from govtool.errors import EngineError, UsageError
 from govtool.workflow.modules.run_graph import StateNodes, build_run_graph
@@ -116,6 +117,23 @@ class StoredRunFiles:
         return self._database
 
 
+def require_unchanged(relation: BoundaryRelation) -> None:
+    """Refuse a relation whose files are not those of the run, by size and time.
+
+    Raises:
+        UsageError: ``usage.changed``.
+    """
+    for file in relation.files:
+        _require_same(Path(unquote(urlparse(file.uri).path)), file.size, file.modified)
+
+
+def _require_same(path: Path, size: int, modified: int) -> None:
+    facts = path.stat() if path.exists() else None
+    if facts is None or (facts.st_size, facts.st_mtime_ns // 1_000_000) != (size, modified):
+        what = "is gone" if facts is None else "was written again"
+        raise UsageError(f"{path} {what} since the run: the graph cannot be built", code="usage.changed")
+
+
 def _read(relation: BoundaryRelation) -> RelationRows:
     """The rows of a relation's files.
 
@@ -144,17 +162,12 @@ def _tuples(table: Any) -> Sequence[tuple[Any, ...]]:
 
 
 def _table(relation: BoundaryRelation, uri: str, size: int, modified: int) -> Any:
-    from urllib.parse import unquote, urlparse
-
     import pyarrow.csv as pc
     import pyarrow.json as pj
     import pyarrow.parquet as pq
 
     path = Path(unquote(urlparse(uri).path))
-    facts = path.stat() if path.exists() else None
-    if facts is None or (facts.st_size, facts.st_mtime_ns // 1_000_000) != (size, modified):
-        what = "is gone" if facts is None else "was written again"
-        raise UsageError(f"{path} {what} since the run: the graph cannot be built", code="usage.changed")
+    _require_same(path, size, modified)
     if relation.format == "csv":
         # As Spark reads it: nothing between two commas is NULL.
         options = pc.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)

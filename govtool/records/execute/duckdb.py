@@ -67,6 +67,10 @@ class DuckExecutor:
         self._views: set[tuple[str, Relation]] = set()
         self._kept: dict[str, int] = {}
 
+    def skip(self, number: int) -> None:
+        """Leave out the names of the first tables: they are there already."""
+        self._numbers = count(number + 1)
+
     def statement(self, node: Node) -> SqlStatement:
         """A plan in SQL, its leaves there as views.
 

@@ -17,6 +17,8 @@ from govtool.records.plan.expressions import Udf, UdfReference
 
 MAX_FILE = 4 << 20
 """Bytes of a source file that is looked through."""
+WORKFLOW_MODULE = "govtool_workflow_"
+"""What the module of a workflow's file is called while it runs, before the name of the file."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -71,7 +73,8 @@ def find(reference: UdfReference, files: Iterable[Path]) -> types.FunctionType |
 def _in_file(reference: UdfReference, file: Path) -> types.FunctionType | None:
     from govtool.spark.live.exact import source_digest
 
-    if reference.module not in ("__main__", file.stem) and reference.module.rpartition(".")[2] != file.stem:
+    module = reference.module.removeprefix(WORKFLOW_MODULE)
+    if module not in ("__main__", file.stem) and module.rpartition(".")[2] != file.stem:
         return None
     try:
         if file.stat().st_size > MAX_FILE:

@@ -13,7 +13,7 @@ from govtool.records.plan.types import LONG
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.annotator import Annotator, refused
 from govtool.workflow.annotate.circuit import NONE, Terms
-from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined
+from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, is_there, joined
 from govtool.workflow.annotate.values import multiplied
 from govtool.workflow.semirings.natural import standing_counts
 
@@ -24,7 +24,12 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
     if not isinstance(column, Attribute) or call.name != "explode" or node.outer:
         raise refused(f"{call.name} of a computed array")
     rows, table = a.keep(rows)
-    (cells,) = table.ids(rows.cells[column.id])
+    cells, has_value = table.ids(rows.cells[column.id], chosen(is_there(column), LONG_ONE, LONG_ZERO))
+    if has_value[cells == NONE].any():
+        raise refused("explode of arrays of which some are collected and others not")
+    if (cells == NONE).all():  # no row has an array
+        plain = replace(node, child=rows.node, generator=call)
+        return replace(rows, node=plain, columns=rows.columns + node.columns)
     terms = _collected(a, cells)
     owners, places = terms.inputs.expanded(_local_places(a, cells))
     parent, row, factor = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor"))
@@ -53,8 +58,6 @@ def _recounted(a: Annotator, rows: Rows) -> Rows:
 
 def _collected(a: Annotator, cells: Array) -> Terms:
     known = cells[cells != NONE]
-    if not len(known):
-        raise refused("explode of a computed array")
     block, _ = a.circuit.place(int(known[0]))
     last, _ = a.circuit.place(int(known[-1]))
     if not isinstance(block, Terms) or block is not last or block.call.name not in ("collect_list", "collect_set"):

@@ -10,10 +10,10 @@ import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imp
 from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Expression, Literal, Named, passed
-from govtool.records.plan.nodes import Aggregate, Distinct, Join, Project, Range, outputs
+from govtool.records.plan.nodes import Aggregate, Distinct, Join, Project, Range
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
-from govtool.records.trace.segment import alike, both, unique
+from govtool.records.trace.segment import alike, both
 from govtool.workflow.annotate.annotator import Annotator, Context, refused
 from govtool.workflow.annotate.circuit import (
     NONE,
@@ -28,6 +28,7 @@ from govtool.workflow.annotate.circuit import (
     arrays_of,
 )
 from govtool.workflow.annotate.conditions import valued
+from govtool.workflow.annotate.group_rows import columns_of, deltas
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
     Rows,
@@ -161,44 +162,6 @@ def distinct(a: Annotator, node: Distinct, context: Context | None) -> Rows:
     return deltas(a, grouped(a, rows, rows.columns), rows.columns)
 
 
-def deltas(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
-    """One row a group, annotated ``δ(Σ)``; its columns are plain."""
-    (annotation,) = found.table.ids(found.rows.annotation)
-    inputs = Inputs(found.members.offsets, annotation[found.members.nodes])
-    start = a.add(Delta(inputs, found.gate))
-    node = a.ids.named("node", shifted(found.groups.number, start))
-    (total,) = [c for c in _outputs(found.groups.node) if c.name == "times"][-1:]
-    count = chosen(there(total), LONG_ONE, Literal(0, LONG))
-    times = a.ids.named("times", count)
-    made: Node = Project(found.groups.node, (*map(passed, _outputs(found.groups.node)), node, times))
-    is_sure = not found.rows.candidates
-    made, origins = with_origins(a, found, made)
-    return Rows(
-        made, columns, node.attribute, LONG_ONE if is_sure else times.attribute, {}, origins, found.rows.context,
-        candidates=not is_sure, gate=found.gate,
-    )  # fmt: skip
-
-
-def with_origins(a: Annotator, found: Groups, node: Node) -> tuple[Node, dict[int, Attribute]]:
-    """Rows of groups with the origins of their keys: those of all rows of the group."""
-    if a.origins is None:
-        return node, {}
-    here = Literal(True, BOOLEAN) if found.rows.times == LONG_ONE else there(found.rows.times)
-    (present,) = found.table.ids(chosen(here, LONG_ONE, Literal(0, LONG)))
-    keys = {column.id for column in _outputs(found.groups.node)}
-    added, origins = [], {}
-    for number, column in found.rows.origins.items():
-        if number in keys:
-            start = a.origins.grouped(found.members, found.table.ids(column)[0], present.astype(bool))
-            added.append(a.ids.named("origin", shifted(found.groups.number, start)))
-            origins[number] = added[-1].attribute
-    return Project(node, (*map(passed, _outputs(node)), *added)), origins
-
-
-def _outputs(node: Node) -> tuple[Attribute, ...]:
-    return unique(outputs(node))
-
-
 def aggregate(a: Annotator, node: Aggregate, context: Context | None) -> Rows:
     """``δ(Σ t)``, or ``1`` without keys; values are aggregates of ``t⊗v``."""
     rows = a.rows(node.child, context)
@@ -224,7 +187,7 @@ def aggregate(a: Annotator, node: Aggregate, context: Context | None) -> Rows:
 
 def _one_always(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
     annotation = a.ids.named("node", Literal(ONE, LONG))
-    made = Project(found.groups.node, (*map(passed, _outputs(found.groups.node)), annotation))
+    made = Project(found.groups.node, (*map(passed, columns_of(found.groups.node)), annotation))
     return Rows(made, columns, annotation.attribute, LONG_ONE, context=found.rows.context)
 
 

@@ -20,7 +20,8 @@ from govtool.records.plan.expressions import (
 )
 from govtool.records.plan.nodes import Aggregate, Project, Relation, Window, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import INTEGER, LONG, Struct, to_json
+from govtool.records.plan.types import INTEGER, LONG, Decimal, Field, Struct, to_json
+from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.back import Executor as Executor
 from govtool.records.trace.back import count_rows
@@ -73,12 +74,15 @@ class TableStore:
     Args:
         executor: Evaluates plans.
         ids: Ids of columns to spare.
+
+    Attributes:
+        loaded: The number of tables that were brought to the executor so far.
     """
 
     def __init__(self, executor: Executor, ids: Ids) -> None:
         self.executor = executor
         self.ids = ids
-        self._loaded = 0
+        self.loaded = 0
 
     def numbered(self, node: Node) -> KeptTable:
         """Evaluate a plan once, and number its rows."""
@@ -120,22 +124,53 @@ class TableStore:
         import pyarrow as pa
 
         arrays = {f"c{column.id}": pa.array(values, pa.int64()) for column, values in columns.items()}
-        table = pa.table(arrays)
-        self._loaded += 1
-        name = f"kept_arrays_{self._loaded}"
-        _load(self.executor, name, table)
-        return Relation(0, name, KEPT, (), tuple(columns), Struct(()))
+        self.loaded += 1
+        return load_table(self.executor, f"kept_arrays_{self.loaded}", pa.table(arrays), tuple(columns))
 
 
-def _load(executor: Any, name: str, table: Any) -> None:
-    spark = getattr(executor, "spark", None)
-    if spark is not None:
-        schema = ", ".join(f"{column} bigint" for column in table.column_names)  # no row: no type to infer
-        spark.createDataFrame(table.to_pandas(), schema).createOrReplaceTempView(name)
+_LOADED = frozenset({"boolean", "byte", "short", "integer", "long", "float", "double", "string", "date"})
+"""Types that reach Spark as they are; timestamps would pass through the time zone of the process."""
+
+
+def load_table(executor: Any, name: str, table: Any, columns: tuple[Attribute, ...]) -> Relation:
+    """Bring a table to an executor; return the leaf that reads it.
+
+    Args:
+        executor: DuckDB's or Spark's.
+        name: A name that the executor has not had.
+        table: A pyarrow table whose columns are called ``c`` and the id of the attribute.
+        columns: Its columns.
+
+    Raises:
+        NotExact: A column is of a type that does not reach Spark as it is.
+    """
+    if getattr(executor, "spark", None) is not None:
+        _into_spark(executor.spark, name, table, columns)
+    else:
+        executor.connection.register(f"{name}_view", table)
+        executor.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_view")
+        executor.connection.unregister(f"{name}_view")
+    return Relation(0, name, KEPT, (), columns, Struct(()))
+
+
+def _into_spark(spark: Any, name: str, table: Any, columns: tuple[Attribute, ...]) -> None:
+    from pyspark.sql.types import StructType
+
+    if all(column.type == LONG for column in columns):  # nodes and numbers, of which there may be millions
+        numbers = ", ".join(f"{column} bigint" for column in table.column_names)  # no row: no type to infer
+        spark.createDataFrame(table.to_pandas(), numbers).createOrReplaceTempView(name)
         return
-    executor.connection.register(f"{name}_view", table)
-    executor.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_view")
-    executor.connection.unregister(f"{name}_view")
+    strange = [column for column in columns if column.type != LONG and not _reaches_spark(column)]
+    if strange:
+        raise NotExact(f"rows that are in no file, with the column {strange[0].name} of the type {strange[0].type}")
+    fields = [Field(title, column.type, True) for title, column in zip(table.column_names, columns, strict=True)]
+    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    schema = StructType.fromJson(to_json(Struct(tuple(fields))))
+    spark.createDataFrame(rows, schema).createOrReplaceTempView(name)
+
+
+def _reaches_spark(column: Attribute) -> bool:
+    return isinstance(column.type, Decimal) or type_name(column) in _LOADED
 
 
 def type_name(value: Expression) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
 
 from govtool.arrays.sets import Array
-from govtool.records.plan.expressions import Attribute, Call, Expression
+from govtool.records.plan.expressions import Attribute, Call, Expression, Udf
 from govtool.records.plan.tree import walk
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.annotate.circuit import (
@@ -42,6 +42,7 @@ _AGGREGATES = {
     "collect_list": "COLLECT",
     "collect_set": "COLLECT",
 }
+_STRUCTS = frozenset({"named_struct", "get field", "get fields"})
 _NO_GRAPH_NODE = -1
 
 
@@ -54,15 +55,27 @@ class CircuitWriter:
         module: The module that the nodes belong to.
         invocation: The number of its invocation.
         resolve: Gives the nodes of sources.
+        bags: Bags and the structs in them have nodes. Without, as in the paper, what reads a bag reads its rows.
     """
 
-    def __init__(self, circuit: Circuit, builder: GraphBuilder, module: str, invocation: int, resolve: Resolve) -> None:
+    def __init__(
+        self,
+        circuit: Circuit,
+        builder: GraphBuilder,
+        module: str,
+        invocation: int,
+        resolve: Resolve,
+        *,
+        bags: bool = True,
+    ) -> None:
         self._circuit = circuit
         self._builder = builder
         self._own: dict[str, Any] = {"module": module, "invocation": invocation}
         self._resolve = resolve
         self._places = np.full(circuit.size, _NO_GRAPH_NODE, np.int64)
         self._needed = np.zeros(circuit.size, bool)
+        self._bags = bags
+        self._hidden = np.zeros(circuit.size, bool)
 
     def write(self, wanted: Array) -> Array:
         """Write nodes with all that they read.
@@ -74,6 +87,7 @@ class CircuitWriter:
             The graph node of each circuit node; -1 where there is none: 1, 0, and what nothing reads.
         """
         self._need(wanted)
+        self._hide(np.unique(wanted))
         for start, block in reversed(list(self._circuit)):
             mask = self._needed[start : start + block.count]
             if mask.any():
@@ -81,12 +95,34 @@ class CircuitWriter:
                     self._need(nodes)
         for start, block in self._circuit:
             chosen = np.flatnonzero(self._needed[start : start + block.count])
-            if len(chosen):
+            if len(chosen) and not self._hidden[start]:
                 self._write(start, block, chosen)
         return self._places
 
     def _need(self, nodes: Array) -> None:
         self._needed[nodes[nodes > ONE]] = True
+
+    def _hide(self, wanted: Array) -> None:
+        """Mark bags and structs that get no nodes: all but those that are cells of the result."""
+        for start, block in self._circuit:
+            if not self._bags and _is_bag(block):
+                first, last = np.searchsorted(wanted, [start, start + block.count])
+                self._hidden[start : start + block.count] = first == last
+
+    def _opened(self, inputs: Array, made: Array) -> tuple[Array, Array]:
+        """Edges into nodes, with the contents of bags in place of bags without nodes."""
+        closed = ~(self._hidden[inputs] & (inputs >= 0))
+        if closed.all():
+            return inputs, made
+        inner = [(inputs[closed], made[closed])]
+        for start, block in self._circuit:
+            own = ~closed & (inputs >= start) & (inputs < start + block.count)
+            if own.any():
+                parts = _contents(block, inputs[own] - start)
+                inner += [self._opened(nodes, made[own][rows]) for nodes, rows in parts]
+        pairs = np.concatenate([np.stack(each, 1) for each in inner])
+        nodes, targets = np.unique(pairs, axis=0).T
+        return nodes, targets
 
     # ---- blocks -----------------------------------------------------------------------------------------------------
 
@@ -189,6 +225,7 @@ class CircuitWriter:
         return np.where(nodes >= 0, self._places[nodes], _NO_GRAPH_NODE)
 
     def _edges(self, inputs: Array, made: Array, side: int = terms.PLAIN) -> None:
+        inputs, made = self._opened(inputs, made)
         sources = self._of(inputs)
         there = sources != _NO_GRAPH_NODE
         self._builder.edges(sources[there], made[there], side)
@@ -231,6 +268,24 @@ def _inputs(block: Block, mask: Array) -> list[Array]:
     return [block.watched] if isinstance(block, Gate) else []
 
 
+def _is_bag(block: Block) -> bool:
+    if isinstance(block, Terms):
+        return _AGGREGATES.get(block.call.name) == "COLLECT" and block.around is None and block.gate == NONE
+    return isinstance(block, ValueFunction) and function_label(block.expression) in _STRUCTS
+
+
+def _contents(block: Block, places: Array) -> Iterator[tuple[Array, Array]]:
+    """What bags and structs are made of: nodes, and the position in ``places`` that each is a part of."""
+    if isinstance(block, Terms):
+        rows, terms_ = block.inputs.expanded(places)
+        yield block.inputs.nodes[terms_], rows
+        if block.cells is not None:
+            yield block.cells[terms_], rows
+    elif isinstance(block, ValueFunction):
+        for _, nodes in block.cells:
+            yield nodes[places], np.arange(len(places))
+
+
 def _of_lists(inputs: Inputs, mask: Array) -> tuple[Array, Array]:
     _, places = inputs.expanded(np.flatnonzero(mask))
     return inputs.nodes[places], places
@@ -248,7 +303,9 @@ def guard_label(condition: Expression) -> str:
 
 
 def function_label(expression: Expression) -> str:
-    """The label of a computed value: the outermost function."""
+    """The label of a computed value: the outermost function, which may be the user's own."""
+    if isinstance(expression, Udf):
+        return expression.reference.qualname.rpartition(".")[2]
     return expression.name if isinstance(expression, Call) else type(expression).__name__.lower()
 
 

@@ -133,7 +133,7 @@ class _Builder:
         for path in _needed(self, producers, plans, wanted, places):
             if path not in producers:
                 self._source(self.run.relations[path])
-        tokens = self._tokens()
+        tokens = source_tokens(self.relations)
         tables = TableStore(self.executor, _spare(plans.values()))
         leaves = CircuitLeaves(self.relations, places, tokens, self.origins)
         for path in producers:  # in the order of the run
@@ -154,13 +154,6 @@ class _Builder:
         number = len(self.files.rows(relation).tokens)
         start = self.circuit.add(Sources(number, relation.path))
         self.relations[relation.path] = CircuitSource(relation, self.files.rows(relation), start)
-
-    def _tokens(self) -> Tokens:
-        import pyarrow as pa
-
-        found = {path: each for path, each in self.relations.items() if isinstance(each, CircuitSource)}
-        starts = {path: each.start for path, each in found.items()}
-        return Tokens(starts, {path: pa.array(each.rows.tokens, pa.string()) for path, each in found.items()})
 
     def _made(
         self, path: str, invocation: ModuleInvocation, plan: Plan | None, tables: TableStore, leaves: CircuitLeaves
@@ -210,6 +203,15 @@ class _Builder:
         total = self.circuit.add(Sum(Inputs(np.array([0, len(nodes)]), nodes)))
         guard = self.circuit.add(LimitGuard(invocation.module, np.array([total]), gate))
         self.relations[relation.path] = OpaqueRelation(relation, guard, gate)
+
+
+def source_tokens(relations: Mapping[str, CircuitRelation]) -> Tokens:
+    """The names of the records of relations that went in."""
+    import pyarrow as pa
+
+    found = {path: each for path, each in relations.items() if isinstance(each, CircuitSource)}
+    starts = {path: each.start for path, each in found.items()}
+    return Tokens(starts, {path: pa.array(each.rows.tokens, pa.string()) for path, each in found.items()})
 
 
 def produced_by(run: WorkflowRun) -> dict[str, ModuleInvocation]:

@@ -25,6 +25,7 @@ from govtool.records.trace.normal import normalized, spare_ids
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE
+from govtool.workflow.annotate.drawn import DRAWN
 from govtool.workflow.annotate.operators import RULES
 from govtool.workflow.annotate.tables import Executor
 from govtool.workflow.builder import GraphBuilder
@@ -44,7 +45,9 @@ StateNodes = Literal["read", "all"]
 """State tuples that get ``s`` nodes."""
 
 
-def build_run_graph(run: WorkflowRun, files: RunFiles, state_nodes: StateNodes = "read") -> RunGraph:
+def build_run_graph(
+    run: WorkflowRun, files: RunFiles, state_nodes: StateNodes = "read", *, pig_nodes: bool = False
+) -> RunGraph:
     """The graph of the whole executions of a run.
 
     Args:
@@ -52,11 +55,12 @@ def build_run_graph(run: WorkflowRun, files: RunFiles, state_nodes: StateNodes =
         files: Its plans and rows.
         state_nodes: ``read``: state tuples that something was made of have ``s`` nodes; ``all``: every state tuple of
             an invocation has one, as in the paper.
+        pig_nodes: Operators have the nodes of the paper's figures; see ``annotate.drawn``.
 
     Raises:
         UsageError: A file is not there any more, or is not what was written.
     """
-    builder = _RunBuilder(run, files, state_nodes)
+    builder = _RunBuilder(run, files, state_nodes, pig_nodes)
     for invocation in run.invocations:
         if invocation.execution <= run.whole:
             builder.add(invocation)
@@ -66,8 +70,9 @@ def build_run_graph(run: WorkflowRun, files: RunFiles, state_nodes: StateNodes =
 class _RunBuilder:
     """The tuples that are known so far."""
 
-    def __init__(self, run: WorkflowRun, files: RunFiles, state_nodes: StateNodes) -> None:
+    def __init__(self, run: WorkflowRun, files: RunFiles, state_nodes: StateNodes, pig_nodes: bool) -> None:
         self.graph = GraphBuilder()
+        self.pig_nodes = pig_nodes
         self._state_nodes = state_nodes
         self.files = files
         self.relations = run.relations
@@ -229,7 +234,8 @@ class _Invocation:
             raise UsageError("the plan writes nothing")
         ids = spare_ids(root.child)
         leaves = PlanLeaves(self)
-        annotator = Annotator(executor, ids, lambda leaf: leaves.rows(annotator, leaf), RULES)
+        rules = DRAWN if self.run.pig_nodes else RULES
+        annotator = Annotator(executor, ids, lambda leaf: leaves.rows(annotator, leaf), rules)
         rows = annotator.rows(normalized(titled(root, ids.named), ids))
         rows, table = annotator.keep(rows)
         annotation, times = table.ids(rows.annotation, rows.times)
@@ -246,7 +252,12 @@ class _Invocation:
         chosen = np.concatenate([present[order], absent])
         wanted = [annotation[chosen], *(column[chosen] for column in cells.values())]
         writer = CircuitWriter(
-            annotator.circuit, self.run.graph, self.invocation.module, self.invocation.number, leaves.resolve
+            annotator.circuit,
+            self.run.graph,
+            self.invocation.module,
+            self.invocation.number,
+            leaves.resolve,
+            bags=not self.run.pig_nodes,
         )
         places = writer.write(np.concatenate(wanted) if wanted else np.empty(0, np.int64))
         extra = {}

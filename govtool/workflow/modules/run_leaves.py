@@ -16,14 +16,14 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Named, passed
 from govtool.records.plan.nodes import Project, Relation, Union
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import LONG, Struct
+from govtool.records.plan.types import LONG
 from govtool.records.sql.dialect import NotExact
-from govtool.records.sql.statement import KEPT
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE, Circuit, Sources
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, joined
+from govtool.workflow.annotate.tables import load_table
 from govtool.workflow.modules.run_tuples import LazyState, RelationRows, RelationTuples
 
 ARROW_TYPES = {
@@ -197,21 +197,6 @@ def parsed_rows(a: Annotator, leaf: Relation, rows: RelationRows, numbers: Mappi
 
 def _copies(a: Annotator, columns: Sequence[Attribute]) -> Iterator[Named]:
     return (a.ids.named(column.name, column) for column in columns)
-
-
-def load_table(executor: Any, name: str, table: Any, columns: tuple[Attribute, ...]) -> Relation:
-    """Bring a table of any types to an executor; its columns are ``c`` and the id of the attribute.
-
-    Raises:
-        NotExact: The executor has no such tables.
-    """
-    connection = getattr(executor, "connection", None)
-    if connection is None:
-        raise NotExact("rows that are in no file are read by DuckDB only")
-    connection.register(f"{name}_view", table)
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_view")
-    connection.unregister(f"{name}_view")
-    return Relation(0, name, KEPT, (), columns, Struct(()))
 
 
 def _nullable(values: Array) -> Any:

@@ -94,6 +94,8 @@ def test_unknown_names_have_near_ones(graph, ask, code, near):
         (lambda graph: graph.zoom_out("M_dealer1#1"), "usage.module-invocation"),
         (lambda graph: graph.zoom_in("M_dealer1"), "usage.not-zoomed"),
         (lambda graph: graph.delete(), "usage.arguments"),
+        (lambda graph: graph.delete("Cars:C2", "Cars:C2"), "usage.token-gone"),
+        (lambda graph: graph.delete("Cars:C2", "C2"), "usage.token-gone"),
         (lambda graph: graph.depends("Bid", []), "usage.arguments"),
     ],
 )

@@ -407,6 +407,38 @@ def test_why_a_row_of_a_run_is_there(dealers, capsys):
     assert row["where"]["Amount"] == []
 
 
+def test_a_second_question_about_a_run_annotates_nothing(dealers, capsys, monkeypatch, tmp_path):
+    from govtool.workflow.modules import run_circuit
+
+    folder, _ = dealers
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    token = labels(records_of(folder))["C2"]
+    store = ["--run", "car", "--store", str(folder / "store"), "-f", "json"]
+    questions = [
+        ["why", "Sold", *store, "--as", "polynomial,count"],
+        ["whatif", "delete", token, "--mode", "propagate", *store],
+        ["whatif", "delete", token, *store],
+    ]
+    capsys.readouterr()
+    first = []
+    for words in questions:
+        assert main(words) == 0
+        first.append(capsys.readouterr().out)
+    kept = sorted((tmp_path / "cache" / "commits").glob("*-circuit"))
+    assert len(kept) == 2  # of one relation, and of all outputs
+    with monkeypatch.context() as patch:
+        patch.setattr(run_circuit, "build_run_circuit", None)
+        for words, expected in zip(questions, first, strict=True):
+            assert main(words) == 0
+            assert capsys.readouterr().out == expected
+    for place in kept:  # damage is noticed, and the circuit is made anew
+        file = place / "circuit"
+        file.write_bytes(file.read_bytes()[:-1])
+    for words, expected in zip(questions[:2], first, strict=False):
+        assert main(words) == 0
+        assert capsys.readouterr().out == expected
+
+
 WHY_BAD = {
     "Bids_9[P1]": "Bids_4",
     "Bids_2@4": "1",

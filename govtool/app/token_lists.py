@@ -1,0 +1,58 @@
+"""Tokens of records as users give them: lists in files, and lists that name one record twice."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from govtool.errors import UsageError
+
+
+def read_deletions(file: str) -> list[list[str]]:
+    """Read a list of tokens a line.
+
+    Args:
+        file: A file of JSON Lines; ``-`` for standard input.
+
+    Raises:
+        UsageError: The file cannot be read, or a line is something else (``usage.deletions``).
+    """
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"cannot be read: {reason.lower()}", code="usage.deletions", location=file) from error
+    found = [_tokens(line, f"{file}:{number}") for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not found:
+        raise UsageError("the file has no deletions", code="usage.deletions", location=file)
+    return found
+
+
+def _tokens(line: str, place: str) -> list[str]:
+    try:
+        tokens: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        tokens = None
+    if not isinstance(tokens, list) or not tokens or not all(isinstance(each, (str, int)) for each in tokens):
+        raise UsageError(
+            "a list of tokens is expected", code="usage.deletions", location=place, hint='write ["token", "token"]'
+        )
+    return [str(each) for each in tokens]
+
+
+def require_tokens(tokens: Sequence[str]) -> None:
+    """Refuse a deletion of nothing, or of one record twice.
+
+    Raises:
+        UsageError: ``usage.arguments`` or ``usage.token-gone``.
+    """
+    if not tokens:
+        raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --from FILE.jsonl")
+    seen: set[str] = set()
+    for token in tokens:
+        if token in seen:
+            raise UsageError(f"token '{token}' is deleted twice: it is gone already", code="usage.token-gone")
+        seen.add(token)

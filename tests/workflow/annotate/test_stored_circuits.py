@@ -1,0 +1,55 @@
+"""Circuits as bytes: read back whole, and nothing but data is read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+
+import pytest
+
+from govtool.errors import IntegrityError
+from govtool.workflow.annotate.circuit import Circuit
+from govtool.workflow.storage.circuits import StoredCircuit, unpack_circuit
+
+
+class Hostile:
+    """Runs a command where it is read."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+def signed(obj):
+    body = pickle.dumps(obj)
+    return hashlib.sha256(body).digest() + body
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        Hostile(os.system, "true"),
+        Hostile(eval, "1"),
+        Hostile(getattr, Circuit, "add"),
+        Hostile(pickle.loads, b"N."),
+    ],
+    ids=["system", "eval", "getattr", "pickle"],
+)
+def test_functions_are_never_called(hostile):
+    with pytest.raises(IntegrityError, match="no data of a circuit"):
+        unpack_circuit(signed((hostile, 1, 1)), None, {}.__getitem__)
+
+
+@pytest.mark.parametrize("at", [0, 31, 32, -1])
+def test_a_damaged_circuit_is_refused(at):
+    stored = StoredCircuit(Circuit(), {}, {}, {}, frozenset())
+    data = bytearray(signed((stored, 7, 3)))
+    found, tables = unpack_circuit(bytes(data), None, {}.__getitem__)
+    assert found.circuit.size == 2
+    assert (next(tables.ids.numbers), tables.loaded) == (7, 3)
+    data[at] ^= 1
+    with pytest.raises(IntegrityError):
+        unpack_circuit(bytes(data), None, {}.__getitem__)
