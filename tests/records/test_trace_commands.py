@@ -262,6 +262,13 @@ def test_mistakes_in_the_expression_have_a_caret(run, where, code, caret):
     assert lines[4].index("^") == 5 + caret - 1
 
 
+def test_a_value_is_no_condition(run):
+    code, _, err = run("trace", "back", "report", "--where", "land")
+    assert code == 2
+    assert "a condition is expected, and this is of type string" in err
+    assert "--where:1:1" in err
+
+
 def test_a_selection_that_matches_nothing(run):
     code, _, err = run("trace", "back", "report", "--where", "land = 'xx'")
     assert code == 2
