@@ -55,44 +55,13 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.candidates import outer_parts
 from govtool.records.trace.computed import computed
 from govtool.records.trace.loose_terms import always, read_by, unknown
+from govtool.records.trace.looseness import LoosenedPlan, Looseness
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import both, conjuncts, everything, free_columns, reads
 
 _ALL = Frame("range", "unbounded preceding", "unbounded following")
 _SHOWN = 2
 """Reasons that are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looseness:
-    """How far the rows of a loosened plan are from those that the run had.
-
-    Attributes:
-        why: What cannot be evaluated again.
-        unsure: Equal rows are no proof: their traces may hold too many rows, or several rows are one.
-        missing: Why inputs of the run are not known at all.
-    """
-
-    why: str
-    unsure: bool = False
-    missing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LoosenedPlan:
-    """A plan that can be evaluated.
-
-    Attributes:
-        node: The plan.
-        blank: Ids of columns whose values are not known, and are NULL.
-        looseness: How far its rows are from the run's; None where they are the run's.
-        why: What cannot be evaluated again.
-    """
-
-    node: Node
-    blank: frozenset[int] = frozenset()
-    looseness: Looseness | None = None
-    why: str = ""
 
 
 def loosened(root: Node, ids: Ids) -> LoosenedPlan:
@@ -316,27 +285,23 @@ class _Loosening:
     # ---- rows put together ----------------------------------------------------------------------------------------
 
     def _aggregate(self, node: Aggregate, inputs: Sequence[_Rows]) -> _Rows:
-        keys = [(key, self._term(key.value)[1]) for key in node.keys]
-        other_rows = inputs[0].extra or any(loose for _, loose in keys)  # groups then hold rows of others
-        measures = [(each, self._term(each.value)[1] or other_rows) for each in node.measures]
-        if not any(loose for _, loose in (*keys, *measures)) and not inputs[0].extra:
+        lost_keys = [key for key in node.keys if self._term(key.value)[1]]
+        other_rows = inputs[0].extra or bool(lost_keys)  # groups then hold rows of others
+        lost = [each for each in node.measures if other_rows or self._term(each.value)[1]]
+        if not (lost or other_rows):
             return _Rows(node)
-        lost = [each for each, loose in measures if loose]
-        lost_keys = [key for key, loose in keys if loose]
-        nested = reads(each.value for each in lost) & computed(node.child)
-        doubtful = inputs[0].extra or lost_keys or (lost and (nested or not keys))
-        known = [key for key, loose in keys if not loose]
+        self.unsure = self.unsure or bool(lost_keys)
+        known = [key for key in node.keys if key not in lost_keys]
         if lost_keys:
             known.append(self.ids.named("group", always(read_by(key.value for key in lost_keys))))
+        kept = [each for each in node.measures if each not in lost]
         helpers = {each.id: self.ids.named("read", _counted([each.value])) for each in lost}
-        kept = [each for each, loose in measures if not loose]
-        child = Repartition(node.child) if doubtful else node.child
+        child = Repartition(node.child) if other_rows or _has_own_terms(node, lost) else node.child
         made = Aggregate(child, tuple(known), (*kept, *helpers.values()))
-        columns = {key.id: self._nothing(key, []) for key in lost_keys}
-        columns.update({each.id: self._nothing(each, [helpers[each.id].attribute]) for each in lost})
-        self.unsure = self.unsure or bool(lost_keys)
-        shown = tuple(columns.get(column.id, passed(column)) for column in outputs(node))
-        return _Rows(Project(made, shown), other_rows and bool(keys))
+        blank = {key.id: self._nothing(key, []) for key in lost_keys}
+        blank.update({each.id: self._nothing(each, [helpers[each.id].attribute]) for each in lost})
+        shown = tuple(blank.get(column.id, passed(column)) for column in outputs(node))
+        return _Rows(Project(made, shown), other_rows and bool(node.keys))
 
     def _distinct(self, node: Distinct, inputs: Sequence[_Rows]) -> _Rows:
         lost = [column for column in outputs(node.child) if column.id in self.blank]
@@ -427,3 +392,8 @@ class _Loosening:
 def _counted(values: Iterable[Term]) -> AggregateCall:
     """An aggregate that reads what some expressions read, and that every row is a term of."""
     return AggregateCall("count", (always(read_by(values)),), LONG)
+
+
+def _has_own_terms(node: Aggregate, measures: Sequence[Named]) -> bool:
+    """Return whether cells have terms that are not in the annotation of their group: then NULLs among them matter."""
+    return bool(measures) and (not node.keys or bool(reads(m.value for m in measures) & computed(node.child)))

@@ -26,7 +26,8 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node
 from govtool.records.trace import boundaries, rows, windows
 from govtool.records.trace.carrier import Carrier, Rule
-from govtool.records.trace.loosen import LoosenedPlan, loosened
+from govtool.records.trace.loosen import loosened
+from govtool.records.trace.looseness import LoosenedPlan
 from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.records.trace.opaque import blanked
 from govtool.records.trace.segment import Segment

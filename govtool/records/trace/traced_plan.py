@@ -21,7 +21,7 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, Stage, exists
 from govtool.records.trace.carrier import Carrier
-from govtool.records.trace.loosen import Looseness
+from govtool.records.trace.looseness import Looseness
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.rules import RULES, traceable, traceable_in_part
 from govtool.records.trace.segment import (
