@@ -65,10 +65,12 @@ class Lineage(TracedPlan):
             for column, other in zip(self.stage.segment.visible, outputs(rows), strict=True)
             if column.id not in self.blank
         ]
-        given = Project(kept, tuple(named for _, named in pairs))
+        given: Node = Project(kept, tuple(named for _, named in pairs))
         same = both(alike(column, named.attribute) for column, named in pairs)
         found = Join(self.stage.segment.node, given, "left_semi", same)
-        again = self.executor.keep(Project(found, tuple(self.ids.named(column.name, column) for column, _ in pairs)))
+        again: Node = self.executor.keep(
+            Project(found, tuple(self.ids.named(column.name, column) for column, _ in pairs))
+        )
         if self.looseness is not None and self.looseness.unsure:
             given, again = (self.executor.keep(Distinct(each)) for each in (given, again))
         if self.exceeds(given, again):
