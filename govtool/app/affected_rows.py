@@ -193,7 +193,7 @@ class _Flow:
 
     def _open(self, run: RecordRun) -> OpenedWrite:
         if run.run not in self._opened:
-            self._opened[run.run] = open_write(self._store, self._commit, run, sidecar_use(True))
+            self._opened[run.run] = open_write(self._store, self._commit, run, sidecar_use(True), in_part=True)
         return self._opened[run.run]
 
     def _chosen(self, write: OpenedWrite) -> RecordSet:

@@ -20,7 +20,9 @@ RECORDING = "govtool run --records -- job.py"
 _CANDIDATES = 20
 
 
-def find_writer(store: Reader, commit: Commit, output: str | None, run: str | None) -> RecordRun:
+def find_writer(
+    store: Reader, commit: Commit, output: str | None, run: str | None, *, named: str = "--run"
+) -> RecordRun:
     """The write behind an output: that of a run, else the one that left the files which are there now.
 
     Args:
@@ -28,6 +30,7 @@ def find_writer(store: Reader, commit: Commit, output: str | None, run: str | No
         commit: Writes are those of this commit.
         output: A dataset or its path; None with a run that wrote one.
         run: The id of a run or of an application, or ``JOB~n``.
+        named: What stands before the run in the command, for a hint.
 
     Raises:
         UsageError: The store has no records (``usage.no-records``), or no write left the files (``usage.no-run``).
@@ -41,7 +44,7 @@ def find_writer(store: Reader, commit: Commit, output: str | None, run: str | No
         writes = _of_dataset(store, commit, writes, output, lambda each: (each.output,), "no records of a write to")
     if run is None:
         writes = _still_there(writes, output or "")
-    return only(writes, output or run or "")
+    return only(writes, output or run or "", named)
 
 
 def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -> list[RecordRun]:
@@ -112,8 +115,13 @@ def input_name(run: RecordRun, text: str) -> str:
     return next((name for name in inputs_of(run) if _is_called(name, text)), text)
 
 
-def only(writes: Sequence[RecordRun], what: str) -> RecordRun:
+def only(writes: Sequence[RecordRun], what: str, named: str = "--run") -> RecordRun:
     """The one write.
+
+    Args:
+        writes: What fits.
+        what: What was looked for.
+        named: What stands before the run in the command, for a hint.
 
     Raises:
         AmbiguousNameError: There are several (``usage.ambiguous-run``).
@@ -125,7 +133,7 @@ def only(writes: Sequence[RecordRun], what: str) -> RecordRun:
         f"{len(writes)} writes fit {what!r}",
         code="usage.ambiguous-run",
         nearest=shown,
-        hint=f"choose one: --run {writes[-1].run}",
+        hint=f"choose one: {named} {writes[-1].run}",
     )
 
 

@@ -71,12 +71,23 @@ class OpenedWrite:
         Raises:
             UsageError: The condition does not parse, or names what is not there.
         """
-        if self.output is None or not (self.lineage.refused or self.lineage.blank):
-            return self.lineage.all() if condition is None else self.lineage.where(condition)
+        lineage = self.lineage
+        if self.output is None or not (lineage.refused or lineage.blank or lineage.looseness):
+            return lineage.loose_rows(condition)
         node: Node = self.output
         if condition is not None:
             node = Filter(node, bound_condition(condition, outputs(self.output)))
-        return self._matched(node, self.output) if self.lineage.refused else self.lineage.recorded(node)
+        return self._matched(node, self.output) if lineage.refused else lineage.recorded(node)
+
+    def selected(self, condition: str) -> int | None:
+        """The number of written rows that meet a condition; None where the plan's own rows are the run's.
+
+        Raises:
+            UsageError: The condition does not parse, or names what is not there.
+        """
+        if self.output is None or self.lineage.looseness is None:
+            return None
+        return count_rows(self.executor, Filter(self.output, bound_condition(condition, outputs(self.output))))
 
     def at_places(self, output: Relation, ids: Sequence[tuple[int, int]]) -> RecordSet:
         """The output rows at given places of the written files.
@@ -102,7 +113,8 @@ class OpenedWrite:
         plain = [(column, other) for column, other in pairs if column.id not in own]
         same = both(alike(column, copies[other.id].attribute) for column, other in plain)
         found = Join(stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
-        return RecordSet(lineage, (StagePosition(stage, found, EXACT if len(plain) == len(pairs) else PARTIAL),))
+        grade = lineage.loosely(EXACT if len(plain) == len(pairs) else PARTIAL)
+        return RecordSet(lineage, (StagePosition(stage, found, grade),))
 
     def in_output(self, position: StagePosition) -> RecordSet | None:
         """Output rows as records of the written files; None where they are not found there, value by value."""
@@ -117,11 +129,31 @@ class OpenedWrite:
         same = both(alike(column, copies[other.id].attribute) for column, other in pairs if other.id not in blank)
         found = Join(node, Project(kept, tuple(copies.values())), "left_semi", same)
         rows = Distinct(projected(found, (record,)))
+        grade = self._found_again(kept, rows) if self.lineage.looseness is None else self._loosely_found(kept, rows)
+        if grade is None:
+            return None
+        grade = position.grade.worst(grade)
+        return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
+
+    def _found_again(self, kept: Node, rows: Node) -> Grade | None:
+        """How exact written rows with the values of rows of the plan are; None if there are too few."""
         there, wanted = count_rows(self.executor, rows), count_rows(self.executor, kept)
         if there < wanted:
             return None
-        grade = position.grade.worst(DUPLICATES if there > wanted else EXACT)
-        return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
+        return DUPLICATES if there > wanted else EXACT
+
+    def _loosely_found(self, kept: Node, rows: Node) -> Grade:
+        """The same of a plan that may have more rows than the run: exact where just these have the written values."""
+        lineage = self.lineage
+        assert lineage.looseness is not None
+        visible = lineage.stage.segment.visible
+        there = count_rows(self.executor, rows)
+        if lineage.looseness.unsure or there != count_rows(self.executor, kept):
+            return lineage.loosely(EXACT)
+        copies = {column.id: lineage.ids.named(column.name, column) for column in outputs(kept)}
+        same = both(alike(c, copies[c.id].attribute) for c in unique(visible) if c.id not in lineage.blank)
+        every = Join(lineage.stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
+        return EXACT if count_rows(self.executor, every) == there else lineage.loosely(EXACT)
 
     def verified(self) -> bool:
         """Evaluate the plan again; return whether its rows are the written ones, each as often.
@@ -129,10 +161,16 @@ class OpenedWrite:
         Cells that cannot be evaluated again are left out.
 
         Raises:
-            UsageError: The written files are not known or not there any more (``usage.verify``).
+            UsageError: The written files are not known or not there any more, or the plan has operators that cannot be
+                evaluated again (``usage.verify``).
         """
         from govtool.records.execute.compare import same_rows
 
+        if self.lineage.looseness is not None:
+            raise UsageError(
+                f"the rows of {self.run.run} cannot be evaluated again: {self.lineage.looseness.why}",
+                code="usage.verify",
+            )
         if self.output is None:
             raise UsageError(
                 f"the files that {self.run.run} wrote are gone or have changed: there is nothing to compare with",
@@ -145,7 +183,9 @@ class OpenedWrite:
         return same_rows(again.select(places), written.select(places))
 
 
-def open_write(store: Reader, commit: Commit, run: RecordRun, sidecars: SidecarUse | None = None) -> OpenedWrite:
+def open_write(
+    store: Reader, commit: Commit, run: RecordRun, sidecars: SidecarUse | None = None, *, in_part: bool = False
+) -> OpenedWrite:
     """Read a write's plan, check its files, and cut it at its boundaries.
 
     Args:
@@ -153,6 +193,8 @@ def open_write(store: Reader, commit: Commit, run: RecordRun, sidecars: SidecarU
         commit: Plans are those of this commit.
         run: The write.
         sidecars: Key sidecars to look rows up in.
+        in_part: Trace around operators that cannot be evaluated again: see ``govtool.records.trace.loosen``. Rows of
+            such a plan are not all the run's.
 
     Raises:
         UsageError: The plan cannot be traced, or its private values were removed.
@@ -171,7 +213,7 @@ def open_write(store: Reader, commit: Commit, run: RecordRun, sidecars: SidecarU
     executor = ExecutorChain(engines(plan.session, sidecars))
     keys = declared_keys(leaves, load_config(Path.cwd()).keys)
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
-    lineage = Lineage.of(root, executor, **facts)
+    lineage = (Lineage.in_part if in_part else Lineage.of)(root, executor, **facts)
     output = written_output(run, root, lineage)
     lineage = replace(lineage, written=output)
     return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars)

@@ -34,14 +34,14 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
         EvidenceError: inputs are gone or have changed (``evidence.changed``).
         EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
     """
-    run = find_writer(store, commit, request.output, request.run)
+    run = find_writer(store, commit, request.output, request.run, named="govtool replay")
     if run.program:
         if request.script:
             raise UsageError(
                 "a script is replayed for runs of DataFrames and SQL; this one is of RDDs", code="usage.rdd"
             )
         return replay_program(store, commit, run, request)
-    opened = open_write(store, commit, run, sidecar_use(True))
+    opened = open_write(store, commit, run, sidecar_use(True), in_part=True)
     changes: list[Change] = [Exclusion(input_name(run, name), where) for name, where in request.without]
     changes += [replacement(input_name(run, name), place) for name, place in request.replaced]
     if request.script:

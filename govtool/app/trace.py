@@ -32,7 +32,7 @@ def record_set(store: Reader, commit: Commit, output: str | None, run: str | Non
     found = find_writer(store, commit, output, run)
     if found.program:
         return program_records(store, commit, found)
-    return open_write(store, commit, found, sidecar_use(True)).rows()
+    return open_write(store, commit, found, sidecar_use(True), in_part=True).rows()
 
 
 def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:
@@ -45,10 +45,13 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     run = find_writer(store, commit, request.dataset, request.run)
     if run.program:
         return program_back(store, commit, run, request)
-    opened = open_write(store, commit, run, sidecar_use(request.sidecars))
+    opened = open_write(store, commit, run, sidecar_use(request.sidecars), in_part=True)
     first = opened.rows(request.where).go_back()
     _require(opened, first.steps[0].rows, request)
     report = trace_report(opened, (store, commit), BACK, request, first if request.step else first.go_back_all())
+    selected = opened.selected(request.where)
+    if selected is not None:
+        report = replace(report, trace=replace(report.trace, selected=selected))
     if not request.all_runs:
         return report
     from govtool.app.trace_runs import hops_back
@@ -83,7 +86,7 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
 def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
     if run.program:
         return program_forward(store, commit, run, request)
-    opened = open_write(store, commit, run, sidecar_use(request.sidecars))
+    opened = open_write(store, commit, run, sidecar_use(request.sidecars), in_part=True)
     name = input_name(run, request.dataset)
     chosen = opened.lineage.input(name, request.where).kept()
     count = chosen.count()

@@ -124,5 +124,5 @@ def _position_rows(
         for row in executor.fetch(Limit(shown, limit))
     )
     count = count_rows(executor, part.rows)
-    worst = found.lineage.graded(part.grade if grade is None else part.grade.worst(grade))
+    worst = found.lineage.graded(part.grade if grade is None else found.lineage.loosely(part.grade.worst(grade)))
     return InputAnswer(name or part_name(part), "", worst.exactness, worst.why, count, count > len(rows), rows)

@@ -29,6 +29,17 @@ class Lineage(TracedPlan):
         """Every row of the output."""
         return RecordSet(self, (StagePosition(self.stage, self.stage.segment.node),))
 
+    def loose_rows(self, condition: str | Expression | None = None) -> RecordSet:
+        """The rows of the plan that meet a condition, graded as such: some may not have been the run's.
+
+        Raises:
+            UsageError: It does not parse, or names what is not there.
+        """
+        found = self.all() if condition is None else self.where(condition)
+        (part,) = found.parts
+        assert isinstance(part, StagePosition)
+        return RecordSet(self, (StagePosition(part.stage, part.rows, self.loosely(part.grade)),))
+
     def where(self, condition: str | Expression) -> RecordSet:
         """The output rows that meet a condition, a Spark SQL boolean expression.
 
@@ -54,18 +65,30 @@ class Lineage(TracedPlan):
             for column, other in zip(self.stage.segment.visible, outputs(rows), strict=True)
             if column.id not in self.blank
         ]
-        given = Project(kept, tuple(named for _, named in pairs))
+        given: Node = Project(kept, tuple(named for _, named in pairs))
         same = both(alike(column, named.attribute) for column, named in pairs)
         found = Join(self.stage.segment.node, given, "left_semi", same)
-        again = self.executor.keep(Project(found, tuple(self.ids.named(column.name, column) for column, _ in pairs)))
+        again: Node = self.executor.keep(
+            Project(found, tuple(self.ids.named(column.name, column) for column, _ in pairs))
+        )
+        if self.looseness is not None and self.looseness.unsure:
+            given, again = (self.executor.keep(Distinct(each)) for each in (given, again))
         if self.exceeds(given, again):
             raise EvidenceError(
                 "the recorded plan does not give these rows again",
                 code="evidence.not-reproduced",
                 hint="a function, a clock or an order that was not recorded decided them, or an input changed",
             )
-        grade = DUPLICATES if self.exceeds(again, given) else EXACT
+        grade = self._compared(given, again)
         return RecordSet(self, (StagePosition(self.stage, found, grade),))
+
+    def _compared(self, given: Node, again: Node) -> Grade:
+        """The grade of rows of the plan that have the values of given rows, these among them."""
+        if self.looseness is None:
+            return DUPLICATES if self.exceeds(again, given) else EXACT
+        if self.looseness.unsure or self.exceeds(again, given):
+            return self.loosely(EXACT)
+        return EXACT
 
     def rows(self, output: Relation, ids: Iterable[tuple[int, int]]) -> RecordSet:
         """The output rows that a run wrote at given places.

@@ -17,6 +17,7 @@ from lineage_of import commit_lineage, derivation
 from recorded import Warehouse
 
 import govtool
+from govtool.app.stranger_files import stranger_files
 from govtool.cli.main import main
 from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.records.plan.nodes import Relation
@@ -117,6 +118,32 @@ def test_counts_are_of_all_datasets_where_entries_are_cut(run):
     _, answer, found = counts(run, "users.email", "id = 1", "--limit", "1")
     assert len(answer["columns"]) == 1
     assert len(found) == 5
+
+
+def test_a_partition_that_another_writer_added_is_noticed(run, tmp_path):
+    _, _, found = counts(run, "users.email", "land = 'de'")
+    assert found["stg"] == (2, 4, "exact")
+    later = tmp_path / "stg" / "day=2026-11-20"
+    later.mkdir()
+    (tmp_path / "stg" / "_SUCCESS").touch()
+    (tmp_path / "stg" / "notes").mkdir()
+    (tmp_path / "stg" / "notes" / "read.me").touch()
+    _, _, found = counts(run, "users.email", "land = 'de'")
+    assert found["stg"] == (2, 4, "exact")
+    (later / "part-0.parquet").touch()
+    code, answer, found = counts(run, "users.email", "land = 'de'")
+    assert (code, found["stg"]) == (3, (2, 4, "incomplete"))
+    assert "1 of its files were not left by a recorded run" in json.dumps(answer)
+
+
+def test_the_folder_of_a_dataset_is_above_its_partitions(tmp_path):
+    for day in ("20", "21"):
+        place = tmp_path / "out" / f"day={day}" / "land=de"
+        place.mkdir(parents=True)
+        (place / "part-0.parquet").touch()
+    known = (tmp_path / "out" / "day=20" / "land=de" / "part-0.parquet").as_uri()
+    assert stranger_files({known}) == 1
+    assert stranger_files({known.replace("%3D", "=")}) == 1  # as Spark writes it
 
 
 def test_duplicates_that_nothing_distinguishes_are_a_superset(run, house, tmp_path):

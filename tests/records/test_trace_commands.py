@@ -96,6 +96,19 @@ def test_forward_from_what_no_result_has(run):
     assert answer["outputs"] == [] or answer["outputs"][0]["count"] == 0
 
 
+def test_forward_through_a_window_is_exact_where_no_row_that_is_reached_ties(run, shop):
+    frame = "PARTITION BY user ORDER BY page ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"
+    sql = f"SELECT user, page, sum(spent) OVER ({frame}) AS s FROM views"
+    shop.commit(shop.run(sql, "sums", "views", run="app-2/0"))
+    _, answer = forward(run, "views", "--where", "user = 'ann' AND page = 1", "--run", "app-2/0")
+    (group,) = answer["outputs"]
+    assert ([(row["page"], row["s"]) for row in group["rows"]], group["exactness"]) == ([(1, 10), (2, 30)], "exact")
+    _, answer = forward(run, "views", "--where", "user = 'bob'", "--run", "app-2/0")
+    (group,) = answer["outputs"]
+    assert (group["count"], group["exactness"]) == (2, "superset")
+    assert "rows tie" in group["why"]
+
+
 def test_one_step_stops_at_the_group(run):
     _, answer = back(run, "report", "--where", "land = 'de'", "--step")
     assert [(group["dataset"], group["count"]) for group in answer["between"]] == [("aggregate", 2)]
@@ -260,6 +273,13 @@ def test_mistakes_in_the_expression_have_a_caret(run, where, code, caret):
     assert f"error[{code}]" in lines[0]
     assert lines[3] == f" 1 | {where}"
     assert lines[4].index("^") == 5 + caret - 1
+
+
+def test_a_value_is_no_condition(run):
+    code, _, err = run("trace", "back", "report", "--where", "land")
+    assert code == 2
+    assert "a condition is expected, and this is of type string" in err
+    assert "--where:1:1" in err
 
 
 def test_a_selection_that_matches_nothing(run):

@@ -181,10 +181,12 @@ class _Reader:
 
     def _broken(self, kind: str, raw: Json, why: str) -> Break:
         children = [each for each in self._inputs(raw["f"]) if isinstance(each, Node)]
+        terms = [each for each in self._inputs(raw["f"]) if isinstance(each, Term)]
+        within = [plan for each in terms for term in walk(each) for plan in term.nodes()]
         columns = self._columns(raw, children)
         functions = [each for each in self._inputs(raw["f"]) if isinstance(each, Udf)]
         reference = functions[0].reference if functions else None
-        return Break(f"{kind}: {why}", tuple(children), columns, reference)
+        return Break(f"{kind}: {why}", (*children, *within), columns, reference)
 
     def _inputs(self, fields: Json) -> list[Any]:
         found = []

@@ -75,7 +75,7 @@ def condition_from_sql(text: str, columns: Sequence[Attribute], dialect: str = "
     for each in where.walk():
         if "start" in each.meta:
             each.meta["start"] -= len(_BEFORE)
-    return Terms(context, Scope(None, [("", tuple(columns))])).condition(where.this)
+    return Terms(context, Scope(None, [("", tuple(columns))])).whole_condition(where.this)
 
 
 def _escaped(text: str) -> str:

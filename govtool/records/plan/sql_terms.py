@@ -42,6 +42,7 @@ from govtool.records.plan.types import (
     Array,
     Decimal,
     Type,
+    to_json,
 )
 
 EPOCH = datetime.date(1970, 1, 1)
@@ -134,6 +135,17 @@ class Terms:
     def condition(self, at: exp.Expr) -> Expression:
         """Read a boolean expression."""
         return self._cast(self.bound(at), BOOLEAN, at)
+
+    def whole_condition(self, at: exp.Expr) -> Expression:
+        """Read a condition that stands alone: Spark casts operands of AND and OR, but no whole condition.
+
+        Raises:
+            UsageError: It is of another type.
+        """
+        value = self.bound(at)
+        if value.type not in (BOOLEAN, VOID):
+            raise self._context.wrong(f"a condition is expected, and this is of type {to_json(value.type)}", at)
+        return self._cast(value, BOOLEAN, at)
 
     def column(self, at: exp.Column) -> Expression:
         """Resolve a column: here, or in a query around this one."""

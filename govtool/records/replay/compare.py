@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
-from govtool.errors import EvidenceError
+from govtool.errors import EngineError, EvidenceError
 from govtool.records.execute.compare import comparable
 from govtool.records.plan.expressions import (
     AggregateCall,
@@ -40,6 +40,7 @@ from govtool.records.replay.reach import ReplayReach, among, reach
 from govtool.records.trace.answer import zoned
 from govtool.records.trace.back import Stage, StagePosition, count_rows
 from govtool.records.trace.computed import computed
+from govtool.records.trace.loosen import loosened
 from govtool.records.trace.normal import normalized
 from govtool.records.trace.opaque import blanked
 from govtool.records.trace.segment import free_columns, unique
@@ -76,6 +77,8 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePositi
         raise EvidenceError(
             f"the plan cannot be evaluated over what was read: {first.file} {first.reason}", code="evidence.changed"
         )
+    if lineage.looseness is not None:
+        raise EngineError(f"the plan cannot be evaluated: {lineage.looseness.why}", code="engine.not-exact")
     stage = lineage.stage if position is None else position.stage
     before = Project(whole_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
     wanted = InputChanges(lineage, tuple(changes)).checked(before)
@@ -118,7 +121,10 @@ def whole_plan(lineage: TracedPlan, stage: Stage) -> Node:
     """The plan of a stage; where a trace takes a limit's rows from the output, the output's own plan evaluates it."""
     if stage is not lineage.stage or lineage.plan is None:
         return stage.segment.node
-    return blanked(normalized(lineage.plan, lineage.ids))[0]
+    plan = normalized(lineage.plan, lineage.ids)
+    made = loosened(plan, lineage.ids)
+    same_rows = made.looseness is None and made.blank <= lineage.blank
+    return made.node if same_rows else blanked(plan)[0]
 
 
 def doubts_of(lineage: TracedPlan, node: Node) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ def step_back(executor: Executor, position: StagePosition) -> Step:
     kept = executor.keep(projected(position.rows, (*segment.carried(), *_context(position))))
     found: list[StagePosition | ReachedRows] = []
     for number, source in enumerate(segment.sources):
-        grade = position.grade.worst(_doubt(executor, kept, source))
+        grade = position.grade.worst(doubt_of(executor, kept, source))
         against = position.against or source.against
         if isinstance(source, LeafSource):
             there = Filter(kept, Call("is not null", (source.record,), BOOLEAN))
@@ -126,12 +126,18 @@ def _context(position: StagePosition) -> tuple[Attribute, ...]:
     return tuple(column for column in unique(outputs(position.rows)) if column.id in free)
 
 
-def _doubt(executor: Executor, kept: Relation, source: LeafSource | LinkSource) -> Grade:
+def doubt_of(executor: Executor, kept: Relation, source: LeafSource | LinkSource) -> Grade:
+    """The grade of a source in rows that were chosen: a superset if a doubt holds in one of them."""
     for column, why in source.doubts:
-        there = source.present if isinstance(source, LinkSource) else Call("is not null", (source.record,), BOOLEAN)
-        if exists(executor, Filter(Filter(kept, there), column)):
+        if exists(executor, Filter(with_source(kept, source), column)):
             return Grade("superset", why)
     return EXACT
+
+
+def with_source(rows: Node, source: LeafSource | LinkSource) -> Node:
+    """The rows that a source has rows for."""
+    there = source.present if isinstance(source, LinkSource) else Call("is not null", (source.record,), BOOLEAN)
+    return Filter(rows, there)
 
 
 def exists(executor: Executor, node: Node) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from govtool.records.plan.expressions import Attribute, Expression, Literal
-from govtool.records.plan.nodes import Break, LocalRows, Project, Range, Relation, outputs
+from govtool.records.plan.nodes import Break, LocalRows, Project, Range, Relation, Repartition, outputs
 from govtool.records.plan.tree import Node, walk_nodes
 from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.computed import computed
@@ -55,11 +55,15 @@ class Carrier:
         ids: New columns' ids.
         rules: The rule of each operator.
         candidates: Keep rows that something takes off, too: right operands of ⊖ are traced whole.
+        why: What of the plan cannot be evaluated again.
+        top: Whether this is the segment of the output, whose rows are compared with the recorded ones.
     """
 
     ids: Ids
     rules: Mapping[type, Rule]
     candidates: bool = False
+    why: str = ""
+    top: bool = True
 
     def segment(self, node: Node, needed: Needed) -> Segment:
         """The segment of a plan."""
@@ -75,7 +79,17 @@ class Carrier:
 
     def below(self, node: Node, needed: Needed = frozenset()) -> Callable[[], Segment]:
         """The segment of a plan below a boundary, made when a trace gets there."""
-        return partial(self.segment, node, needed)
+        return partial(self.lower().segment, node, needed)
+
+    def lower(self) -> Carrier:
+        """The carrier of rows below a boundary."""
+        return replace(self, top=False)
+
+    def grade_of(self, node: Node) -> Grade:
+        """The grade of rows of a plan below a boundary: a superset where some may not have been the run's."""
+        if self.why and any(isinstance(each, Repartition) for each in walk_nodes(node)):
+            return Grade("superset", self.why)
+        return EXACT
 
     def extended(self, segment: Segment, values: Sequence[Expression], name: str) -> tuple[Segment, list[Attribute]]:
         """A segment with columns computed from its own; those that are columns already are taken as they are."""
@@ -123,6 +137,7 @@ class Carrier:
         further = list(more)
         parameters = [self.ids.attribute(column.name, column.type) for column in above]
         same = [alike(value, parameter) for value, parameter in zip(below, parameters, strict=True)]
+        grade = grade.worst(self.grade_of(node))
         link = Link(
             operator, self.below(node, reads([*below, *further])), both([*same, *further]), grade, free_columns(node)
         )

@@ -15,6 +15,7 @@ from govtool.records.plan.nodes import (
     LateralJoin,
     Limit,
     Project,
+    Repartition,
     SetOperation,
     Sort,
     Union,
@@ -107,6 +108,7 @@ _RULES: dict[type, Callable[[Any, Columns], Columns]] = {
     LateralJoin: _as_below,
     Sort: _as_below,
     Limit: _as_below,
+    Repartition: _as_below,
 }
 """Operators that may have such columns, with those that their inputs have; all others have none."""
 

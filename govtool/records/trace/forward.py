@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from govtool.records.plan.expressions import Attribute, Call, Expression, Named
 from govtool.records.plan.nodes import Distinct, Filter, Join, LateralJoin, Project, Relation, outputs
 from govtool.records.plan.tree import Node, Term, rewrite
 from govtool.records.plan.types import BOOLEAN
-from govtool.records.trace.back import Executor, Stage, StagePosition, link_values
+from govtool.records.trace.back import (
+    Executor,
+    Stage,
+    StagePosition,
+    doubt_of,
+    exists,
+    link_values,
+    with_source,
+)
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import (
@@ -21,6 +29,7 @@ from govtool.records.trace.segment import (
     alike,
     both,
     either,
+    everything,
     reads,
     unique,
 )
@@ -58,21 +67,35 @@ class Forward:
             deep: Follow the links to the stages below; else only inputs of the segment itself.
         """
         flags: list[tuple[Node, Expression]] = []
-        grade = EXACT
+        through: list[tuple[LeafSource | LinkSource, Grade]] = []
         for number, source in enumerate(stage.segment.sources):
             if source.against:
                 continue
             if isinstance(source, LeafSource):
                 if input_key(source.leaf) in chosen:
                     flags.append(self._same_record(source, chosen[input_key(source.leaf)]))
+                    through.append((source, EXACT))
             elif deep:
                 below = self.from_inputs(stage.below(number), chosen)
                 if below is not None:
                     flags.append(self._matched(source, below))
-                    grade = grade.worst(below.grade).worst(source.link.grade)
-            if source.doubts and flags:
-                grade = grade.worst(Grade("superset", source.doubts[0][1]))
-        return self._flagged(stage, flags, grade) if flags else None
+                    through.append((source, below.grade.worst(source.link.grade)))
+        return self._graded(self._flagged(stage, flags, EXACT), through) if flags else None
+
+    def _graded(
+        self, position: StagePosition, through: Sequence[tuple[LeafSource | LinkSource, Grade]]
+    ) -> StagePosition:
+        """A position with the grades of the sources that its rows were found through, as far as its rows have them."""
+        doubtful = [(source, grade) for source, grade in through if source.doubts or grade != EXACT]
+        if not doubtful:
+            return position
+        kept = self._executor.keep(Project(position.rows, everything(position.rows)))
+        found = EXACT
+        for source, grade in doubtful:
+            if grade != EXACT and exists(self._executor, with_source(kept, source)):
+                found = found.worst(grade)
+            found = found.worst(doubt_of(self._executor, kept, source))
+        return StagePosition(position.stage, kept, found, position.against)
 
     def from_below(self, position: StagePosition) -> StagePosition:
         """The rows of the stage above whose trace goes through rows of a stage.

@@ -18,6 +18,7 @@ from govtool.records.plan.nodes import (
     Join,
     Project,
     Relation,
+    Repartition,
     SetOperation,
     Sort,
     Union,
@@ -70,7 +71,7 @@ def _met(node: Node, values: Relation, pairs: Pairs) -> Node:
 
 def _below(node: Node, pairs: Pairs) -> list[Pairs] | None:
     """For each input of an operator the pairs that its rows have to meet, too; None where an operator is an end."""
-    if isinstance(node, (Filter, Sort, Distinct, Generate)):
+    if isinstance(node, (Filter, Sort, Distinct, Generate, Repartition)):
         return [_kept(node.child, pairs)]
     if isinstance(node, (Union, SetOperation)):
         return [_through(_by_position(node.columns, child), pairs) for child in node.nodes()]

@@ -29,6 +29,7 @@ from govtool.records.plan.nodes import (
     Project,
     Range,
     Relation,
+    Repartition,
     Sort,
     Union,
     outputs,
@@ -273,6 +274,16 @@ def _copied(carrier: Carrier, segment: Segment, columns: Sequence[Attribute]) ->
     names = {number: named.attribute for number, named in made.items()}
     node = Project(segment.node, (*everything(segment.node), *made.values()))
     return Segment(node, segment.visible, tuple(relocated(source, names) for source in segment.sources))
+
+
+def marked(carrier: Carrier, node: Repartition, needed: Needed) -> Segment:
+    """Rows of which some may not have been the run's (see ``loosen``): those of the output are compared with its."""
+    child = carrier.segment(node.child, needed)
+    segment = replace(child, node=Repartition(child.node))
+    if carrier.top:
+        return segment
+    segment, (doubt,) = carrier.extended(segment, [TRUE], "doubt")
+    return replace(segment, sources=tuple(doubted(each, doubt, carrier.why) for each in segment.sources))
 
 
 def in_order(carrier: Carrier, node: Sort, needed: Needed) -> Segment:

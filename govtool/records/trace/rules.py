@@ -16,6 +16,7 @@ from govtool.records.plan.nodes import (
     Project,
     Range,
     Relation,
+    Repartition,
     SetOperation,
     Sort,
     Union,
@@ -25,6 +26,8 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node
 from govtool.records.trace import boundaries, rows, windows
 from govtool.records.trace.carrier import Carrier, Rule
+from govtool.records.trace.loosen import loosened
+from govtool.records.trace.looseness import LoosenedPlan
 from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.records.trace.opaque import blanked
 from govtool.records.trace.segment import Segment
@@ -41,6 +44,7 @@ RULES: dict[type, Rule] = {
     Generate: rows.generate,
     Expand: rows.expand,
     Sort: rows.in_order,
+    Repartition: rows.marked,
     Aggregate: boundaries.aggregate,
     Distinct: boundaries.distinct,
     Deduplicate: boundaries.deduplicate,
@@ -63,3 +67,15 @@ def traceable(node: Node) -> tuple[Segment, Ids, frozenset[int]]:
     plan, blank = blanked(normalized(node, ids))
     carrier = Carrier(ids, RULES)
     return carrier.segment(plan, frozenset(column.id for column in outputs(plan))), ids, blank
+
+
+def traceable_in_part(node: Node) -> tuple[Segment, Ids, LoosenedPlan]:
+    """The same of a plan with parts that cannot be evaluated again, and how it was loosened.
+
+    Raises:
+        UsageError: The plan has more operators than can be traced.
+    """
+    ids = spare_ids(node)
+    plan = loosened(normalized(node, ids), ids)
+    carrier = Carrier(ids, RULES, why=plan.looseness.why if plan.looseness else plan.why)
+    return carrier.segment(plan.node, frozenset(column.id for column in outputs(plan.node))), ids, plan

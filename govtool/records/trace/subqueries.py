@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from govtool.records.plan.expressions import Call, Exists, Expression, InSubquery, ScalarSubquery
-from govtool.records.plan.nodes import Join, outputs
+from govtool.records.plan.nodes import Join, LocalRows, Range, Relation, Repartition, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.carrier import TRUE, Carrier, Linked
@@ -66,12 +66,15 @@ def cell_link(carrier: Carrier, term: ScalarSubquery | Exists | InSubquery) -> L
     column = outputs(term.plan)[0]
     make = carrier.below(term.plan, frozenset({column.id}))
     condition = Call("is not null", (column,), BOOLEAN)
-    link = Link("scalar subquery", make, condition, free=free_columns(term.plan))
+    link = Link("scalar subquery", make, condition, carrier.grade_of(term.plan), free_columns(term.plan))
     return Linked(link, tuple((each, each) for each in term.outer))
 
 
 def _exists(carrier: Carrier, term: Exists) -> Linked:
-    link = Link("EXISTS", carrier.below(term.plan), None, free=free_columns(term.plan))
+    plan = term.plan
+    whole = isinstance(plan, Repartition) and isinstance(plan.child, (Relation, LocalRows, Range))
+    grade = Grade("coarse", carrier.why) if whole else carrier.grade_of(plan)
+    link = Link("EXISTS", carrier.below(plan), None, grade, free_columns(plan))
     return Linked(link, tuple((each, each) for each in term.outer))
 
 
@@ -94,10 +97,10 @@ def partners(carrier: Carrier, operator: str, node: Node, other: Node, condition
     """The rows of ``other`` that match a row of ``node`` under a join's condition."""
     used = reads([] if condition is None else [condition])
     pairs = tuple((column, column) for column in unique(outputs(node)) if column.id in used)
-    grade = EXACT
+    grade = carrier.grade_of(other)
     if carrier.candidates:
         plain = [part for part in conjuncts(condition) if is_plain(part, computed(node) | computed(other))]
-        grade = EXACT if len(plain) == len(list(conjuncts(condition))) else GUARDED
+        grade = grade if len(plain) == len(list(conjuncts(condition))) else GUARDED
         condition = both(plain)
     return Linked(Link(operator, carrier.below(other, used), condition, grade, free_columns(other)), pairs)
 

@@ -21,8 +21,9 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, Stage, exists
 from govtool.records.trace.carrier import Carrier
+from govtool.records.trace.looseness import Looseness
 from govtool.records.trace.normal import Ids
-from govtool.records.trace.rules import RULES, traceable
+from govtool.records.trace.rules import RULES, traceable, traceable_in_part
 from govtool.records.trace.segment import (
     Grade,
     Leaf,
@@ -50,6 +51,7 @@ class TracedPlan:
         written: The files that the run wrote, if they are still what was written.
         plan: The plan as it was recorded; None where only a part of it is known.
         session: What the plan ran in; None where it is not known.
+        looseness: How far the rows of the plan are from the run's; None where they are the run's.
     """
 
     stage: Stage
@@ -63,6 +65,7 @@ class TracedPlan:
     written: Relation | None = None
     plan: Node | None = None
     session: Session | None = None
+    looseness: Looseness | None = None
 
     @classmethod
     def of(cls, plan: Node, executor: Executor, **more: Any) -> Self:
@@ -74,11 +77,26 @@ class TracedPlan:
         segment, ids, blank = traceable(plan)
         return cls(Stage(segment), executor, ids, blank=blank, plan=plan, **more)
 
+    @classmethod
+    def in_part(cls, plan: Node, executor: Executor, **more: Any) -> Self:
+        """The traced form of a plan, operators that cannot be evaluated again left out; see ``loosen``.
+
+        Raises:
+            UsageError: The plan cannot be traced.
+        """
+        segment, ids, made = traceable_in_part(plan)
+        return cls(Stage(segment), executor, ids, blank=made.blank, plan=plan, looseness=made.looseness, **more)
+
     def graded(self, grade: Grade) -> Grade:
-        """The grade of rows: where files were refused, rows may be missing, whatever else holds."""
-        if not self.refused:
+        """The grade of rows: where inputs are not known or were refused, rows may be missing, whatever else holds."""
+        missing = MISSING if self.refused else self.looseness.missing if self.looseness is not None else ""
+        if not missing:
             return grade
-        return Grade("incomplete", f"{MISSING}; {grade.why}" if grade.why else MISSING)
+        return Grade("incomplete", f"{missing}; {grade.why}" if grade.why else missing)
+
+    def loosely(self, grade: Grade) -> Grade:
+        """The grade of rows of the plan that were not compared with the recorded ones."""
+        return grade if self.looseness is None else grade.worst(Grade("superset", self.looseness.why))
 
     def exceeds(self, rows: Node, others: Node) -> bool:
         """Return True if a value is more often among some rows than among others."""

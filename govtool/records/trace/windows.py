@@ -72,7 +72,8 @@ def _partition_link(carrier: Carrier, child: Node, call: WindowCall) -> Linked:
     same = both(alike(value, parameter) for value, parameter in zip(call.partition, parameters, strict=True))
     make = carrier.below(child, reads([call]))
     return Linked(
-        Link("window", make, same, free=free_columns(child)), tuple(zip(parameters, call.partition, strict=True))
+        Link("window", make, same, carrier.grade_of(child), free_columns(child)),
+        tuple(zip(parameters, call.partition, strict=True)),
     )
 
 
@@ -131,11 +132,12 @@ def _numbered_link(carrier: Carrier, child: Node, call: WindowCall) -> Linked:
     condition = both([*same, Call("or", (tied, within), BOOLEAN), *_term_conditions(call)])
 
     def make() -> Segment:
-        below = carrier.segment(child, reads([call]))
+        below = carrier.lower().segment(child, reads([call]))
         return replace(below, node=Window(below.node, (number,)))
 
     parameters = (*partition, low, high, tied)
-    return Linked(Link("window", make, condition, free=free_columns(child)), tuple((p, p) for p in parameters))
+    link = Link("window", make, condition, carrier.grade_of(child), free_columns(child))
+    return Linked(link, tuple((p, p) for p in parameters))
 
 
 def _term_conditions(call: WindowCall) -> list[Expression]:

@@ -1,0 +1,39 @@
+"""How far the rows of a plan are from those of its run: see ``govtool.records.trace.loosen``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from govtool.records.plan.tree import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Looseness:
+    """How far the rows of a loosened plan are from those that the run had.
+
+    Attributes:
+        why: What cannot be evaluated again.
+        unsure: Equal rows are no proof: their traces may hold too many rows, or several rows are one.
+        missing: Why inputs of the run are not known at all.
+    """
+
+    why: str
+    unsure: bool = False
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoosenedPlan:
+    """A plan that can be evaluated.
+
+    Attributes:
+        node: The plan.
+        blank: Ids of columns whose values are not known, and are NULL.
+        looseness: How far its rows are from the run's; None where they are the run's.
+        why: What cannot be evaluated again.
+    """
+
+    node: Node
+    blank: frozenset[int] = frozenset()
+    looseness: Looseness | None = None
+    why: str = ""

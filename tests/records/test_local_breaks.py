@@ -1,0 +1,157 @@
+"""Traces of runs with parts that cannot be evaluated again: a break is local to its cell or its operator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from govtool.cli.main import main
+from govtool.records.plan.expressions import Call, Opaque
+from govtool.records.plan.nodes import Break, Plan, Project, outputs
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
+
+VISITS = "SELECT user, page, spent, upper(user) AS shown FROM views"
+LOST = "the function f has changed since, or is not found here"
+
+
+def lost(name: str) -> Callable[[Node], Node]:
+    """Calls of a function are of one that is not there any more."""
+
+    def term(each: Term) -> Term:
+        if isinstance(each, Call) and each.name == name:
+            return Opaque(LOST, each.arguments, each.type)
+        return each
+
+    return lambda node: node.replaced(terms=tuple(rewrite(each, term) for each in node.terms()))
+
+
+@pytest.fixture
+def traced(shop, capsys):
+    """Run a query, note its plan with a break, and trace its output: exit code and answer."""
+
+    def command(sql: str, change: Callable[[Node], Node], *words: str) -> tuple[int, Any]:
+        write = shop.run(sql, "out", "views", "users", run="app-2/0")
+        broken = replace(write, plan=Plan(rewrite_nodes(write.plan.root, change), write.plan.session))
+        shop.commit(broken)
+        capsys.readouterr()
+        code = main(["trace", *words, "--format", "json"])
+        shown = capsys.readouterr()
+        return code, json.loads(shown.out) if shown.out else shown.err
+
+    return command
+
+
+def reached(answer: Any) -> dict[str, tuple[int, str]]:
+    return {g["dataset"].rpartition("/")[2]: (g["count"], g["exactness"]) for g in answer["inputs"]}
+
+
+def test_a_cell_that_only_shows_leaves_rows_exact(traced):
+    code, answer = traced(VISITS, lost("upper"), "back", "out", "--where", "shown = 'ANN'")
+    assert (code, reached(answer)) == (0, {"views": (2, "exact")})
+
+
+def test_an_argument_of_an_aggregate_leaves_the_group_exact(traced):
+    sql = "SELECT land, max(upper(user)) AS last, count(*) AS n FROM views JOIN users ON user = name GROUP BY land"
+    code, answer = traced(sql, lost("upper"), "back", "out", "--where", "last = 'BOB'")
+    assert (code, reached(answer)) == (0, {"views": (2, "exact"), "users": (1, "exact")})
+
+
+def test_a_total_of_values_that_are_not_known_may_be_of_every_row(traced):
+    code, answer = traced("SELECT max(upper(user)) AS m FROM views", lost("upper"), "back", "out", "--where", "true")
+    assert (code, reached(answer)) == (0, {"views": (6, "superset")})
+    assert LOST in answer["inputs"][0]["why"]
+
+
+def test_a_condition_that_is_not_known_leaves_rows_exact_that_the_output_tells_apart(traced):
+    sql = "SELECT user, page, spent FROM views WHERE upper(user) < 'C'"
+    code, answer = traced(sql, lost("upper"), "back", "out", "--where", "user = 'ann'")
+    assert (code, reached(answer)) == (0, {"views": (2, "exact")})
+    assert answer["selected"] == 2
+
+
+def test_rows_that_are_alike_are_a_superset_where_a_condition_may_have_taken_one(traced):
+    sql = "SELECT page FROM views WHERE upper(user) < 'B'"
+    code, answer = traced(sql, lost("upper"), "back", "out", "--where", "page = 1")
+    assert (code, reached(answer)) == (0, {"views": (3, "superset")})
+    assert answer["selected"] == 1
+    assert answer["inputs"][0]["why"] == LOST
+
+
+def test_a_group_over_a_condition_that_is_not_known_is_a_superset(traced):
+    sql = "SELECT page, count(*) AS n FROM views WHERE upper(user) < 'B' GROUP BY page"
+    code, answer = traced(sql, lost("upper"), "back", "out", "--where", "page = 1 AND n = 1")
+    assert (code, reached(answer)) == (0, {"views": (3, "superset")})
+
+
+def test_a_condition_on_groups_that_is_not_known_leaves_the_groups_exact(traced):
+    sql = "SELECT user, sum(spent) AS s FROM views GROUP BY user HAVING upper(user) < 'C'"
+    code, answer = traced(sql, lost("upper"), "back", "out", "--where", "s = 60")
+    assert (code, reached(answer)) == (0, {"views": (2, "exact")})
+
+
+def test_a_join_by_values_that_are_not_known_is_a_superset_of_pairs(traced):
+    sql = "SELECT user, page, spent, land FROM views JOIN users ON upper(user) = upper(name)"
+    code, answer = traced(sql, lost("upper"), "back", "out", "--where", "user = 'ann' AND page = 1")
+    assert code == 0
+    assert reached(answer) == {"views": (1, "superset"), "users": (2, "superset")}  # zoe is of the same land
+
+
+def test_an_operator_that_is_not_known_is_a_break_of_its_inputs_alone(traced):
+    sql = "SELECT user, page, land FROM views JOIN (SELECT name, land FROM users) u ON user = name"
+
+    def unread(node: Node) -> Node:
+        names = [column.name for column in outputs(node)]
+        lost = isinstance(node, Project) and names == ["name", "land"]
+        return Break("MapInPandas: not on the list", (node,), outputs(node)) if lost else node
+
+    code, answer = traced(sql, unread, "back", "out", "--where", "user = 'ann' AND page = 2")
+    assert code == 0
+    assert reached(answer) == {"views": (1, "superset"), "users": (4, "coarse")}
+    assert "MapInPandas: not on the list" in answer["inputs"][0]["why"]
+
+
+def test_forward_around_a_condition_that_is_not_known(traced):
+    sql = "SELECT user, page, spent FROM views WHERE upper(user) < 'B'"
+    code, answer = traced(sql, lost("upper"), "forward", "views", "--where", "page < 3", "--run", "app-2/0")
+    (group,) = answer["outputs"]
+    assert (code, group["count"], group["exactness"], group["why"]) == (0, 2, "superset", LOST)
+
+
+def test_forward_is_exact_where_just_these_rows_have_the_written_values(traced):
+    sql = "SELECT user, page, spent FROM views WHERE upper(user) < 'B'"
+    code, answer = traced(sql, lost("upper"), "forward", "views", "--where", "page = 2", "--run", "app-2/0")
+    assert [(g["count"], g["exactness"]) for g in answer["outputs"]] == [(1, "exact")]
+    assert code == 0
+
+
+def test_the_plan_is_not_verified_where_rows_are_not_known(traced):
+    sql = "SELECT user, page FROM views WHERE upper(user) < 'B'"
+    code, message = traced(sql, lost("upper"), "back", "out", "--where", "true", "--verify")
+    assert code == 2
+    assert LOST in message
+
+
+def test_a_cell_that_reads_other_rows_has_them_in_its_trace(traced):
+    sql = "SELECT name, upper(cast((SELECT max(spent) FROM views) AS string)) AS top FROM users"
+
+    def term(each: Term) -> Term:
+        return Opaque(LOST, each.arguments, each.type) if isinstance(each, Call) and each.name == "upper" else each
+
+    def change(node: Node) -> Node:
+        return node.replaced(terms=tuple(rewrite(each, term) for each in node.terms()))
+
+    code, answer = traced(sql, change, "back", "out", "--where", "name = 'bob'")
+    assert (code, reached(answer)) == (0, {"users": (1, "exact"), "views": (5, "exact")})
+
+
+def test_a_replay_leaves_out_cells_that_only_show_and_refuses_other_breaks(traced, capsys):
+    sql = "SELECT land, max(upper(user)) AS last, count(*) AS n FROM views JOIN users ON user = name GROUP BY land"
+    traced(sql, lost("upper"), "back", "out", "--where", "true")
+    replayed = ["replay", "app-2/0", "--without", "views", "--where", "page = 1"]
+    assert main([*replayed, "--format", "json"]) == 3
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["columns"], answer["gone"]["count"], answer["changed"]["count"]) == (["land", "n"], 1, 1)
