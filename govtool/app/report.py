@@ -38,7 +38,7 @@ def graph_view(
     """
     index = snapshot.index.resident()
     chosen = _chosen(snapshot, rules, selectors, exclude)
-    return _ViewBuilder(index, chosen, _Known(snapshot, rules)).build()
+    return ViewBuilder(index, chosen, ViewLabels(snapshot, rules)).build()
 
 
 def _chosen(snapshot: Snapshot, rules: PolicyChoice, selectors: Sequence[str], exclude: Sequence[str]) -> Sequence[int]:
@@ -83,15 +83,20 @@ def _neighbours(index: Index, dataset: int, *, down: bool) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class ViewFacts:
     """What is known of one dataset beside the graph."""
 
     zone: str | None
     owner: str | None
 
 
-class _Known:
-    """Classes, zones and owners, from policies and from recorded facts."""
+class ViewLabels:
+    """Classes, zones and owners, from policies and from recorded facts.
+
+    Args:
+        snapshot: The version.
+        rules: The policies.
+    """
 
     def __init__(self, snapshot: Snapshot, rules: PolicyChoice) -> None:
         self._index = snapshot.index
@@ -99,15 +104,22 @@ class _Known:
         policies = snapshot.governance.policies_if_any(rules.policy)
         self._places = None if policies is None else snapshot.governance.known(*rules).places
 
-    def facts(self, dataset: int) -> _Facts:
+    def facts(self, dataset: int) -> ViewFacts:
+        """The zone and the owner of a dataset."""
         zones = self._places.about(dataset).zones if self._places is not None else []
-        return _Facts(zones[0] if zones else None, self.labels.owner(self._index.dataset_name(dataset)))
+        return ViewFacts(zones[0] if zones else None, self.labels.owner(self._index.dataset_name(dataset)))
 
 
-class _ViewBuilder:
-    """Turns an index into the view of some of its datasets."""
+class ViewBuilder:
+    """Turns an index into the view of some of its datasets.
 
-    def __init__(self, index: Index, chosen: Sequence[int], known: _Known) -> None:
+    Args:
+        index: The graph.
+        chosen: The numbers of the datasets, in order.
+        known: Their classes, zones and owners.
+    """
+
+    def __init__(self, index: Index, chosen: Sequence[int], known: ViewLabels) -> None:
         self._index, self._chosen, self._known = index, chosen, known
         self._place: Mapping[int, int] = {dataset: number for number, dataset in enumerate(chosen)}
         self._statements: dict[int, int] = {}
@@ -115,6 +127,7 @@ class _ViewBuilder:
         self._views: dict[StatementView, int] = {}
 
     def build(self) -> LineageView:
+        """The view."""
         edges = self._edges()
         omitted = self._omitted()
         datasets = tuple(self._dataset(dataset, omitted) for dataset in self._chosen)

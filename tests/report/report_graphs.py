@@ -10,7 +10,7 @@ from pathlib import Path
 import govtool
 from govtool.answers.labels import Owners
 from govtool.app.index import index_of
-from govtool.app.report import _Known, _ViewBuilder
+from govtool.app.report import ViewBuilder, ViewLabels
 from govtool.graph.index import Index
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.report.model import LineageView
@@ -76,7 +76,7 @@ def _edge(chance: random.Random) -> Edge:
     return Edge(ColumnRef(source, path), chance.choice(PATHS), chance.choice(TO_COLUMN), star=star)
 
 
-class _NothingKnown(_Known):
+class _NothingKnown(ViewLabels):
     """Neither classes nor zones nor owners."""
 
     def __init__(self, index: Index) -> None:
@@ -90,4 +90,4 @@ def indexed(derivations: list[Derivation]) -> Index:
 
 def view_of(index: Index) -> LineageView:
     """The view of a whole index."""
-    return _ViewBuilder(index, range(index.dataset_count), _NothingKnown(index)).build()
+    return ViewBuilder(index, range(index.dataset_count), _NothingKnown(index)).build()

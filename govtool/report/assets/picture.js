@@ -51,8 +51,9 @@ class Picture {
   // Shows all of the drawing, or as much of it as is legible at a scale.
   fit(least = 0.04) {
     if (!this.arrangement.items.length) return;
-    const box = this.arrangement.bounds, { clientWidth: w, clientHeight: h } = this.stage, margin = 40;
-    this.size = { w, h };
+    const box = this.arrangement.bounds, { clientWidth: w, clientHeight } = this.stage, margin = 40;
+    const h = clientHeight - byId("legend").offsetHeight;
+    this.size = { w, h: clientHeight };
     const k = Math.min(1, (w - 2 * margin) / (box.right - box.left), (h - 2 * margin) / (box.bottom - box.top));
     this.view.k = Math.max(least, k);
     this.view.x = w / 2 - ((box.left + box.right) / 2) * this.view.k;
