@@ -24,7 +24,10 @@ WORKER = ROOT / "bench" / "worker.py"
 REQUIREMENTS = {
     "lineagex": ("lineagex==0.0.27", "ipython", "setuptools"),  # IPython is imported and not declared
     "sqllineage": ("sqllineage==1.5.9",),
+    "pyvis": ("pyvis==0.3.2",),
 }
+LINEAGE = ("lineagex", "sqllineage")
+"""Those that read SQL."""
 
 OWN = ("govtool", "sqlglot", "sqlglot-prepared", "sqlglot-by-column")
 """Measured in this environment."""
@@ -85,7 +88,7 @@ all columns, 15 times lineagex, 100 times sqllineage.
 
 def compare(job: dict[str, Any], rounds: int) -> dict[str, Result]:
     """Run all tools over a job, in turn."""
-    interpreters = dict.fromkeys(OWN, sys.executable) | {name: ensure(name) for name in REQUIREMENTS}
+    interpreters = dict.fromkeys(OWN, sys.executable) | {name: ensure(name) for name in LINEAGE}
     answers: dict[str, list[dict[str, Any]]] = {name: [] for name in interpreters}
     for _ in range(rounds):
         for name, python in interpreters.items():

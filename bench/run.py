@@ -101,6 +101,12 @@ def _peers(_: argparse.Namespace) -> str:
     return section()
 
 
+def _report(_: argparse.Namespace) -> str:
+    from bench.report import section
+
+    return section()
+
+
 def _startup(_: argparse.Namespace) -> str:
     from bench.startup import section
 
@@ -246,5 +252,6 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "cold": _cold,
     "provenance": _provenance,
     "warehouses": _warehouses,
+    "report": _report,
 }
 """In the order of the page."""

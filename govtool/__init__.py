@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from govtool.api.ingest import ingest_catalog, ingest_dbt, ingest_log, ingest_sql
     from govtool.api.ingest_events import ingest_openlineage, ingest_prov, ingest_spark
     from govtool.api.lineage import lineage
+    from govtool.api.notebook import load_ipython_extension, show
     from govtool.api.opening import init, open
     from govtool.api.sources import drop_source, revert_commit
     from govtool.api.why import whatif_delete, why
@@ -50,11 +51,13 @@ __all__ = [
     "init",
     "lineage",
     "list_graphs",
+    "load_ipython_extension",
     "module",
     "open",
     "provenance_graph",
     "revert_commit",
     "run_workflow",
+    "show",
     "verify_erasure",
     "whatif_delete",
     "why",
@@ -79,10 +82,12 @@ _PLACES = {
     "init": "govtool.api.opening",
     "lineage": "govtool.api.lineage",
     "list_graphs": "govtool.api.workflow",
+    "load_ipython_extension": "govtool.api.notebook",
     "module": "govtool.workflow.modules.definition",
     "open": "govtool.api.opening",
     "provenance_graph": "govtool.api.workflow",
     "run_workflow": "govtool.api.workflows",
+    "show": "govtool.api.notebook",
     "verify_erasure": "govtool.api.erasure",
     "whatif_delete": "govtool.api.why",
     "why": "govtool.api.why",

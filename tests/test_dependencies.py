@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-IMPORTED_AS = {"google-re2": "re2", "PyYAML": "yaml", "psycopg": "psycopg"}
+IMPORTED_AS = {"ipython": "IPython", "google-re2": "re2", "PyYAML": "yaml", "psycopg": "psycopg"}
 """Distributions whose module is not called as they are."""
 
 
@@ -47,6 +47,7 @@ def test_every_import_is_of_a_plain_install_or_of_an_extra_for_users() -> None:
     doors = ("govtool/capture/catalog/", "govtool/spark/", "govtool/store/aws.py", "govtool/app/logs/spark.py")
     doors += ("govtool/app/spark_source/", "govtool/capture/spark/", "govtool/app/run.py")
     doors += (
+        "govtool/api/notebook.py",
         "govtool/app/attach.py",
         "govtool/app/frame_lineage.py",
         "govtool/app/records.py",

@@ -32,6 +32,7 @@ LAYERS = {
     "policy": 4,
     "records": 4,
     "workflow": 4,
+    "report": 4,
     "answers": 5,
     "app": 6,
     "api": 7,

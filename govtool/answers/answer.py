@@ -46,6 +46,12 @@ class Answer(ABC):
         names = ", ".join(self.fields[:3]) + (" …" if len(self.fields) > 3 else "")
         return f"<govtool.{type(self).__name__} {sum(1 for _ in self.rows())} × {names}>"
 
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        from govtool.answers.notebook import table
+
+        return table(self)
+
     def header(self) -> Mapping[str, object]:
         """The keys that come first in the JSON object. An answer about a version of the graph names it here."""
         return {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from govtool.api.arguments import Day, Ref, Texts, checked, paths, texts
 from govtool.api.history import HistoryQuestions
 from govtool.api.records import RecordQuestions
+from govtool.api.report import ReportQuestions
 from govtool.api.workflows import WorkflowQuestions
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from govtool.app.requests import PathArgument
 
 
-class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
+class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestions):
     """One version of the lineage graph; ``govtool.open()`` makes it.
 
     A graph never changes: what is committed later needs another ``open`` or ``at``. It may be used by several threads

@@ -72,7 +72,10 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "serve": {
         "openlineage": _Entry("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", _FEED)
     },
-    "export": {"openlineage": _Entry("export_openlineage", "Write the graph as OpenLineage events.", _FEED)},
+    "export": {
+        "openlineage": _Entry("export_openlineage", "Write the graph as OpenLineage events.", _FEED),
+        "graph": _Entry("export_graph", "Write the graph as CSV, JSON, Graphviz, Mermaid or GraphML.", _FEED),
+    },
     "graph": {
         "import": _Entry("graph_import", "Read a provenance graph into the store and commit."),
         "export": _Entry("graph_export", "Write a provenance graph: JSON, DOT, GraphML, PROV-JSON."),
@@ -83,6 +86,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "path": _Entry("path", "Find the shortest lineage paths between columns.", _QUESTIONS),
     "why": _Entry("why", "Which records are behind each row of a query, and how.", _QUESTIONS),
     "explain": _Entry("explain", "Show the sources and readers of a column.", _QUESTIONS),
+    "report": {"html": _Entry("report_html", "Draw the graph as one HTML file to click through.", _QUESTIONS)},
     "compare": {
         "oracle": _Entry("compare_oracle", "Compare the graph with a warehouse's own records."),
         "static": _Entry("compare_static", "Lineage from text against lineage from runs."),
@@ -163,6 +167,7 @@ _GROUPS = {
     "workflow": _Entry("", "Run workflows of modules, with state from run to run.", _FEED),
     "serve": _Entry("", "Receive evidence and commit it.", _FEED),
     "export": _Entry("", "Write the graph for other tools.", _FEED),
+    "report": _Entry("", "The graph as a picture to click through.", _QUESTIONS),
     "compare": _Entry("", "One kind of evidence against another.", _QUESTIONS),
     "whatif": _Entry("", "What a change would do, to many columns at once.", _QUESTIONS),
     "erase": _Entry("", "What to do with a data subject's data.", _QUESTIONS),

@@ -379,4 +379,6 @@ def test_a_command_that_asks_has_a_method_and_every_method_a_command():
         "workflow_delete",
         "workflow_deletions",
         "to_networkx",
+        "report",
+        "to_html",
     }

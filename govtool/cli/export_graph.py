@@ -1,0 +1,43 @@
+"""``govtool export graph``: the lineage graph for other tools."""
+
+from __future__ import annotations
+
+from govtool.cli.formats import chosen
+from govtool.cli.graph import opened_graph
+from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.selecting import ExcludeOption, SelectorArgument
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_OK
+
+
+def export_graph(
+    ui: Ui,
+    selector: SelectorArgument = None,
+    exclude: ExcludeOption = None,
+    policy: PolicyOption = None,
+    today: TodayOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Write the lineage graph for other tools.
+
+      govtool export graph -o lineage.csv
+      govtool export graph 'mart.**' -o mart.graphml
+      govtool export graph 'crm.users+' -f mermaid
+
+    Selectors choose datasets, and the edges between them are written; the rows of a dataset are its column *. Formats:
+    csv and jsonl (an edge a line), json (all of it, as report/1), dot, mermaid, graphml.
+    """
+    from govtool.render.graph_export import FORMATS, render
+
+    outputs = chosen(format, output, FORMATS)
+    with opened_graph(ui, store, at, branch) as graph:
+        answer = graph.report(*selector or (), exclude=exclude, policy=policy, today=today)
+    ui.mark("report")
+    for form, file in outputs:
+        ui.show(render(form, answer), file)
+    return EXIT_OK

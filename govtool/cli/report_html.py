@@ -1,0 +1,76 @@
+"""``govtool report html``: the graph as one HTML file to click through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from govtool.cli.complete import complete_commit, complete_name
+from govtool.cli.graph import opened_graph
+from govtool.cli.options import AtOption, BranchOption, StoreOption
+from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.selecting import ExcludeOption, SelectorArgument
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_OK, UsageError
+
+FORMATS = ("html",)
+
+
+def report_html(
+    ui: Ui,
+    selector: SelectorArgument = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write; - for stdout, which is the default."),
+    ] = None,
+    exclude: ExcludeOption = None,
+    diff: Annotated[
+        str | None,
+        typer.Option(
+            "--diff",
+            metavar="REF|DATE",
+            autocompletion=complete_commit,
+            help="Mark what was added, removed and changed since this version: main, HEAD~1, 2026-11-20.",
+        ),
+    ] = None,
+    erase: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--erase",
+            metavar="COLUMN",
+            autocompletion=complete_name,
+            help="Add the plan for erasing whom this column identifies, as ordered lanes. Repeatable.",
+        ),
+    ] = None,
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="The title of the page.")] = "Lineage",
+    policy: PolicyOption = None,
+    today: TodayOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Draw the graph as one HTML file to click through.
+
+      govtool report html -o lineage.html
+      govtool report html 'crm.users+' --policy pack:gdpr -o users.html
+      govtool report html --diff main -o change.html
+
+    The file opens without a network and requests nothing. Literals in SQL are redacted, and no rows are in it. Columns
+    light up with everything that they reach, as govtool impact lists it; findings show their path with its SQL.
+    """
+    to_screen = output is None or str(output) == "-"
+    if to_screen and ui.out.isatty():
+        raise UsageError("a page is nothing for a terminal", code="usage.output", hint="-o lineage.html")
+    with opened_graph(ui, store, at, branch) as graph:
+        answer = graph.report(
+            *selector or (), exclude=exclude, diff=diff, erase=erase, title=title, policy=policy, today=today
+        )
+        ui.mark("report")
+        page = answer.to_html()
+    ui.mark("page")
+    ui.write([page], None if to_screen else output)
+    if not to_screen:
+        ui.note(f"wrote {output}: {sum(1 for _ in answer.rows()):,} datasets, {len(page.encode()) / 1e6:.1f} MB")
+    return EXIT_OK

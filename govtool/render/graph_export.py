@@ -1,0 +1,80 @@
+"""A lineage graph for other tools: a row an edge as CSV and JSON lines, JSON, Graphviz, Mermaid, GraphML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from govtool.render.drawing import Drawing, dot, mermaid
+from govtool.render.envelope import compact, json_lines
+from govtool.render.table import to_csv
+from govtool.report.model import ROWS, LineageView, ViewNode
+from govtool.wording import printable
+
+if TYPE_CHECKING:
+    from govtool.answers.report import ReportAnswer
+
+FORMATS = ("csv", "jsonl", "json", "dot", "mermaid", "graphml")
+FIELDS = ("source", "target", "kind", "label", "star", "masking", "file", "line")
+"""The columns of the CSV, and the keys of the JSON lines."""
+
+
+def render(form: str, answer: ReportAnswer) -> Iterable[str]:
+    """One of ``FORMATS``. Temporary tables are part of it, as the statements have them."""
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "csv":
+        return to_csv(FIELDS, edge_rows(answer.graph))
+    if form == "jsonl":
+        return (compact(dict(zip(FIELDS, row, strict=True))) for row in edge_rows(answer.graph))
+    if form == "graphml":
+        return graphml(answer.graph)
+    return (dot if form == "dot" else mermaid)(drawing(answer.graph))
+
+
+def edge_rows(view: LineageView) -> Iterator[tuple[str | int | bool, ...]]:
+    """The values of ``FIELDS`` for each edge."""
+    for edge in view.edges:
+        statement = view.statements[edge.statement]
+        about = (_name(view, edge.source), _name(view, edge.target), edge.kind, edge.label)
+        yield *about, edge.is_star, edge.is_masking, statement.file, statement.line
+
+
+def drawing(view: LineageView) -> Drawing:
+    """The graph as ``govtool.render.drawing`` takes it; the rows of a dataset are its column ``*``."""
+    found = Drawing()
+    for dataset in view.datasets:
+        for column in dataset.columns:
+            found.add_node(dataset.name, column.path)
+    for edge in view.edges:
+        ends = (found.add_node(*_parts(view, node)) for node in (edge.source, edge.target))
+        found.edges.setdefault((next(ends), next(ends)), set()).add(edge.kind)
+    return found
+
+
+def graphml(view: LineageView) -> Iterator[str]:
+    """GraphML (http://graphml.graphdrawing.org): nodes by number, with ``name``, ``dataset`` and ``type``."""
+    import networkx as nx
+
+    graph: nx.MultiDiGraph[int] = nx.MultiDiGraph()
+    bases = view.bases()
+    for base, dataset in zip(bases, view.datasets, strict=True):
+        about = {"dataset": printable(dataset.name), "dataset_kind": dataset.kind, "temporary": dataset.is_temporary}
+        graph.add_node(base, name=printable(f"{dataset.name}.*"), type="", **about)
+        for number, column in enumerate(dataset.columns, base + 1):
+            name = printable(f"{dataset.name}.{column.path}")
+            graph.add_node(number, name=name, type=printable(column.type or ""), **about)
+    for edge in view.edges:
+        ends = (bases[node.dataset] + 1 + node.column for node in (edge.source, edge.target))
+        place = view.statements[edge.statement]
+        graph.add_edge(*ends, kind=edge.kind, label=printable(edge.label), file=printable(place.file), line=place.line)
+    yield from nx.generate_graphml(graph)
+
+
+def _parts(view: LineageView, node: ViewNode) -> tuple[str, str]:
+    dataset = view.datasets[node.dataset]
+    return dataset.name, "*" if node.column == ROWS else dataset.columns[node.column].path
+
+
+def _name(view: LineageView, node: ViewNode) -> str:
+    return ".".join(_parts(view, node))

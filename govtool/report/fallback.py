@@ -1,0 +1,47 @@
+"""The report for readers without scripts: a table of the datasets, their columns, and what each is made of."""
+
+from __future__ import annotations
+
+import html
+from collections import defaultdict
+from collections.abc import Mapping
+
+from govtool.report.layout import contracted
+from govtool.report.marks import INVISIBLE
+from govtool.report.model import LineageView
+
+MOST_ROWS = 500
+"""Datasets in the table at most."""
+
+
+def table(view: LineageView) -> str:
+    """HTML; every text in it is escaped, and marks that are invisible or turn the direction are written out."""
+    shown = [number for number, dataset in enumerate(view.datasets) if not dataset.is_temporary]
+    sources = _sources(view)
+    rows = "".join(_row(view, number, sources) for number in shown[:MOST_ROWS])
+    left = len(shown) - MOST_ROWS
+    more = f"<p>{left:,} more datasets are in the data of this file.</p>" if left > 0 else ""
+    head = "<tr><th>Dataset</th><th>Kind</th><th>Columns</th><th>Made of</th></tr>"
+    return f"<p>The picture needs JavaScript. All datasets as a table:</p><table>{head}{rows}</table>{more}"
+
+
+def _sources(view: LineageView) -> Mapping[int, list[int]]:
+    pairs = {(edge.source.dataset, edge.target.dataset) for edge in view.edges}
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for source, target in sorted(contracted(pairs, [dataset.is_temporary for dataset in view.datasets])):
+        if source != target:
+            found[target].append(source)
+    return found
+
+
+def _row(view: LineageView, number: int, sources: Mapping[int, list[int]]) -> str:
+    dataset = view.datasets[number]
+    columns = ", ".join(column.path for column in dataset.columns)
+    made_of = ", ".join(view.datasets[source].name for source in sources.get(number, ()))
+    return (
+        "<tr>" + "".join(f"<td>{_text(one)}</td>" for one in (dataset.name, dataset.kind, columns, made_of)) + "</tr>"
+    )
+
+
+def _text(value: str) -> str:
+    return html.escape(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value))

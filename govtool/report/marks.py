@@ -1,0 +1,14 @@
+"""Characters of other people's texts that must not reach a page as they are."""
+
+from __future__ import annotations
+
+import re
+
+_INVISIBLE = (
+    "\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff"  # halves of pairs: names of files need not be Unicode
+)
+INVISIBLE = re.compile(f"[{_INVISIBLE}]")
+"""Control characters, marks of direction, invisible ones, and what UTF-8 cannot hold."""
+UNSAFE = re.compile(f"[<>&{_INVISIBLE}]")
+"""The same, and what could end a block of a page."""
