@@ -191,6 +191,7 @@ def ingest_log(
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
     from govtool.answers.ingest import CoverageDemand
+    from govtool.app.dry_run import published_ingest
     from govtool.app.logs import ingest
     from govtool.app.logs.request import LogRequest
     from govtool.app.project import existing_branch
@@ -217,7 +218,7 @@ def ingest_log(
         replace=replace,
     )
     opened = _opened(store)
-    return ingest.ingest_log(
+    result = ingest.ingest_log(
         opened,
         request,
         message=message,
@@ -227,6 +228,7 @@ def ingest_log(
         progress=progress,
         demand=CoverageDemand(strict, min_coverage, errors=False, shortfalls=explain_failures),
     )
+    return published_ingest(opened, result)
 
 
 @checked
