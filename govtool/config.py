@@ -5,6 +5,10 @@
 
     store = ".govtool"                  # a path relative to this file, or a URI
 
+    [store]                             # instead, where there is more to say of it
+    uri = "s3://bucket/lineage"
+    publish = true                      # every ingest publishes the index, for readers on other machines
+
     [sql]                               # defaults of `govtool ingest sql` and `govtool lineage`
     dialect = "postgres"
     default_catalog = "dw"
@@ -67,6 +71,8 @@ class Config:
     """The project's directory: where the file or the store was found, else the working directory."""
     file: Path | None = None
     store: str | None = None
+    publish: bool = False
+    """``[store] publish``: every ingest publishes the index of its commit."""
     sql: SqlDefaults = field(default_factory=SqlDefaults)
     row_digests: bool | None = None
     """``[spark] row_digests``: whether runs record a digest of the rows that they wrote; None: of small outputs."""
@@ -135,6 +141,7 @@ def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.
     return (
         store_setting(store, config, environ),
         Setting("cache", environ.get("GOVTOOL_CACHE"), "GOVTOOL_CACHE" if environ.get("GOVTOOL_CACHE") else "default"),
+        Setting("store.publish", config.publish, origin if config.publish else "default"),
         *sql,
         Setting("sql.schema", files, origin if files else "default"),
         *(Setting(f"sql.variables.{name}", value, origin) for name, value in config.sql.variables.items()),
@@ -160,13 +167,14 @@ def _read(file: Path) -> Config:
     spark.only("row_digests", "records")
     sql = reader.table("sql")
     sql.only("schema", "variables", *_SQL_TEXTS)
-    store = reader.text("store")
+    store, publish = _store_of(reader)
     aliases, keys = reader.table("aliases"), reader.table("keys")
     root = file.parent
     return Config(
         root=root,
         file=file,
         store=store if store is None or "://" in store else str(root / store),
+        publish=publish,
         sql=SqlDefaults(
             **{name: sql.text(name) for name in _SQL_TEXTS},
             schema=tuple(root / item for item in sql.texts("schema")),
@@ -177,6 +185,15 @@ def _read(file: Path) -> Config:
         keys=tuple((name, keys.key(name)) for name in keys.values),
         aliases=tuple(aliases.alias(pattern) for pattern in aliases.values),
     )
+
+
+def _store_of(reader: _Table) -> tuple[str | None, bool]:
+    """The store's address, and whether ingests publish the index: ``store`` is a text or a table."""
+    if not isinstance(reader.values.get("store"), dict):
+        return reader.text("store"), False
+    store = reader.table("store")
+    store.only("uri", "publish")
+    return store.text("uri"), store.truth("publish") or False
 
 
 class _Table:

@@ -17,7 +17,10 @@ _WORD = (
     r"|credentials?|sig|signature|master[-_]?key)"
 )
 _IN_URL = re.compile(r"(?<=://)[^/@\s:'\"]*:[^/@\s'\"]*@")
+_USERS = re.compile(r"(?<=://)[^/@\s:'\"`]*:[^/@\s'\"`]*@")
 _IN_TEXT = re.compile(rf"\b([\w.-]*{_WORD}[\w.-]*\s*[=:]\s*)[^\s,;&\"']+", re.IGNORECASE)
+_IDENTIFIED = re.compile(r"(\bidentified\s+by\s+)(?!'\*\*\*')[^\s'\"]\S*", re.IGNORECASE)
+_COMMENT = re.compile(r"/\*.*?\*/|--\s[^\n]*", re.DOTALL)
 _BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
 _QUOTED = re.compile(
     rf"((?:\b[\w.-]*{_WORD}[\w.-]*|\bidentified\s+by)['\"]?\s*(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)?\s*[NEUB]?)"
@@ -32,6 +35,11 @@ _REMOTE_CALL = re.compile(
 )
 """ClickHouse's table functions, whose keys and passwords have no names; the arguments as a group."""
 _LITERAL = re.compile(r"'(?:[^'\\\n]|\\.|'')*'?")
+_PERSONAL = re.compile(
+    r"'(?:[^'\n]*@|(?=[^'\n]*[A-Za-z])(?=[^'\n]*\d)[^'\s/]{8,}(?=['\n]|\Z))[^'\n]*'?"
+    r'|"[^"\n]*@[^"\n]*"|\$(\w*)\$[^$\n]+\$\1\$'
+)
+"""A literal with an ``@``, or of letters and digits without a space: of a person, or a key; and text in ``$$``."""
 
 _NAME = re.compile(rf"{_WORD}[\w-]*\Z", re.IGNORECASE)
 
@@ -44,8 +52,14 @@ _PARAMETER = re.compile(rf"(?:^|(?<=&))[^=&]*(?:{_WORD}|^code$|^auth$)[^=&]*=[^&
 
 def clean_text(text: str) -> str:
     """Return text without passwords, tokens and signatures: ``***`` stands in place of each."""
+    text = _QUOTED.sub(lambda found: f"{found.group(1)}'{SECRET}'", text)
     text = _IN_TEXT.sub(rf"\1{SECRET}", _IN_URL.sub(f"{SECRET}@", text))
-    return _BEARER.sub(rf"\1{SECRET}", text)
+    return _BEARER.sub(rf"\1{SECRET}", _IDENTIFIED.sub(rf"\1{SECRET}", text))
+
+
+def clean_message(text: str) -> str:
+    """Return the message of an error without secrets, and without the literals of people in SQL that it repeats."""
+    return _PERSONAL.sub(f"'{SECRET}'", _COMMENT.sub(SECRET, _REMOTE_CALL.sub(_masked_call, clean_text(text))))
 
 
 def clean_location(location: str) -> str:
@@ -66,6 +80,11 @@ def clean_location(location: str) -> str:
     return scheme + authority + path + (query if len(query) > 1 else "") + location[found.end() :]
 
 
+def without_users(text: str) -> str:
+    """Return SQL text without users and passwords in the addresses that it names."""
+    return _USERS.sub("", text)
+
+
 def clean_value(name: str, value: object) -> object:
     """Return the value of a setting without secrets: of one that is called like a secret, nothing."""
     if isinstance(value, str) and value:
@@ -78,7 +97,7 @@ def masked_line(line: str) -> str:
     line = _QUOTED.sub(lambda found: found.group(1) + _stars(found.group(2)), line)
     for pattern in (_IN_URL, _BEARER, _IN_TEXT):
         line = pattern.sub(_masked_value, line)
-    return _REMOTE_CALL.sub(_masked_call, line)
+    return _PERSONAL.sub(lambda found: _stars(found.group()), _REMOTE_CALL.sub(_masked_call, line))
 
 
 def _masked_value(found: re.Match[str]) -> str:

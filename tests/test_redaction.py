@@ -48,6 +48,10 @@ LINES = [
     "create server s options (password 'tops3cret",
     "open symmetric key k decryption by password = N'tops3cret'",
     "select * from 'https://h/x?sig=tops3cret'",
+    "select * from t where n = q'[tops3cret]'",
+    "do $x$ begin insert into a select 'tops3cret' from b",
+    "create view v as select $$ tops3cret $$",
+    "insert into t values ('ann.tops3cret@example.org')",
 ]
 
 
@@ -64,6 +68,7 @@ def test_what_is_no_secret_is_left() -> None:
         "select token_count, signed from t where a = 'x'",
         "select 'a', \"b\" from s3_events",
         "-- see ann@x.org",
+        "select to_char(d, 'YYYY-MM-DD'), 'warehouse/a1.sql', 'lower case' from t where d = '2026'",
     ):
         assert masked_line(line) == line
 

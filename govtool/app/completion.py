@@ -32,7 +32,7 @@ def cached_graph(store_option: str | None) -> tuple[Index, Reader, Commit] | Non
 
     store = read_store(store_option)
     commit = commit_at(store, None)
-    if not lookup(cache_dir(store.store_id, f"{commit.id}-{FORMAT}")):
+    if not lookup(cache_dir(store.store_id, f"{commit.content_id}-{FORMAT}")):
         return None
     return open_index(store, commit), store, commit
 

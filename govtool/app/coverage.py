@@ -155,23 +155,34 @@ def encode_diagnostics(source: str, diagnostics: Iterable[Diagnostic]) -> bytes:
     return _parquet(rows, _diagnostics_schema())
 
 
-def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = False) -> CoverageReport:
-    """Read the counts of all live sources of a commit, sorted by source.
+def read_coverage(
+    store: Reader, commit: Commit, *, with_diagnostics: bool = False, source: str | None = None
+) -> CoverageReport:
+    """Read the counts of the live sources of a commit, sorted by source.
+
+    Args:
+        store: The store.
+        commit: The commit.
+        with_diagnostics: Read every diagnostic, too.
+        source: Only this source, which takes few requests however many there are.
 
     Raises:
         StoreError: a fragment cannot be read.
         IntegrityError: a fragment is not what was written.
     """
+    wanted = {COVERAGE_TABLE, REASONS_TABLE, *((DIAGNOSTICS_TABLE,) if with_diagnostics else ())}
+    live = store.fragments(commit) if source is None else store.fragments_of(commit, source)
+    refs = [ref for ref in live if ref.table in wanted]
     sources: list[SourceCoverage] = []
     diagnostics: list[tuple[str, Diagnostic]] = []
     reasons: list[Reason] = []
-    for ref in store.fragments(commit):
+    for ref, data in zip(refs, store.read_many(refs), strict=True):
         if ref.table == COVERAGE_TABLE:
-            sources.extend(source_rows(store.read(ref)))
+            sources.extend(source_rows(data))
         elif ref.table == REASONS_TABLE:
-            reasons.extend(Reason(**row) for row in read_parquet(store.read(ref)).to_pylist())
-        elif ref.table == DIAGNOSTICS_TABLE and with_diagnostics:
-            diagnostics.extend(decode_diagnostics(store.read(ref)))
+            reasons.extend(Reason(**row) for row in read_parquet(data).to_pylist())
+        else:
+            diagnostics.extend(decode_diagnostics(data))
     return CoverageReport(
         tuple(sorted(sources, key=lambda entry: entry.source)),
         tuple(sorted(diagnostics, key=lambda pair: (pair[0], pair[1].file or "", pair[1].line or 0, pair[1].code))),
@@ -218,7 +229,7 @@ def coverage_dir(store: Reader, commit: Commit) -> Path:
     """Return the folder of the local cache for the sum, ``total.json``."""
     from govtool.store import cache
 
-    return cache.cache_dir(store.cache_id, f"{commit.id}-coverage")
+    return cache.cache_dir(store.cache_id, f"{commit.content_id}-coverage")
 
 
 def _write_total(file: Path, total: Coverage) -> None:

@@ -6,13 +6,16 @@ differences are those of ``diff``, and those of ``check`` under the same policie
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.answers.ingest_plan import IngestPlan
 from govtool.app.governance import Governance, day_of
-from govtool.errors import UsageError
+from govtool.config import load_config
+from govtool.errors import ConflictError, UsageError
 from govtool.query.diff import Difference
 from govtool.store.commit import Commit
 
@@ -40,13 +43,29 @@ def ingest_or_plan(
     if not dry_run:
         if policy:
             raise UsageError("policies are for a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
-        return ingest(store)
+        return published_ingest(store, ingest(store))
     from govtool.store import Store
     from govtool.store.overlay import OverlayObjects
 
     over = Store(OverlayObjects(store.objects), store.store_id)
     result = ingest(over)
     return replace(result, plan=_plan(over, result, policy))
+
+
+def published_ingest(store: Store, result: IngestResult) -> IngestResult:
+    """Publish the index of an ingest's commit, where the project's settings ask for it (``[store] publish``).
+
+    The commit stands whatever happens here: who publishes next, or asks without an index, is not worse off.
+    """
+    if not (result.created and store.is_remote and load_config(Path.cwd()).publish):
+        return result
+    from govtool.app.index import open_index
+    from govtool.app.published import publish_index
+
+    head = store.head(result.commit.branch) or result.commit  # a compaction may have followed, or somebody's commit
+    with contextlib.suppress(ConflictError):  # somebody committed meanwhile, and publishes that
+        publish_index(store, head, open_index(store, head), author=result.commit.author)
+    return result
 
 
 def _plan(store: Store, result: IngestResult, policy: Sequence[str] | None) -> IngestPlan:

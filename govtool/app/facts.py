@@ -74,7 +74,7 @@ def owners_dir(store: Reader, commit: Commit) -> Path:
     """Return the folder of the local cache for the owners of a commit's datasets, ``owners.json``."""
     from govtool.store import cache
 
-    return cache.cache_dir(store.cache_id, f"{commit.id}-owners")
+    return cache.cache_dir(store.cache_id, f"{commit.content_id}-owners")
 
 
 def read_owners(store: Reader, commit: Commit) -> dict[str, str]:

@@ -188,10 +188,13 @@ def comparison_answer(store: Reader, at: Commit, progress: Progress | None = Non
 
 
 def _parent(store: Reader, commit: Commit) -> Commit:
-    found = tuple(store.history(commit, 2))
-    if len(found) < 2:
-        raise UnknownNameError(f"commit {commit.short} is the first one", code="usage.unknown-ref")
-    return found[1]
+    """The commit before the newest one that changed what the graph says: upkeep changes nothing."""
+    changed = False
+    for each in store.history(commit):
+        if changed:
+            return each
+        changed = bool(each.sources or each.merged)
+    raise UnknownNameError(f"commit {commit.short} is the first one", code="usage.unknown-ref")
 
 
 def _commit_answer(store: Reader, commit: Commit) -> CommitAnswer:
@@ -226,4 +229,6 @@ def _provenance(store: Reader, dataset: str, text: str, at: Commit) -> Provenanc
         for reading in history.readings(writing.run)
         if reading.version is None
     }
+    for _, _, writing in entries:
+        unwritten.update((read.dataset, writing.run.id) for read in history.unknown_inputs(writing.run))
     return ProvenanceAnswer(version_of(store, at), names[version], entries, tuple(sorted(unwritten)))

@@ -213,7 +213,7 @@ def _identity(directory: Path) -> str:
 
 def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Path:
     known = f"-{hashlib.sha256(repr(evidence).encode()).hexdigest()[:12]}" if evidence else ""
-    return cache_dir(store.cache_id, f"{commit.id}-{layout.FORMAT}{known}")
+    return cache_dir(store.cache_id, f"{commit.content_id}-{layout.FORMAT}{known}")
 
 
 def index_of(derivations: Iterable[Derivation]) -> Index:

@@ -290,7 +290,7 @@ def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH)
     known = store.known(branch, key.source, configured().batch(key.identity))
     if known is None:
         return None
-    report = read_coverage(store, known, with_diagnostics=True)
+    report = read_coverage(store, known, with_diagnostics=True, source=key.source)
     coverage = sum((entry.coverage for entry in report.sources if entry.source == key.source), Coverage())
     diagnostics = tuple(diagnostic for name, diagnostic in report.diagnostics if name == key.source)
     reasons = tuple(reason for reason in report.reasons if reason.source == key.source)

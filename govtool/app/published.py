@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from govtool.errors import FormatError, GovtoolError, IntegrityError, StoreError
+from govtool.errors import ConflictError, FormatError, GovtoolError, IntegrityError, StoreError
 from govtool.graph import layout, pages
 from govtool.graph.index import Index
 from govtool.store import published
+from govtool.store.codec import digest
+from govtool.store.commit import PublishedName
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,39 +45,69 @@ class Publication:
     """Bytes of the whole index, compressed."""
 
 
-def publish_index(store: Store, commit: Commit, index: Index, progress: Progress | None = None) -> Publication:
+def publish_index(
+    store: Store, commit: Commit, index: Index, progress: Progress | None = None, *, author: str | None = None
+) -> Publication:
     """Put the index of a commit into the store, so that others need not build it: cut into pages, and whole.
+
+    The slot after the commit names the index, which a reader demands: it is a commit that changes nothing else.
 
     Args:
         store: Where the commit is.
         commit: The commit.
         index: Its index.
         progress: Called with pages done and pages in all.
+        author: Of the commit that names the index; by default the user.
 
     Raises:
+        ConflictError: the commit is not the newest of its branch, or is not any more.
         StoreError: it cannot be written. What was written already is not seen, and gc removes it.
     """
     from govtool.app.coverage import total_coverage
     from govtool.app.facts import dataset_owners
+    from govtool.app.ingest import user_name
     from govtool.graph.cut import cut
 
     found = _bound_root(store, commit)
     if found is not None:
         return _publication(found, created=False)
+    named = published.named_root(store.objects, commit)
+    if named is None:
+        _require_head(store, commit)
     index = index.resident()
-    cuts = published.PartWriter(store.objects, commit.id)
+    cuts = published.PartWriter(store.objects, commit.content_id)
     about = {"coverage": total_coverage(store, commit).counts(), "owners": dataset_owners(store, commit)}
     root = cut(index, about, cuts.add, progress)
     cuts.end()
-    whole = published.PartWriter(store.objects, commit.id, compress=True)
+    whole = published.PartWriter(store.objects, commit.content_id, compress=True)
     buffer = memoryview(index.buffer)
     for start in range(0, len(buffer), _CHUNK):
         whole.add(bytes(buffer[start : start + _CHUNK]))
     whole.end()
     parts = {"pages": published.to_json(cuts.parts), "whole": published.to_json(whole.parts)}
-    root = replace(root, meta={**root.meta, "parts": parts, "commit": commit.id})
-    published.put_root(store.objects, commit.id, FORMATS, pages.encode_root(root))
+    root = replace(root, meta={**root.meta, "parts": parts, "commit": commit.content_id})
+    data = pages.encode_root(root)
+    published.put_root(store.objects, commit.content_id, FORMATS, data)
+    name = PublishedName(commit.content_id, digest(data))
+    if named != name:
+        published.land_name(store.objects, _require_head(store, commit), name, author or user_name())
     return _publication(root, created=True)
+
+
+def _require_head(store: Store, commit: Commit) -> Commit:
+    """The newest commit of the commit's branch, which must have its content.
+
+    Raises:
+        ConflictError: It is another one.
+    """
+    head = store.head(commit.branch)
+    if head is None or head.content_id != commit.content_id:
+        raise ConflictError(
+            f"commit {commit.seq} ({commit.short}) is not the newest of branch {commit.branch!r}",
+            location=store.uri,
+            hint="publish the index of the newest commit: govtool index --publish",
+        )
+    return head
 
 
 def _publication(root: pages.Root, *, created: bool) -> Publication:
@@ -108,13 +140,15 @@ class Published:
             IntegrityError: it is gone or damaged: build the index.
         """
         parts = published.from_json(self.root.meta["parts"]["whole"])
-        return list(published.read_whole(self.store.objects, self.commit.id, parts))
+        return list(published.read_whole(self.store.objects, self.commit.content_id, parts))
 
     def _read(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
         root = self.root
         parts = published.from_json(root.meta["parts"]["pages"])
         wanted = [published.PageRange(root.offset[n], root.offset[n + 1], root.digest(n).hex()) for n in numbers]
-        return dict(zip(numbers, published.read_pages(self.store.objects, self.commit.id, parts, wanted), strict=True))
+        return dict(
+            zip(numbers, published.read_pages(self.store.objects, self.commit.content_id, parts, wanted), strict=True)
+        )
 
 
 def find_published(store: Reader, commit: Commit) -> Published | None:
@@ -142,13 +176,16 @@ def find_published(store: Reader, commit: Commit) -> Published | None:
 
 
 def _bound_root(store: Reader, commit: Commit) -> pages.Root | None:
-    """The root of a commit's published index: sound, and bound to this commit and no other."""
-    for data in published.find_roots(store.objects, commit.id, FORMATS):
-        with contextlib.suppress(IntegrityError, FormatError, KeyError):
-            root = published.decoded(data)
-            published.parts_in(root.meta)
-            if root.meta.get("commit") == commit.id:
-                return root
+    """The root of a commit's published index: named by a slot, sound, and bound to this commit and no other."""
+    name = published.named_root(store.objects, commit)
+    data = None if name is None else published.read_root(store.objects, name, FORMATS)
+    if data is None:
+        return None
+    with contextlib.suppress(IntegrityError, FormatError, KeyError):
+        root = published.decoded(data)
+        published.parts_in(root.meta)
+        if root.meta.get("commit") == commit.content_id:
+            return root
     return None
 
 
@@ -181,7 +218,9 @@ def index_problem(store: Store, commit: Commit, build: Callable[[], Index]) -> s
     if (list(made.offset), made.digests) != (list(root.offset), root.digests):
         return "its pages are not those of the commit"
     try:
-        pieces = published.read_whole(store.objects, commit.id, published.from_json(root.meta["parts"]["whole"]))
+        pieces = published.read_whole(
+            store.objects, commit.content_id, published.from_json(root.meta["parts"]["whole"])
+        )
         whole = b"".join(pieces)
     except (IntegrityError, KeyError) as error:
         return str(error)

@@ -116,19 +116,6 @@ def find_version(store: Reader, commit: Commit, dataset: str) -> DatasetVersion 
     return decode_version(store.read(refs[0])) if refs else None
 
 
-def unknown_ancestors(store: Store) -> list[tuple[str, Ancestor]]:
-    """Datasets on any branch that were made of data without a snapshot, with that data."""
-    from govtool.store.branches import list_branches
-
-    found: dict[tuple[str, Ancestor], None] = {}
-    for branch in list_branches(store):
-        refs = [ref for ref in store.fragments(branch.head) if ref.table in VERSION_TABLES]
-        for data in store.read_many(refs):
-            version = decode_version(data)
-            found.update({(version.dataset, a): None for a in version.ancestors if a.commit is None})
-    return sorted(found, key=lambda pair: (pair[0], pair[1].dataset))
-
-
 def _sources(dataset: str) -> tuple[str, str]:
     """The ingest sources that a version of a dataset may have: that of today, and that of ``govtool record``."""
     return (f"snapshot:{dataset}", f"record:{dataset}")

@@ -28,6 +28,13 @@ def compact(store: Store, branch: str | None, author: str | None) -> CommitResul
     return compact.compact(store, existing_branch(store, branch), author=author or user_name())
 
 
+def repair_clock(store: Store, branch: str | None, author: str | None) -> CommitResult:
+    """Take over what commits of a clock in the future say, at the time of now."""
+    from govtool.store import repair_clock
+
+    return repair_clock.repair_clock(store, existing_branch(store, branch), author=author or user_name())
+
+
 def collect(store: Store, *, hours: float, dry_run: bool, progress: Progress) -> Collection:
     """Remove what nothing refers to and is older than some hours."""
     from govtool.store import gc

@@ -24,8 +24,12 @@ ROWS_SHOWN = 20
 def diff(
     ui: Ui,
     old: Annotated[
-        str, typer.Argument(metavar="[A]", help="From: a branch, HEAD~1, a tag, a date …, or a run.")
-    ] = "HEAD~1",
+        str | None,
+        typer.Argument(
+            metavar="[A]",
+            help="From: a branch, HEAD~1, a tag, a date …, or a run. Default: before the last change; upkeep is none.",
+        ),
+    ] = None,
     new: Annotated[str, typer.Argument(metavar="[B]", help="To: likewise.")] = "HEAD",
     strict: Annotated[
         bool, typer.Option("--strict", help="For runs: exit with 3 if a run does not record what is compared.")

@@ -154,6 +154,8 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "fsck": _Entry("store_fsck", "Check hashes, the chain, holes."),
         "anchor": _Entry("store_anchor", "Print what a later fsck compares with."),
         "copy": _Entry("store_copy", "Copy the store to another place."),
+        "repair-clock": _Entry("store_repair_clock", "Let commits follow one that a clock in the future made."),
+        "forget": _Entry("store_forget", "Remove text, private records or a source from every version."),
     },
     "doctor": _Entry("doctor", "Diagnose the setup; find names that may be one dataset.", _KEEP),
     "trust": _Entry("trust", "Allow the store outside of its folder that a project's settings name.", _KEEP),

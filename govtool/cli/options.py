@@ -159,3 +159,20 @@ VariableOption = Annotated[
     list[str] | None,
     typer.Option("--var", metavar="NAME=VALUE", help="A variable for templates. Repeatable.", rich_help_panel=_SQL),
 ]
+
+
+def lines_of(name: str) -> tuple[str, ...]:
+    """The lines of a file, or of stdin for ``-``, that are not empty.
+
+    Raises:
+        UsageError: It cannot be read (``usage.unreadable``).
+    """
+    import sys
+
+    from govtool.errors import UsageError
+
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror or error}", code="usage.unreadable") from error
+    return tuple(line for line in data.decode("utf-8", "replace").splitlines() if line.strip())

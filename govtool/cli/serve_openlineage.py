@@ -24,8 +24,22 @@ def serve_openlineage(
     ] = 5000,
     host: Annotated[
         str,
-        typer.Option("--host", metavar="ADDRESS", help="Address to listen on. Anyone who reaches it can send."),
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen on. Use a token where others reach it."),
     ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host", metavar="NAME", help="A name that clients call this machine by, beside localhost."
+        ),
+    ] = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="A file with the bearer token that clients must send. Default: GOVTOOL_SERVE_TOKEN, else none.",
+        ),
+    ] = None,
     source: Annotated[
         str, typer.Option("--source", metavar="NAME", help="The source that events are added to.")
     ] = "openlineage",
@@ -51,9 +65,11 @@ def serve_openlineage(
       OPENLINEAGE_URL=http://127.0.0.1:5000 airflow tasks run …
 
     POST /api/v1/lineage takes an event or a list of events, gzip or not. An accepted event is on disk before the answer
-    and committed within --every seconds; interrupted, the server commits what it has accepted and ends.
+    and committed within --every seconds; interrupted, the server commits what it has accepted and ends. Interrupted
+    twice, it ends at once, and its next start commits the rest. Requests of web pages are refused.
     """
     from govtool.app.project import existing_branch, open_store
+    from govtool.app.serve.admission import Admission, bearer_token, host_name, is_loopback
     from govtool.app.serve.committer import CommitTarget, Committer
     from govtool.app.serve.endpoint import PATH, LineageServer
     from govtool.app.serve.event_spool import EventSpool, spool_folder
@@ -61,7 +77,10 @@ def serve_openlineage(
     from govtool.render.commits import ingest_summary
     from govtool.render.errors import error_lines
 
+    admission = Admission(frozenset(host_name(name) for name in (host, *(allow_host or ()))), bearer_token(token_file))
     opened = open_store(store)
+    if not admission.token and not is_loopback(host):
+        ui.remark(f"anyone who reaches {host} can send events: --token-file FILE")
     target = CommitTarget(opened, source, check_dialect(dialect or ""), existing_branch(opened, branch), author)
 
     def report(outcome: IngestResult | GovtoolError) -> None:
@@ -74,7 +93,7 @@ def serve_openlineage(
     waiting = EventSpool(spool or spool_folder(opened, source))
     committer = Committer(waiting, target, report, every)
     try:
-        server = LineageServer((host, port), waiting, committer.notice)
+        server = LineageServer((host, port), waiting, committer.notice, admission)
     except OSError as error:
         waiting.close()
         raise UsageError(
@@ -84,7 +103,13 @@ def serve_openlineage(
             hint="--port 0 takes a free port",
         ) from error
     ended = threading.Event()
-    before = {number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def end(*_: object) -> None:
+        if ended.is_set():  # the second time: what was accepted is in the spool
+            raise KeyboardInterrupt
+        ended.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         committer.start()
         listening = threading.Thread(target=server.serve_forever, name="listener", daemon=True)

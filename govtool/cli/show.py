@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from govtool.cli.formats import chosen
-from govtool.cli.options import BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
 
@@ -18,9 +18,10 @@ def show(
         typer.Argument(
             metavar="REF|RUN|DATASET@VERSION",
             help="A commit: HEAD~1, a number, an id, a tag or a date. A run: its id, or JOB or JOB~1. A version of a "
-            "dataset: orders@3, orders@DIGEST, orders@RUN, orders@2026-11-20.",
+            "dataset: orders@3, orders@DIGEST, orders@RUN, orders@latest, orders@2026-11-20.",
         ),
     ] = "HEAD",
+    at: AtOption = None,
     format: FormatOption = None,
     output: OutputOption = None,
     branch: BranchOption = None,
@@ -30,9 +31,10 @@ def show(
 
       govtool show
       govtool show lake/orders@2026-11-20 --format json
+      govtool show lake/orders@latest --at 2026-11-01
 
     A commit: what it read and what is live in it. A run: what it read and wrote, with which software and settings. A
-    version: the runs and versions that led to it, the nearest first.
+    version: the runs and versions that led to it, the nearest first. --at answers from what was known at a commit.
     """
     from govtool.answers.commits import CommitAnswer
     from govtool.answers.runs import RunAnswer
@@ -41,7 +43,7 @@ def show(
     from govtool.render.runs import render_run, render_version
 
     outputs = chosen(format, output, FORMATS)
-    answer = open_version(store, branch=branch).show(ref)
+    answer = open_version(store, ref=at, branch=branch).show(None if ref == "HEAD" else ref)
     for form, file in outputs:
         if isinstance(answer, CommitAnswer):
             ui.show(render_commit(form, answer), file)

@@ -9,7 +9,7 @@ import typer
 from govtool.cli.formats import chosen
 from govtool.cli.options import FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_OK, EXIT_STORE
+from govtool.errors import EXIT_EVIDENCE, EXIT_OK, EXIT_STORE
 
 
 def store_fsck(
@@ -23,6 +23,10 @@ def store_fsck(
     deep: Annotated[
         bool, typer.Option("--deep", help="Build published indexes again and compare them with the published ones.")
     ] = False,
+    ignore_unknown: Annotated[
+        bool,
+        typer.Option("--ignore-unknown", help="Exit with 0 where only the writing of input versions is not known."),
+    ] = False,
     format: FormatOption = None,
     output: OutputOption = None,
     store: StoreOption = None,
@@ -33,10 +37,11 @@ def store_fsck(
       govtool store fsck --anchor "$(cat anchor.txt)"
 
     A history that was rewritten as a whole, or rolled back, is seen only against an anchor kept elsewhere.
-    Recorded data that was made of data which nothing recorded is listed; that is no damage.
+    Versions that were read and whose writing is not known are listed, with exit code 3: that is no damage, and ends
+    when the writing is ingested. --ignore-unknown lists them and exits with 0.
     """
+    from govtool.app.ancestors import unknown_ancestors
     from govtool.app.project import open_store
-    from govtool.app.snapshot import unknown_ancestors
     from govtool.app.upkeep import check
     from govtool.render.upkeep import FORMATS, render_fsck
 
@@ -47,4 +52,6 @@ def store_fsck(
     unknown = [] if result.problems else unknown_ancestors(opened)
     for form, file in outputs:
         ui.show(render_fsck(form, result, opened.uri, unknown), file)
-    return EXIT_STORE if result.problems else EXIT_OK
+    if result.problems:
+        return EXIT_STORE
+    return EXIT_EVIDENCE if unknown and not ignore_unknown else EXIT_OK

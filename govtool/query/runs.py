@@ -12,12 +12,12 @@ is known to replace ends what was there before; any other, one of unknown mode t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from govtool.model.run import Run, RunOutput
+from govtool.model.run import Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
 from govtool.query.executions import one_run_each
 
@@ -118,6 +118,24 @@ class History:
                 yield RunInputVersion(read.dataset, same, exact=True)
             else:
                 yield RunInputVersion(read.dataset, self._earlier(read.dataset, run), exact=False)
+
+    def unknown_inputs(self, run: Run) -> Iterator[RunInput]:
+        """The inputs of a run whose content it states, where no other run is known to have written that content.
+
+        Where the last write before it has no identity of that kind, it may have been that: such an input is not here.
+        """
+        for read in run.inputs:
+            if read.identity is None or self._same_content(read.dataset, read.identity, run) is not None:
+                continue
+            last = self._earlier(read.dataset, run)
+            if last is None or read.identity.kind in self._kinds(last):
+                yield read
+
+    def _kinds(self, version: WrittenVersion) -> set[str]:
+        """The kinds of identity that a version is known by."""
+        output = self.writing(version).output
+        known = (output.identity, output.left.identity if output.left is not None else None)
+        return {identity.kind for identity in known if identity is not None}
 
     def _same_content(self, dataset: str, identity: ContentIdentity | None, reader: Run) -> WrittenVersion | None:
         found = [w for w in self._by_content.get((dataset, identity), ()) if w.run is not reader]
@@ -223,9 +241,25 @@ class History:
         found = self.present(direct)
         all_of_it = self.derived(direct)
         still = self.present(all_of_it)
-        for version in all_of_it:
-            if version.dataset in still:
-                read = [r.version for r in self.readings(self.writing(version).run)]
-                if any(v in all_of_it and v.dataset not in still for v in read if v is not None):
-                    found.add(version.dataset)
+        origins = {name: self._present_origins(name, all_of_it) for name in still}
+        found.update(name for name, read in origins.items() if not read <= still)
+        # What was replaced by something made of itself has its origins among what is there, and is reached from none.
+        for version in sorted(all_of_it, key=lambda version: (all_of_it[version], version)):
+            if version.dataset in still and version.dataset not in _reached(found, origins):
+                found.add(version.dataset)
         return found
+
+    def _present_origins(self, dataset: str, among: Container[WrittenVersion]) -> set[str]:
+        """The datasets of the versions, of some, that were read for the present content of a dataset."""
+        last = self.versions(dataset)[-1].version
+        made = [writing for writing in self.parts(last) if writing.version in among]
+        read = [one.version for writing in made for one in self.readings(writing.run)]
+        return {version.dataset for version in read if version is not None and version in among}
+
+
+def _reached(start: Iterable[str], origins: Mapping[str, set[str]]) -> set[str]:
+    """Datasets that a way leads to from some, where each was made of its origins."""
+    reached = set(start)
+    while more := {name for name, read in origins.items() if name not in reached and read & reached}:
+        reached |= more
+    return reached

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, envelope, json_lines
@@ -10,7 +11,7 @@ from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, size
 
 if TYPE_CHECKING:
-    from govtool.model.version import Ancestor
+    from govtool.app.ancestors import UnknownAncestor
     from govtool.store.copy import Copied
     from govtool.store.fsck import Check
     from govtool.store.gc import Collection
@@ -39,10 +40,8 @@ def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Ta
     return _render(form, "gc/1", body, removed, ("key", "bytes", "modified"), sentence)
 
 
-def render_fsck(
-    form: str, result: Check, store: str, unknown: Sequence[tuple[str, Ancestor]] = ()
-) -> Table | Iterable[str]:
-    """Render the damage, if any, and the records that refer to data that nothing recorded."""
+def render_fsck(form: str, result: Check, store: str, unknown: Sequence[UnknownAncestor] = ()) -> Table | Iterable[str]:
+    """Render the damage, if any, and the input versions whose writing is not known."""
     problems: list[Mapping[str, object]] = [{**p._asdict(), "hint": p.remedy} for p in result.problems]
     counts = {"commits": result.commits, "nodes": result.nodes, "fragments": result.fragments}
     sentence = (
@@ -51,18 +50,8 @@ def render_fsck(
         + (count(len(problems), "problem") if problems else "no problem")
         + (f" · {count(len(unknown), 'unknown ancestor')}" if unknown else "")
     )
-    ancestors: list[Mapping[str, object]] = [
-        {"dataset": dataset, "ancestor": ancestor.dataset, "digest": ancestor.digest} for dataset, ancestor in unknown
-    ]
-    remarks: list[Mapping[str, object]] = [
-        {
-            "code": "record.unknown-ancestor",
-            "key": dataset,
-            "message": f"made of {ancestor.dataset}, which nothing recorded as it was then",
-            "hint": f"record {ancestor.dataset} with govtool snapshot before what is made of it",
-        }
-        for dataset, ancestor in unknown
-    ]
+    ancestors: list[Mapping[str, object]] = [asdict(each) for each in unknown]
+    remarks = [_unknown_remark(each) for each in unknown]
     body = {
         "store": store,
         **counts,
@@ -73,11 +62,22 @@ def render_fsck(
     return _render(form, "fsck/1", body, [*problems, *remarks], ("code", "key", "message", "hint"), sentence)
 
 
+def _unknown_remark(unknown: UnknownAncestor) -> Mapping[str, object]:
+    version = f"@{unknown.digest[:40]}" if unknown.digest else ""
+    return {
+        "code": "record.unknown-ancestor",
+        "key": unknown.dataset or unknown.run,
+        "message": f"run {unknown.run} read {unknown.ancestor}{version}, and its writing is not known",
+        "hint": f"ingest the run that wrote it, or record it: govtool snapshot ({unknown.ancestor})",
+    }
+
+
 def copy_sentence(result: Copied, target: str) -> str:
     """One sentence on a copy."""
-    return (
+    sentence = (
         f"{target}: {count(result.objects, 'object')} written, {size(result.size)} · {result.present:,} there already"
     )
+    return sentence + (f" · {count(result.removed, 'forgotten object')} removed" if result.removed else "")
 
 
 def _render(

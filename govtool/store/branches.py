@@ -18,8 +18,9 @@ from govtool.release import __version__
 from govtool.store import log, refs
 from govtool.store.commit import Commit, CommitResult, Origin
 from govtool.store.manifest import Entry
-from govtool.store.names import DEFAULT_BRANCH, check_branch
+from govtool.store.names import DEFAULT_BRANCH, FORGOTTEN, check_branch
 from govtool.store.objects import Objects
+from govtool.store.tombstones import Tombstones, read_tombstones
 from govtool.store.writer import LostSlotError, Writer
 
 if TYPE_CHECKING:
@@ -221,11 +222,16 @@ def _to_take(
         _entries_by_source(objects, theirs),
         _entries_by_source(objects, ours),
     )
+    # What was forgotten on one side only, or after they parted, is no change.
+    forgotten = read_tombstones(objects) if FORGOTTEN in source or FORGOTTEN in target else Tombstones()
     take: dict[str, tuple[Entry, ...]] = {}
     conflicts = []
     for name in sorted({*before, *source, *target}):
-        old, new, kept = (_content(side.get(name, ())) for side in (before, source, target))
+        old, new, kept = (_content(side.get(name, ()), forgotten) for side in (before, source, target))
         if new in (old, kept):
+            continue
+        if name == FORGOTTEN:  # what either side forgot stays forgotten
+            take[name] = tuple(dict.fromkeys((*target.get(name, ()), *source.get(name, ()))))
             continue
         if kept != old:
             conflicts.append(name)
@@ -246,8 +252,12 @@ def _entries_by_source(objects: Objects, commit: Commit) -> dict[str, tuple[Entr
     return {source: tuple(live.entries(source)) for source in live.sources}
 
 
-def _content(entries: tuple[Entry, ...]) -> frozenset[tuple[str, str]]:
-    return frozenset((entry.table, entry.sha256) for entry in entries)
+def _content(entries: tuple[Entry, ...], forgotten: Tombstones) -> frozenset[tuple[str, str]]:
+    """What entries say, with what is read in place of fragments that were forgotten."""
+    found = set()
+    for entry in entries:
+        found.update((entry.table, ref.sha256) for ref in forgotten.needed(entry))
+    return frozenset(found)
 
 
 def _since(objects: Objects, commit: Commit, base: Commit) -> list[Commit]:

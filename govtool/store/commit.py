@@ -80,6 +80,15 @@ class Origin(NamedTuple):
     id: str
 
 
+class PublishedName(NamedTuple):
+    """A published index, as the commit after it names it: whoever cannot make commits cannot put another in place."""
+
+    commit: str
+    """The id of the commit whose index it is; the commit that names it has the same content."""
+    root: str
+    """The sha256 of its root."""
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One version of the store. Times are ISO 8601 in UTC and never decrease along a branch."""
@@ -113,6 +122,25 @@ class Commit:
     def short(self) -> str:
         """The first seven hex digits of the id."""
         return self.id[:7]
+
+    def repairs(self, seq: int) -> bool:
+        """Return whether this commit took over a slot of its own branch, whose time was in the future."""
+        own = self.merged is not None and self.merged.branch == self.branch
+        return own and (self.fork is None or self.fork.seq < seq or self.fork.branch != self.branch) and seq < self.seq
+
+    @property
+    def published(self) -> PublishedName | None:
+        """The published index that this commit names; None if it names none."""
+        body = self.summary.get("index")
+        if self.sources or not isinstance(body, dict) or not isinstance(body.get("commit"), str):
+            return None
+        return PublishedName(str(body["commit"]), str(body.get("root")))
+
+    @property
+    def content_id(self) -> str:
+        """The id of the commit whose content this one has: its own, or that whose published index it names."""
+        named = self.published
+        return self.id if named is None else named.commit
 
 
 class CommitResult(NamedTuple):

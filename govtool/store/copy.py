@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from govtool.errors import ConflictError, IntegrityError, StoreError
 from govtool.store.codec import digest, unseal
 from govtool.store.objects import Objects
+from govtool.store.reachable import forgotten_keys
 from govtool.store.reader import MARKER
 from govtool.store.store import Store
 
@@ -22,6 +23,8 @@ class Copied:
     objects: int
     size: int
     present: int
+    removed: int = 0
+    """Objects that the source has forgotten, and that an older copy still held."""
 
 
 def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int], None] | None = None) -> Copied:
@@ -29,7 +32,7 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
 
     So an interrupted copy is no store yet (or still the old version of one), and running it again completes it. Content
     that has a hash is verified on the way. Writers may go on meanwhile; what they commit after the start may be left
-    out.
+    out. What the source has forgotten (`govtool.store.forget`) is removed from an older copy.
 
     Args:
         source: The store to copy.
@@ -57,6 +60,9 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
     own = {*slots, *tags, *hints, MARKER}
     others = [key for info in source.objects.scan("") if (key := info.key) not in own and not key.startswith(_SKIPPED)]
     here = {info.key for info in target.scan("")}
+    if marker is not None:
+        gone = forgotten_keys(target)  # the copy may be newer than its source: what it forgot does not come back
+        others = [key for key in others if key not in gone]
     keys = [*sorted(others), *sorted(slots), *sorted(tags), *sorted(hints), MARKER]
     written = size = 0
     for start in range(0, len(keys), _BATCH):
@@ -75,7 +81,10 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
             written, size = written + 1, size + len(data)
         if progress:
             progress(min(start + _BATCH, len(keys)), len(keys))
-    return Copied(written, size, present=len(keys) - written)
+    left = sorted(forgotten_keys(source.objects).intersection(here))
+    for key in left:
+        target.delete(key)
+    return Copied(written, size, present=len(keys) - written, removed=len(left))
 
 
 _SKIPPED = ("index/", "tmp/", "log/", "tags/", "hint/")

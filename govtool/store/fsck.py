@@ -7,36 +7,49 @@ change it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from govtool import clock
 from govtool.errors import IntegrityError, StoreError, UsageError
 from govtool.store import log, published, refs
 from govtool.store.codec import digest
-from govtool.store.commit import Commit, slot_key
+from govtool.store.commit import Commit, FragmentRef, slot_key
 from govtool.store.manifest import Entry
-from govtool.store.names import DEFAULT_BRANCH, check_branch
-from govtool.store.reachable import fragment_keys, listed_slots
+from govtool.store.names import DEFAULT_BRANCH, FORGOTTEN, check_branch
+from govtool.store.reachable import listed_slots
 from govtool.store.reader import MARKER, read_marker
 from govtool.store.store import Store
+from govtool.store.times import SKEW
+from govtool.store.tombstones import Tombstones, branch_ends, read_tombstones
 
 _PREFIX = "govtool-anchor"
 _BATCH = 64
 
 
 class Anchor(NamedTuple):
-    """A fixed point of a store's history: at slot ``seq`` of ``branch`` was the commit ``id``."""
+    """A fixed point of a store's history: at slot ``seq`` of ``branch`` was the commit ``id``, and there were tags."""
 
     store_id: str
     branch: str
     seq: int
     id: str
+    tags: tuple[str, ...] = ()
+    """Digests of the tags with their commits (`tag_digest`), sorted."""
 
     @property
     def text(self) -> str:
-        """One line: ``govtool-anchor:1:<store>:<branch>:<seq>:<sha256>``."""
-        return f"{_PREFIX}:1:{self.store_id}:{self.branch}:{self.seq}:{self.id}"
+        """One line: ``govtool-anchor:1:<store>:<branch>:<seq>:<sha256>``; 2, with tags joined by commas behind it."""
+        version = 2 if self.tags else 1
+        line = f"{_PREFIX}:{version}:{self.store_id}:{self.branch}:{self.seq}:{self.id}"
+        return f"{line}:{','.join(self.tags)}" if self.tags else line
+
+
+def tag_digest(name: str, commit_id: str) -> str:
+    """A tag and its commit as 16 hex digits."""
+    return digest(f"{name}\n{commit_id}".encode())[:16]
 
 
 def parse_anchor(text: str) -> Anchor:
@@ -46,9 +59,11 @@ def parse_anchor(text: str) -> Anchor:
         UsageError: ``usage.anchor``.
     """
     parts = text.strip().split(":")
-    if len(parts) != 6 or parts[:2] != [_PREFIX, "1"] or not parts[4].isdecimal() or len(parts[5]) != 64:
+    tagged = parts.pop() if len(parts) == 7 and parts[1] == "2" else ""
+    known = parts[:2] == [_PREFIX, "2" if tagged else "1"]
+    if len(parts) != 6 or not known or not parts[4].isdecimal() or len(parts[5]) != 64:
         raise UsageError(f"{text[:80]!r} is not an anchor", code="usage.anchor", hint="govtool store anchor prints one")
-    return Anchor(parts[2], check_branch(parts[3]), int(parts[4]), parts[5])
+    return Anchor(parts[2], check_branch(parts[3]), int(parts[4]), parts[5], tuple(tagged.split(",")) if tagged else ())
 
 
 def anchor(store: Store, branch: str = DEFAULT_BRANCH) -> Anchor:
@@ -60,7 +75,17 @@ def anchor(store: Store, branch: str = DEFAULT_BRANCH) -> Anchor:
     head = store.head(branch)
     if head is None:
         raise StoreError(f"branch {branch!r} has no commits", code="store.empty", hint="ingest something first")
-    return Anchor(store.store_id, branch, head.seq, head.id)
+    return Anchor(store.store_id, branch, head.seq, head.id, _tag_digests(store))
+
+
+def _tag_digests(store: Store) -> tuple[str, ...]:
+    """The digests of all tags that can be read, sorted."""
+    found = []
+    for name in refs.tag_names(store.objects):
+        with contextlib.suppress(StoreError):  # a damaged one is reported for itself
+            commit = refs.read_tag(store.objects, name)
+            found += [tag_digest(name, commit.id)] if commit is not None else []
+    return tuple(sorted(found))
 
 
 class Problem(NamedTuple):
@@ -84,8 +109,10 @@ _REMEDIES = {
     "store.corrupt-chain": f"{_RESTORE}; until then later commits answer, but no commit is made on top",
     "store.corrupt-index": "remove the folder of this index, and publish it again: govtool index --publish",
     "store.corrupt-time": "set the clocks of the machines that write; the commits can be used",
+    "store.clock": "find the machine with that clock, and run govtool store repair-clock",
     "store.anchor": "compare with a copy of the store, and find out who rewrote it",
     "store.format": "upgrade govtool",
+    "store.forgotten": "run govtool store gc --grace 0; if it stays, it was ingested again: govtool store forget",
 }
 
 
@@ -126,15 +153,20 @@ class _Checker:
         self._commits: dict[tuple[str, int], Commit] = {}
         self._nodes: set[str] = set()
         self._fragments: dict[str, int] = {}
+        self._tombstones = Tombstones()
+        self._forgotten: set[str] = set()
         self._bytes = 0
 
     def run(self, against: Anchor | None, contents: bool, progress: Callable[[int, int], None] | None) -> Check:
         self._attempt(MARKER, lambda: read_marker(self._objects))
+        self._attempt(FORGOTTEN, self._read_tombstones)
         for branch in refs.branch_names(self._objects):
             self._check_branch(branch)
         for commit in list(self._commits.values()):
             self._check_parents(commit)
             self._check_manifest(commit)
+        for end in self._ends():
+            self._check_clock(end, clock.iso(clock.now() + SKEW))
         for tag in refs.tag_names(self._objects):
             self._attempt(refs.tag_key(tag), lambda tag=tag: refs.read_tag(self._objects, tag))  # type: ignore[misc]
         if against is not None:
@@ -155,6 +187,11 @@ class _Checker:
             self._report(error.code, error.location or key, error.message)
             return False
         return True
+
+    def _ends(self) -> Iterator[Commit]:
+        """The newest commits of branches that were not deleted."""
+        newest = dict(sorted(self._commits))
+        yield from (end for item in newest.items() if not (end := self._commits[item]).closed)
 
     def _check_branch(self, branch: str) -> None:
         seqs = listed_slots(self._objects, branch)
@@ -179,12 +216,20 @@ class _Checker:
 
     def _check_parents(self, commit: Commit) -> None:
         key = slot_key(commit.branch, commit.seq)
-        if commit.parent is None and commit.seq != 1:
+        if commit.parent is None and commit.seq != 1 and not commit.repairs(commit.seq - 1):
             self._report("store.corrupt-chain", key, f"commit {commit.short} has no parent, but is not the first one")
-        for ancestor in filter(None, (self._parent(commit), self._merged(commit))):
-            if ancestor.time > commit.time:
+        parent = self._parent(commit)
+        if commit.published is not None and (parent is None or parent.content_id != commit.published.commit):
+            self._report("store.corrupt-index", key, f"commit {commit.short} names the index of another content")
+        for ancestor in filter(None, (parent, self._merged(commit))):
+            if ancestor.time > commit.time and not (ancestor.branch == commit.branch and commit.repairs(ancestor.seq)):
                 message = f"commit {commit.short} is of {commit.time}, before {ancestor.short}, which it was made from"
                 self._report("store.corrupt-time", key, message)
+
+    def _check_clock(self, head: Commit, limit: str) -> None:
+        if head.time > limit:
+            message = f"the newest commit of branch {head.branch!r} is of {head.time}: nobody can commit on top of it"
+            self._report("store.clock", slot_key(head.branch, head.seq), message)
 
     def _parent(self, commit: Commit) -> Commit | None:
         branch, seq = (commit.fork.branch, commit.fork.seq) if commit.fork else (commit.branch, commit.seq - 1)
@@ -223,8 +268,34 @@ class _Checker:
 
     def _note_fragment(self, entry: Entry) -> None:
         """An object with a fragment must be there, and large enough: a pack ends with the last of its fragments."""
-        for key in fragment_keys([entry]):
-            self._fragments[key] = max(self._fragments.get(key, 0), entry.offset + entry.size)
+        if not entry.adds:
+            return
+        for ref in self._tombstones.needed(entry):
+            self._fragments[ref.key] = max(self._fragments.get(ref.key, 0), ref.offset + ref.size)
+        if (entry.table, entry.sha256) in self._tombstones.forgotten:
+            self._forgotten.add(FragmentRef.of(entry).key)
+
+    def _read_tombstones(self) -> None:
+        self._tombstones = read_tombstones(self._objects)
+
+    def _check_forgotten(self, there: Collection[str]) -> None:
+        """What was forgotten must be gone; but a source that was removed as a whole may be ingested again."""
+        wanted: set[str] = set()
+        if self._forgotten.intersection(there):
+            self._attempt(FORGOTTEN, lambda: wanted.update(self._ingested_again()))
+        for key in sorted(self._forgotten.difference(self._fragments, wanted)):
+            if key in there:
+                self._report("store.forgotten", key, "this object was forgotten and is still there, or is there again")
+
+    def _ingested_again(self) -> set[str]:
+        """The keys of live fragments that were removed once, with nothing in their place."""
+        removed = {name for name, new in self._tombstones.forgotten.items() if new is None}
+        return {
+            FragmentRef.of(entry).key
+            for end in branch_ends(self._objects)
+            for entry in log.read_live(self._objects, end).entries()
+            if (entry.table, entry.sha256) in removed
+        }
 
     def _check_anchor(self, against: Anchor) -> None:
         key = slot_key(against.branch, against.seq)
@@ -236,10 +307,19 @@ class _Checker:
         elif commit.id != against.id:
             message = f"slot {against.seq} holds {commit.short}, not {against.id[:7]}: history was rewritten"
             self._report("store.anchor", key, message)
+        lost = set(against.tags).difference(_tag_digests(self._store)) if against.tags else ()
+        if lost:
+            self._report("store.anchor", "tags/", f"{len(lost)} of the anchor's tags were deleted or moved since")
 
     def _check_published(self, contents: bool) -> None:
         """Published indexes: roots as their names say, bound to the commit of their folder, with all of their parts."""
         there = {info.key: info.size for info in self._objects.scan(published.FOLDER)}
+        named = {commit.published for commit in self._commits.values() if commit.published is not None}
+        for name in sorted(named):
+            roots = [key for key in there if key.startswith(f"{published.folder(name.commit)}/") and ".root" in key]
+            if roots and not any(key.endswith(f"-{name.root}.root") for key in roots):
+                message = f"the root that a commit names, {name.root[:12]}, is not here; readers take no other"
+                self._report("store.corrupt-index", published.folder(name.commit), message)
         for key in sorted(there):
             if key.endswith(".root"):
                 self._check_root(key, there)
@@ -272,6 +352,7 @@ class _Checker:
     def _check_fragments(self, contents: bool, progress: Callable[[int, int], None] | None) -> None:
         there = {info.key: info.size for folder in ("frag", "pack") for info in self._objects.scan(folder)}
         keys = sorted(self._fragments)
+        self._check_forgotten(there)
         for done, key in enumerate(keys, 1):
             if key not in there:
                 self._report("store.corrupt-fragment", key, "the fragment is missing")

@@ -8,6 +8,8 @@ from govtool.errors import UsageError
 
 DEFAULT_BRANCH = "main"
 """The branch that every store has."""
+FORGOTTEN = "govtool:forgotten"
+"""The source of tombstones: what was removed from the store on purpose. No ingest may have this name."""
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _TABLE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _LONGEST = 100

@@ -6,14 +6,16 @@
 A published index is a help and never the truth: it is made of what the commit says, anyone may make it again, and
 ``store gc`` removes it when the commit is no longer the newest of a branch and has no tag. Everything is created only,
 and verified when it is read: parts and roots by their names, pages by the digests in the root, and the root by the
-commit that it names, so that the index of one commit never answers for another. Whoever may write objects can still
-forge a root: ``store fsck --deep`` builds the index again and compares.
+commit that it names, so that the index of one commit never answers for another. The root's digest stands in the slot
+after that commit, and a reader takes no other root: whoever may write objects, but no slots, cannot forge one. Who may
+write slots can: ``store fsck --deep`` builds the index again and compares.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import uuid
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,9 +24,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import FormatError, IntegrityError
-from govtool.store import blobs
+from govtool.release import __version__
+from govtool.store import blobs, log
 from govtool.store.codec import digest
+from govtool.store.commit import Commit, PublishedName
 from govtool.store.objects import Objects, ReadableObjects, in_parallel
+from govtool.store.writer import Writer
 
 if TYPE_CHECKING:
     from govtool.graph.pages import Root
@@ -107,16 +112,54 @@ def put_root(objects: Objects, commit: str, formats: str, data: bytes) -> None:
     objects.create(f"{folder(commit)}/{formats}-{digest(data)}.root", data)
 
 
-def find_roots(objects: ReadableObjects, commit: str, formats: str) -> Iterator[bytes]:
-    """Yield the sound roots in a commit's folder in these formats; each names the commit that it is bound to."""
-    for info in sorted(objects.scan(folder(commit))):
-        name = info.key.rsplit("/", 1)[1].removesuffix(".root")
-        form, _, sha256 = name.rpartition("-")
-        if not info.key.endswith(".root") or form != formats or len(sha256) != 64:
-            continue
-        (data,) = blobs.through([sha256], lambda _, key=info.key: objects.get_many([key]))  # type: ignore[misc]
-        if data is not None and digest(data) == sha256:
-            yield data
+def root_key(name: PublishedName, formats: str) -> str:
+    """The key of a root."""
+    return f"{folder(name.commit)}/{formats}-{name.root}.root"
+
+
+def named_root(objects: ReadableObjects, commit: Commit) -> PublishedName | None:
+    """The name of a commit's published index, as it or the next slot of its branch states it.
+
+    Raises:
+        IntegrityError: The next slot is damaged.
+    """
+    if commit.published is not None:
+        return commit.published
+    after = log.read_slot(objects, commit.branch, commit.seq + 1)
+    if after is None or after.parent != commit.id or after.published is None:
+        return None
+    return after.published if after.published.commit == commit.id else None
+
+
+def read_root(objects: ReadableObjects, name: PublishedName, formats: str) -> bytes | None:
+    """The root of that name in these formats, if it is there and sound."""
+    if len(name.root) != 64:
+        return None
+    (data,) = blobs.through([name.root], lambda _: objects.get_many([root_key(name, formats)]))
+    return data if data is not None and digest(data) == name.root else None
+
+
+def land_name(objects: Objects, head: Commit, name: PublishedName, author: str) -> Commit:
+    """Commit the name of a published index on top of the commit whose content it is.
+
+    Raises:
+        LostSlotError: Somebody else committed meanwhile.
+    """
+    writer = Writer(objects, head.branch)
+    draft = Commit(
+        seq=head.seq + 1,
+        id="",
+        parent=head.id,
+        branch=head.branch,
+        batch=uuid.uuid4().hex,
+        author=author,
+        time=writer.timestamp(head),
+        tool=f"govtool {__version__}",
+        message="publish the index",
+        summary={"command": "index", "index": {"commit": name.commit, "root": name.root}},
+        start=head.start,
+    )
+    return writer.land(draft, head.manifest)
 
 
 def read_pages(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from govtool.errors import IntegrityError, StoreError, UsageError
 from govtool.store import log
@@ -12,6 +13,9 @@ from govtool.store.codec import digest, unseal
 from govtool.store.commit import Commit, FragmentRef
 from govtool.store.names import DEFAULT_BRANCH, check_branch
 from govtool.store.objects import ReadableObjects, in_parallel
+
+if TYPE_CHECKING:
+    from govtool.store.tombstones import Tombstones
 
 MARKER = "govtool.json"
 """The object that makes a place a store: its format and its id."""
@@ -31,6 +35,7 @@ class Reader:
         self.uri = objects.uri
         self._store_id = store_id
         self.nodes = log.Nodes(objects)
+        self._tombstones: Tombstones | None = None
 
     @property
     def store_id(self) -> str:
@@ -112,6 +117,9 @@ class Reader:
         """`read` for several fragments, in parallel where that helps."""
         result: list[bytes] = []
         for ref, data in zip(refs, self._contents(refs), strict=True):
+            if data is None and (found := self._instead_of(ref)) is not None:
+                result.append(found)
+                continue
             if data is None or digest(data) != ref.sha256:
                 state = "missing" if data is None else "damaged"
                 raise IntegrityError(
@@ -122,6 +130,28 @@ class Reader:
                 )
             result.append(data)
         return result
+
+    def _instead_of(self, ref: FragmentRef) -> bytes | None:
+        """The fragment to read in place of a missing one; None if the store has not forgotten it.
+
+        Raises:
+            StoreError: It was removed on purpose, and nothing is in its place (``store.forgotten``).
+        """
+        from govtool.store.tombstones import read_tombstones
+
+        name = (ref.table, ref.sha256)
+        known = self._tombstones
+        if known is None or (name not in known.forgotten and name not in known.moved):
+            self._tombstones = known = read_tombstones(self.objects)
+        if name in known.forgotten and known.place(ref) is None:
+            raise StoreError(
+                f"what source {ref.source!r} stated here was removed from the store (govtool store forget)",
+                code="store.forgotten",
+                location=ref.key,
+                hint="ask a later version: govtool log names the commit that removed it",
+            )
+        place = known.place(ref)
+        return None if place is None or place == ref else self.read(place)
 
     def _contents(self, refs: Sequence[FragmentRef]) -> Sequence[bytes | None]:
         """The bytes of fragments, unverified; those of a remote store by way of the local cache."""

@@ -71,6 +71,8 @@ def _by_number(objects: ReadableObjects, ref: str, head: Commit) -> Commit | Non
     seq, commit = int(ref), head
     while seq < commit.start:
         first = log.read_slot(objects, commit.branch, commit.start)
+        if first is not None and first.repairs(seq):
+            return _existing(objects, commit.branch, seq)
         fork = None if first is None else log.read_parent(objects, first)
         if fork is None:
             return None

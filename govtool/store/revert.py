@@ -9,12 +9,12 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from govtool.errors import ConflictError
+from govtool.errors import ConflictError, UsageError
 from govtool.release import __version__
 from govtool.store import log
 from govtool.store.branches import again, existing
 from govtool.store.commit import Commit, CommitResult
-from govtool.store.names import DEFAULT_BRANCH
+from govtool.store.names import DEFAULT_BRANCH, FORGOTTEN
 from govtool.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -40,8 +40,15 @@ def revert_commit(
     Raises:
         ConflictError: ``store.conflict``: sources were changed since; they are ``nearest``.
         UnknownNameError: ``usage.unknown-branch``.
+        UsageError: The commit forgot something (``usage.forgotten``).
         StoreError: The commit could not be written; the store is as it was.
     """
+    if FORGOTTEN in undone.sources:
+        raise UsageError(
+            f"commit {undone.seq} ({undone.short}) removed text for good: it cannot be undone",
+            code="usage.forgotten",
+            hint="ingest the sources again",
+        )
 
     def attempt() -> CommitResult:
         head = existing(store, branch)

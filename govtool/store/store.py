@@ -26,10 +26,13 @@ from govtool.store.commit import Changes, Commit, CommitResult, Fragment, Fragme
 from govtool.store.files import LocalFiles
 from govtool.store.location import local_path, normalise, open_objects
 from govtool.store.names import DEFAULT_BRANCH, check_branch
-from govtool.store.objects import Objects, ObstoreObjects
+from govtool.store.objects import Objects, ObstoreObjects, in_parallel
 from govtool.store.reader import MARKER, Reader, no_store, read_marker
+from govtool.store.times import check_clock
 from govtool.store.writer import Writer
 
+_WRITERS, _ROUNDS = 8, 3
+"""Writers that the probe of a new place lets meet, and how often."""
 _LINKS = 16
 """Links of the history that a commit to a local store checks: its cost must not grow with the store's age."""
 
@@ -207,15 +210,37 @@ class Store(Reader):
 
 
 def _probe(objects: Objects) -> None:
+    """Try put-if-absent: one after the other, then many at once, as a server may serialise neither.
+
+    Raises:
+        StoreError: ``store.no-conditional-put``; ``store.clock`` where this machine's clock is wrong.
+    """
+    if not _serialises(objects, 2, at_once=False):
+        raise _no_conditional_put(objects, "ignores put-if-absent")
+    if not all(_serialises(objects, _WRITERS, at_once=True) for _ in range(_ROUNDS)):
+        raise _no_conditional_put(objects, "lets several writers create one object at the same time")
+    check_clock(objects, clock.now())
+
+
+def _serialises(objects: Objects, writers: int, *, at_once: bool) -> bool:
+    """Return whether just one of several writers creates an object, and what is there is what that one wrote."""
     key = f"tmp/probe-{uuid.uuid4().hex}"
-    first, second = objects.create(key, b"1"), objects.create(key, b"2")
+    texts = [b"%d" % number for number in range(writers)]
+
+    def create(text: bytes) -> bool:
+        return objects.create(key, text)
+
+    won = in_parallel(create, texts) if at_once else [create(text) for text in texts]
     kept = objects.get(key)
     with contextlib.suppress(StoreError):  # Who may not delete may still commit; gc sweeps it some day.
         objects.delete(key)
-    if not first or second or kept != b"1":
-        raise StoreError(
-            f"{objects.uri} ignores put-if-absent: two writers could overwrite each other's commits",
-            code="store.no-conditional-put",
-            location=objects.uri,
-            hint="use a server that honours If-None-Match on PUT (AWS S3, MinIO, SeaweedFS, …) or a local folder",
-        )
+    return won.count(True) == 1 and kept == texts[won.index(True)] and (at_once or won[0])
+
+
+def _no_conditional_put(objects: Objects, problem: str) -> StoreError:
+    return StoreError(
+        f"{objects.uri} {problem}: two writers could overwrite each other's commits",
+        code="store.no-conditional-put",
+        location=objects.uri,
+        hint="use a server that honours If-None-Match on PUT (AWS S3, MinIO, SeaweedFS, …) or a local folder",
+    )

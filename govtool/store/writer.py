@@ -34,14 +34,13 @@ from govtool.store.commit import (
     slot_key,
 )
 from govtool.store.manifest import Entry, Live, Manifest, node_key
-from govtool.store.names import check_source, check_table
+from govtool.store.names import FORGOTTEN, check_source, check_table
 from govtool.store.objects import Objects
 from govtool.store.packs import PackPlace, arrange
+from govtool.store.times import LEAP, SKEW, check_clock
 
 COMMIT_TIMEOUT = 120.0
 """Seconds for which a writer tries again when others win."""
-SKEW = timedelta(minutes=5)
-"""The tolerated lag of the clock behind the newest commit; within it, the commit takes its parent's time."""
 SUMMARY_LIMIT = 64 * 1024
 """Most bytes of JSON in a commit's summary: slots are read often."""
 TEXT_LIMIT = 8 * 1024
@@ -295,21 +294,27 @@ class Writer:
             return  # The commit stands; readers find it by looking ahead of the old hint.
 
     def timestamp(self, base: Commit | None) -> str:
-        """The time of a commit on top of ``base``: never before it.
+        """The time of a commit on top of ``base``: never before it, and never in the future by the store's clock.
 
         Raises:
-            StoreError: ``store.clock`` if the clock is too far behind.
+            StoreError: ``store.clock`` if this machine's clock is wrong, or the newest commit's was.
         """
         now = self._now()
-        if base is None or clock.iso(now) >= base.time:
+        if base is None:
             return clock.iso(now)
-        behind = datetime.fromisoformat(base.time) - now
-        if behind > SKEW:
+        ahead = now - datetime.fromisoformat(base.time)
+        if ahead > LEAP:
+            check_clock(self._objects, now)
+        if ahead >= timedelta(0):
+            return clock.iso(now)
+        if -ahead > SKEW:
+            check_clock(self._objects, now)
             raise StoreError(
                 f"the clock says {clock.iso(now)}, but the newest commit is of {base.time}",
                 code="store.clock",
                 location=self._objects.uri,
-                hint="set this machine's clock and run the command again; nothing was committed",
+                hint="set this machine's clock, or if that commit's time is wrong: govtool store repair-clock; nothing"
+                " was committed",
             )
         return base.time
 
@@ -358,6 +363,8 @@ def _check(changes: Changes, message: str, author: str, batch: str, summary: Map
         raise UsageError("a commit must touch a source", code="usage.empty-commit")
     for source in changes.sources:
         check_source(source)
+        if source == FORGOTTEN:
+            raise UsageError(f"{source!r} is not a source of lineage", code="usage.source", hint="choose another name")
     for table in (*(fragment.table for fragment in changes.add), *(ref.table for ref in changes.uploaded)):
         check_table(table)
     for name, text in (("message", message), ("author", author), ("batch", batch)):

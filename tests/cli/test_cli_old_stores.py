@@ -57,6 +57,10 @@ def test_the_answers_are_those_of_then(govtool, old, name, question):
     expected = json.loads((OLD / "answers" / f"{name}.json").read_text())
     answer = json.loads(govtool(*shlex.split(question), "-f", "json").out.replace(str(old), "/project"))
     del expected["govtool"]  # the version of the program
+    if answer["schema"] == "fsck/1":  # 28effe3 did not look at what runs read
+        answer["unknown_ancestors"] = [
+            each for each in answer["unknown_ancestors"] if "/prov#" not in (each["digest"] or "")
+        ]
     if answer["schema"] == "impact/1":  # 28effe3 always answered [] and null
         for column in [*expected["columns"], *answer["columns"]]:
             column.pop("classes", None)
@@ -101,7 +105,10 @@ def test_data_that_no_old_version_recorded_has_the_new_source(govtool, old):
     assert ('snapshot:"file:data/new.csv"', "versions") in live_versions()
     assert len(live_versions()) == 3
     assert govtool("verify", "data/new.csv").code == 0
-    assert json.loads(govtool("store", "fsck", "-f", "json").out)["unknown_ancestors"] == []
+    unknown = json.loads(govtool("store", "fsck", "-f", "json").out)["unknown_ancestors"]
+    assert {each["ancestor"] for each in unknown} == {
+        "file/data/raw.csv"
+    }  # of PROV documents: their writing is not known
 
 
 def test_old_and_new_snapshots_of_one_dataset_merge_as_one_source(govtool, old):
@@ -149,7 +156,7 @@ def test_new_commits_merges_and_upkeep(govtool, old):
     assert govtool("branch", "merge", "dev").code == 0
     assert "mart.dev_orders" in govtool("ls", "mart.dev_orders", "-f", "csv").out
     assert govtool("store", "compact").code == 0
-    assert govtool("store", "fsck").code == 0
+    assert govtool("store", "fsck", "--ignore-unknown").code == 0
     assert govtool("store", "gc").code == 0
     assert govtool("verify", "data/clean.csv").code == 0
     assert govtool("store", "copy", "copied").code == 0

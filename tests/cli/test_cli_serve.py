@@ -27,7 +27,7 @@ LINES = (FIXTURES / "spark_orders.jsonl").read_bytes().splitlines()
 class Server:
     """A running server; its commits are told on stderr."""
 
-    def __init__(self, folder: Path, every: str = "0.1") -> None:
+    def __init__(self, folder: Path, every: str = "0.1", more: tuple[str, ...] = ()) -> None:
         self.process = subprocess.Popen(
             [
                 sys.executable,
@@ -41,6 +41,7 @@ class Server:
                 every,
                 "--spool",
                 "spool",
+                *more,
             ],
             cwd=folder,
             stdout=subprocess.PIPE,
@@ -53,15 +54,17 @@ class Server:
 
     def post(self, body: bytes, path: str = "/api/v1/lineage", **headers: str) -> tuple[int, dict]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request("POST", path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+        stated = {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
+        connection.request("POST", path, body, stated)
         answer = connection.getresponse()
         stated = json.loads(answer.read() or b"{}")
         connection.close()
         return answer.status, stated
 
     def raw(self, data: bytes) -> bytes:
+        common = b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as plug:
-            plug.sendall(data)
+            plug.sendall(data.replace(b" HTTP/1.1\r\n", common, 1))
             plug.shutdown(socket.SHUT_WR)
             return plug.recv(65536)
 
@@ -248,3 +251,102 @@ def test_the_python_client_of_openlineage_can_send(start, govtool):
     assert server.stop()[0] == 0
     (commit,) = [json.loads(line) for line in govtool("log", "-f", "jsonl").out.splitlines()]
     assert commit["summary"]["runs"] == {"COMPLETE": 1}
+
+
+def test_web_pages_and_strangers_are_refused(start, project):
+    """A page cannot choose these headers, or not without a question that this server does not answer."""
+    server = start(every="3600")
+    for headers, expected in [
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": f"evil.example:{server.port}"}, 421),
+        ({"Content_Type": "text/plain"}, 415),
+        ({"Content_Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content_Type": ""}, 415),
+        ({"Host": f"127.0.0.1:{server.port}"}, 201),
+        ({"Host": "[::1]:5000"}, 201),
+        ({"Host": "LOCALHOST."}, 201),
+        ({"Content_Type": "application/json; charset=utf-8"}, 201),
+        ({"Content_Type": "application/cloudevents+json"}, 201),
+    ]:
+        assert server.post(LINES[0], **headers)[0] == expected, headers
+    assert b" 400 " in server.raw(b"POST /api/v1/lineage HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")  # no Host
+    assert b" 501 " in server.raw(b"OPTIONS /api/v1/lineage HTTP/1.1\r\n\r\n")
+    assert server.stop()[0] == 0
+
+
+def test_a_token_is_asked_for(start, project):
+    (project / "token").write_text("open-sesame\n")
+    server = start(every="3600", more=("--token-file", "token", "--allow-host", "lineage"))
+    assert server.post(LINES[0])[0] == 401
+    assert server.post(LINES[0], Authorization="Bearer open")[0] == 401
+    assert server.post(LINES[0], Authorization="Basic open-sesame")[0] == 401
+    assert server.post(LINES[0], Authorization="Bearer open-sesame")[0] == 201
+    assert server.post(LINES[0], Authorization="bearer open-sesame", Host="lineage:80")[0] == 201
+    assert server.post(LINES[0], Authorization="Bearer open-sesame", Origin="http://x")[0] == 403
+    assert server.stop()[0] == 0
+
+
+def test_a_bad_token_file_is_a_mistake(govtool, project):
+    govtool("init")
+    (project / "empty").write_text("\n")
+    for name in ("missing", "empty"):
+        done = govtool("serve", "openlineage", "--port", "0", "--token-file", name)
+        assert (done.code, "usage.token" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_slow_clients_hold_neither_requests_nor_the_end(start, sign):
+    """140 connections that never finish their header: honest requests get through, and a signal ends the server."""
+    server = start(every="3600")
+    plugs = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(140)]
+    for plug in plugs:
+        plug.sendall(b"POST /api/v1/lineage HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+    for _ in range(3):
+        assert server.post(LINES[0])[0] == 201
+    begun = time.monotonic()
+    code, err = server.stop(sign)
+    assert code == 0
+    assert "commit 1" in err
+    assert time.monotonic() - begun < 30
+    for plug in plugs:
+        plug.close()
+
+
+def test_a_request_that_trickles_ends_at_its_deadline(tmp_path):
+    """A byte now and then does not extend the time."""
+    from govtool.app.serve.endpoint import LineageServer
+
+    spool = EventSpool(tmp_path / "spool")
+    server = LineageServer(("127.0.0.1", 0), spool, lambda: None, deadline=0.5)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        with socket.create_connection(server.server_address, timeout=30) as plug:
+            head = b"POST /api/v1/lineage HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            plug.sendall(head + b"Content-Length: 1000\r\n\r\n")
+            ended = 600
+            for sent in range(600):
+                try:
+                    plug.sendall(b"{")
+                except OSError:
+                    ended = sent
+                    break
+                time.sleep(0.05)
+            assert ended < 600
+    finally:
+        server.stop()
+        thread.join()
+        spool.close()
+
+
+def test_many_small_values_are_refused_before_they_are_objects(start):
+    server = start(every="3600")
+    assert server.post(b"[" + b"{}," * 5_000_000 + b"{}]")[0] == 413
+    assert server.post(b'{"a":[' + b"1," * 3_000_000 + b"1]}")[0] == 413
+    status = Path(f"/proc/{server.process.pid}/status")
+    if status.exists():
+        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        assert int(peak.split()[1]) < 250_000
+    assert server.stop()[0] == 0

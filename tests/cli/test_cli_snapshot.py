@@ -73,10 +73,15 @@ def test_an_unknown_ancestor_is_kept_as_such_and_reported(govtool, data, project
     assert done.code == 0
     assert "nothing recorded" in done.err
     fsck = govtool("store", "fsck", "-f", "json")
-    assert fsck.code == 0
+    assert fsck.code == 3
     (unknown,) = check(fsck.out, "fsck-1")["unknown_ancestors"]
     assert (unknown["dataset"], unknown["ancestor"]) == ('"file:data/clean.csv"', '"file:data/raw"')
     assert "1 unknown ancestor" in govtool("store", "fsck").out
+    assert govtool("store", "fsck", "--ignore-unknown").code == 0
+    assert govtool("snapshot", "data/raw", "--run", "load-1").code == 0
+    (data / "part-9.csv").write_text("9")
+    assert govtool("snapshot", "data/raw", "--run", "load-2").code == 0  # the one that arrived is not the newest
+    assert govtool("store", "fsck").code == 0
 
 
 def test_a_delta_table_is_its_version(govtool, data, project):

@@ -1,6 +1,7 @@
 """A writer that is killed: ``killed_writer.py STORE MODE K``; started by test_store_kill.py.
 
-Modes: ``before`` and ``after`` kill at the K-th request, ``sync`` at the K-th fsync, ``loop`` commits until it is
+Modes: ``before`` and ``after`` kill at the K-th request, ``slot`` when the slot is written, ``sync`` at the K-th fsync,
+``loop`` commits until it is
 killed from outside and prints each sequence number after the store acknowledged it.
 """
 
@@ -29,7 +30,10 @@ def main(uri, mode, k):
         while True:
             k += 1
             print(batch(store, k).commit.seq, k, flush=True)
-    if mode == "sync":
+    if mode == "slot":
+        ends = lambda op, key: kill() if op == "create" and key.startswith("log/") else None  # noqa: E731
+        store.objects = Wrapped(store.objects, after=ends)
+    elif mode == "sync":
         real, at = local.sync, At(k, kill)
         local.sync = lambda path: (at("sync", str(path)), real(path))
     else:

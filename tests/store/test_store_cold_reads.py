@@ -10,6 +10,7 @@ import pytest
 import govtool
 from bench.graph import generate
 from bench.proxy import Fault, Proxy, at
+from govtool import clock
 from govtool.app import published as app_published
 from govtool.app.facts import dataset_owners
 from govtool.app.index import open_index
@@ -25,12 +26,14 @@ from govtool.query.explain import explain
 from govtool.query.impact import impact
 from govtool.query.path import paths
 from govtool.store import Changes, Fragment, Store, blobs, published
+from govtool.store.codec import digest
+from govtool.store.commit import PublishedName
 from govtool.store.fsck import fsck
 from govtool.store.gc import collect
 from govtool.store.quick import open_reader
 
-OPENING = 5
-"""Requests before the first page: hint, the slot after it, its slot, the list of roots, the root."""
+OPENING = 4
+"""Requests before the first page: hint, the slot after it, its slot, which names the root, and the root."""
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +336,7 @@ def test_the_index_of_another_commit_answers_for_none(moto_only, warehouse, shop
     elsewhere()
     assert app_published.find_published(store, second) is None
     assert head_index(uri).edge_count == expected
-    assert [problem.code for problem in fsck(store).problems] == ["store.corrupt-index"]
+    assert {problem.code for problem in fsck(store).problems} == {"store.corrupt-index"}
     assert publish_index(store, second, open_index(store, second)).created  # beside it, and found
     assert app_published.find_published(store, second) is not None
 
@@ -354,9 +357,47 @@ def test_a_forged_index_is_found_by_building_it_again(moto_only, warehouse, shop
     store.objects.delete(old)
     forged = pages.encode_root(replace(root, meta={**root.meta, "commit": second.id}))
     published.put_root(store.objects, second.id, app_published.FORMATS, forged)
+    # Who may write objects, but no slots: readers take no root that no slot names.
+    elsewhere()
+    assert app_published.find_published(store, store.head()) is None
+    assert head_index(uri).edge_count > open_index(store, first).edge_count
+    assert [problem.code for problem in fsck(store).problems] == ["store.corrupt-index"]
+    # Who may write slots, too: only the fragments tell.
+    name = PublishedName(second.id, digest(forged))
+    published.land_name(store.objects, store.head(), name, "mallory")
+    assert app_published.find_published(store, store.head()) is not None
+    problems = {(problem.code, problem.key) for problem in check(store, **sound).problems}
+    assert ("store.corrupt-index", f"index/{second.id}") in problems
+
+
+def test_an_ingest_publishes_its_index_where_the_settings_ask_for_it(moto_only, tmp_path, elsewhere, monkeypatch):
+    """`[store] publish`: the next slot names it, later commits have none until they publish theirs."""
+    _, uri = moto_only
+    Store.init(uri)
+    (tmp_path / "govtool.toml").write_text(f'[store]\nuri = "{uri}"\npublish = true\n')
+    (tmp_path / "a.sql").write_text("create view v as select x from a;\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GOVTOOL_STORE", uri)
+    first = govtool.ingest_sql("a.sql", dialect="postgres")
+    store = Store.open(uri)
+    head = store.head()
+    assert (first.commit.seq, head.seq, head.parent, head.content_id) == (1, 2, first.commit.id, first.commit.id)
+    assert store.fragments(head) == store.fragments(first.commit)
+    elsewhere()
+    assert app_published.find_published(store, head) is not None
+    assert app_published.find_published(store, first.commit) is not None  # by the slot after it
+    assert not govtool.ingest_sql("a.sql", dialect="postgres").created
+    (tmp_path / "a.sql").write_text("create view v as select x, y from a;\n")
+    govtool.ingest_sql("a.sql", dialect="postgres")
+    assert [commit.seq for commit in store.log()] == [4, 3, 2, 1]
+    diff = govtool.open(uri).diff()  # from the commit before the last that changed something
+    assert (diff.old.content_id, diff.new.seq) == (first.commit.id, 4)
+    assert any(row[1] == "column" for row in diff.rows())
+    collect(store, grace=timedelta(0), now=lambda: clock.now() + timedelta(hours=1))
+    assert app_published.find_published(store, store.head()) is not None
+    elsewhere()
+    assert app_published.find_published(store, first.commit) is None
     assert not fsck(store).problems
-    (problem,) = check(store, **sound).problems
-    assert (problem.code, problem.key) == ("store.corrupt-index", f"index/{second.id}")
 
 
 def test_every_damage_of_a_published_index_is_found(moto_only, shop):

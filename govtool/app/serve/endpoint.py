@@ -2,65 +2,104 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import threading
-import zlib
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from govtool.app.serve.admission import Admission, RefusedError
+from govtool.app.serve.bounds import DEADLINE, MAX_BODY, BodySize, DeadlineReader, HeldBytes, check_values, inflated
 from govtool.app.serve.event_spool import EventSpool
 from govtool.release import __version__
 
 PATH = "/api/v1/lineage"
 """The path to which the OpenLineage clients send events."""
-MAX_BODY = 16 << 20
-"""Bytes of one request, compressed or not."""
 MAX_EVENTS = 1000
 """Events of one request."""
 MAX_CONNECTIONS = 128
-"""Requests that are worked on at a time; more wait in the socket's queue."""
-IDLE = 30.0
-"""Seconds that a connection may say nothing."""
-
-
-class RefusedError(Exception):
-    """A request that is not accepted, and the status that says so."""
-
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+"""Requests that are worked on at a time; then the one that has been sent the longest makes room for a new one."""
+_ROOM = 1.0
+"""Seconds to wait for a connection that was closed to end."""
 
 
 class LineageServer(ThreadingHTTPServer):
-    """The endpoint. ``shutdown`` lets requests that have begun come to their end."""
+    """The endpoint. ``stop`` lets requests that have arrived come to their end.
+
+    Args:
+        address: Where to listen: a host and a port.
+        spool: Where events are kept.
+        notice: Called after each request that brought events.
+        admission: Who may send.
+        deadline: Seconds until a request must have arrived.
+    """
 
     daemon_threads = False
     block_on_close = True
     request_queue_size = 128
     allow_reuse_address = True
 
-    def __init__(self, address: tuple[str, int], spool: EventSpool, notice: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        spool: EventSpool,
+        notice: Callable[[], None],
+        admission: Admission | None = None,
+        deadline: float = DEADLINE,
+    ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, Handler)
         self.spool = spool
         self.notice = notice
+        self.admission = admission or Admission()
+        self.deadline = deadline
+        self.held = HeldBytes()
         self.stopping = False
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        self._open: set[Any] = set()
+        self._lock = threading.Lock()
+        self._reading: dict[Any, float] = {}
+        """Connections of which a request is awaited or being read, with the moment since when."""
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Give a request its thread, when one is free."""
-        self._free.acquire()
-        self._open.add(request)
+        """Give a connection its thread; where there are too many, that which was slowest so far is closed.
+
+        This never waits long, so that ``shutdown`` comes through.
+        """
+        if not self._free.acquire(blocking=False):
+            self._close_slowest()
+            if not self._free.acquire(timeout=_ROOM):
+                super().shutdown_request(request)
+                return
+        self.begin_reading(request)
         super().process_request(request, client_address)
+
+    def begin_reading(self, request: Any) -> None:
+        """Note that a connection's next request is awaited."""
+        with self._lock:
+            self._reading[request] = time.monotonic()
+
+    def end_reading(self, request: Any) -> None:
+        """Note that a request has arrived: it is never closed from here."""
+        with self._lock:
+            self._reading.pop(request, None)
+
+    def _close_slowest(self) -> None:
+        with self._lock:
+            slowest = min(self._reading, key=self._reading.__getitem__, default=None)
+            if slowest is not None:
+                del self._reading[slowest]
+        if slowest is not None:
+            with suppress(OSError):
+                slowest.shutdown(socket.SHUT_RDWR)
 
     def shutdown_request(self, request: Any) -> None:
         """End a connection."""
-        self._open.discard(request)
+        self.end_reading(request)
         with suppress(ValueError):
             self._free.release()
         super().shutdown_request(request)
@@ -69,12 +108,14 @@ class LineageServer(ThreadingHTTPServer):
         """A connection that broke off is no matter of ours."""
 
     def stop(self) -> None:
-        """Take no more requests, and wait for those that are being worked on."""
+        """Take no more requests, and wait for those that have arrived."""
         self.stopping = True
         self.shutdown()
-        for request in list(self._open):
+        with self._lock:
+            waiting = list(self._reading)
+        for request in waiting:
             with suppress(OSError):
-                request.shutdown(socket.SHUT_RD)  # what waits for a next request ends; what has one goes on
+                request.shutdown(socket.SHUT_RD)
         self.server_close()
 
 
@@ -85,14 +126,31 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = f"govtool/{__version__}"
     sys_version = ""
-    timeout = IDLE
+
+    def setup(self) -> None:
+        """Read through a `DeadlineReader`."""
+        super().setup()
+        self.rfile.close()
+        self._reader = DeadlineReader(self.connection)
+        self.rfile = io.BufferedReader(self._reader)
+
+    def handle_one_request(self) -> None:
+        """Read and answer a request; its time begins now."""
+        self.server.begin_reading(self.request)
+        self._reader.begin(self.server.deadline)
+        super().handle_one_request()
 
     def do_POST(self) -> None:
         """Accept an event, or a list of events."""
         try:
             if self.path.partition("?")[0].rstrip("/") not in (PATH, f"{PATH}/batch"):
                 raise RefusedError(HTTPStatus.NOT_FOUND, f"events go to {PATH}")
-            lines = accepted(self._body())
+            self.server.admission.check_host(self.headers)
+            self.server.admission.check_event(self.headers)
+            with self.server.held.holding() as size:
+                body = self._body(size)
+                self.server.end_reading(self.request)
+                lines = accepted(body)
         except RefusedError as error:
             self.close_connection = True  # what is left of the body was not read
             self._answer(error.status, {"error": str(error)})
@@ -108,6 +166,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Say that the server is there."""
+        self.server.end_reading(self.request)
+        try:
+            self.server.admission.check_host(self.headers)
+        except RefusedError as error:
+            self._answer(error.status, {"error": str(error)})
+            return
         if self.path.partition("?")[0] in ("/", "/health", PATH):
             self._answer(HTTPStatus.OK, {"govtool": __version__, "waiting": self.server.spool.waiting})
         else:
@@ -116,57 +180,67 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Keep quiet: stderr is for commits."""
 
-    def _body(self) -> bytes:
+    def _body(self, size: BodySize) -> bytes:
         encoding = (self.headers.get("Content-Encoding") or "identity").strip().lower()
         if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
             raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Encoding {encoding[:40]} is not read")
         if "chunked" in (self.headers.get("Transfer-Encoding") or "").lower():
-            data = self._chunked()
+            data = self._chunked(size)
         else:
-            length = self.headers.get("Content-Length")
-            if length is None:
-                raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "no Content-Length")
-            if not (length.isascii() and length.isdigit() and len(length) < 19):
-                raise RefusedError(HTTPStatus.BAD_REQUEST, "Content-Length is no number")
-            if int(length) > MAX_BODY:
-                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MAX_BODY >> 20} MiB")
-            data = self._exactly(int(length))
-        return data if encoding == "identity" else _inflated(data)
+            data = self._exactly(self._length(), size)
+        if encoding == "identity":
+            return data
+        whole = inflated(data)
+        size.grow(max(0, len(whole) - size.size))
+        return whole
 
-    def _exactly(self, length: int) -> bytes:
+    def _length(self) -> int:
+        length = self.headers.get("Content-Length")
+        if length is None:
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "no Content-Length")
+        if not (length.isascii() and length.isdigit() and len(length) < 19):
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "Content-Length is no number")
+        if int(length) > MAX_BODY:
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MAX_BODY >> 20} MiB")
+        return int(length)
+
+    def _exactly(self, length: int, size: BodySize) -> bytes:
+        size.grow(length)
         data = self.rfile.read(length)
         if len(data) < length:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "the body breaks off")
         return data
 
-    def _chunked(self) -> bytes:
-        pieces: list[bytes] = []
-        size = 0
+    def _chunked(self, size: BodySize) -> bytes:
+        whole = bytearray()
         while True:
             head = self.rfile.readline(1000).split(b";")[0].strip()
             try:
                 length = int(head, 16)
             except ValueError:
                 raise RefusedError(HTTPStatus.BAD_REQUEST, "a chunk without a length") from None
-            if length < 0 or size + length > MAX_BODY:
-                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MAX_BODY >> 20} MiB")
+            if length < 0:
+                raise RefusedError(HTTPStatus.BAD_REQUEST, "a chunk of negative length")
             if not length:
                 break
-            pieces.append(self._exactly(length))
-            size += length
+            whole += self._exactly(length, size)
             self.rfile.readline(1000)
         while self.rfile.readline(1000).strip():  # trailers
             pass
-        return b"".join(pieces)
+        return bytes(whole)
 
     def _answer(self, status: HTTPStatus, body: dict[str, Any]) -> None:
         data = json.dumps(body).encode()
         if self.server.stopping:
             self.close_connection = True
         with suppress(OSError):
+            self.connection.settimeout(self.server.deadline)
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
+            self.send_header("X-Content-Type-Options", "nosniff")
+            if status == HTTPStatus.UNAUTHORIZED:
+                self.send_header("WWW-Authenticate", "Bearer")
             if self.close_connection:
                 self.send_header("Connection", "close")
             self.end_headers()
@@ -181,6 +255,7 @@ def accepted(body: bytes) -> list[bytes]:
     """
     from govtool.capture.openlineage.events import EventReader, InvalidEventError
 
+    check_values(body)
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -202,17 +277,3 @@ def accepted(body: bytes) -> list[bytes]:
             message = str(error) if isinstance(error, InvalidEventError) else "not JSON"
             raise RefusedError(HTTPStatus.BAD_REQUEST, f"{where}{message}") from None
     return lines
-
-
-def _inflated(data: bytes) -> bytes:
-    """A compressed body, as far as the limit goes."""
-    inflater = zlib.decompressobj(wbits=47)
-    try:
-        whole = inflater.decompress(data, MAX_BODY + 1)
-    except zlib.error:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "the compressed body is damaged") from None
-    if len(whole) > MAX_BODY:
-        raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expands to more than {MAX_BODY >> 20} MiB")
-    if not inflater.eof:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "the compressed body breaks off")
-    return whole

@@ -51,7 +51,7 @@ SAMPLE = 256 * 1024
 """Bytes at the head of a log that tell its format."""
 
 _SQL = re.compile(
-    rb"(?:\s+|--[^\n]*\n|/\*.*?\*/)*(?:select|with|create|insert|update|delete|merge|alter|drop|use|set|begin|copy)\b",
+    rb"(?:\s|--[^\n]*\n|/\*.*?\*/)*+(?:select|with|create|insert|update|delete|merge|alter|drop|use|set|begin|copy)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _SKIPPED = re.compile(r"\.|__pycache__$|node_modules$")

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from govtool.redaction import SECRET, clean_text
+from govtool.redaction import SECRET, clean_message, clean_text
 
 MAX_DEPTH = 48
 MAX_FACET = 256 * 1024
@@ -33,6 +33,8 @@ def clean(name: str, facet: Any) -> Any:
     if name in _DROPPED:
         return _digest(facet)
     value = _names(facet, name == "schema", 0) if name in LINEAGE_FACETS else _clean(facet, 0)
+    if name == "errorMessage" and isinstance(value, dict):
+        value = {key: clean_message(item) if isinstance(item, str) else item for key, item in value.items()}
     if isinstance(value, dict):
         value = {key: item for key, item in value.items() if key not in ("_producer", "_schemaURL")}
     return value

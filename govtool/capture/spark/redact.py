@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from govtool.redaction import SECRET, clean_text
+from govtool.redaction import SECRET, clean_message, clean_text
 
 _KEY = re.compile(
     r"secret|password|passwd|passphrase|pwd|token|access[._-]?key|account[._-]?key|api[._-]?key|credential|private"
@@ -61,5 +61,5 @@ def first_line(message: str, limit: int = 500) -> str:
     """An error as one line: its first that says something, without secrets."""
     for line in message.splitlines():
         if line.strip():
-            return clean_text(line.strip())[:limit]
+            return clean_message(line.strip())[:limit]
     return ""

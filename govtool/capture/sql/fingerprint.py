@@ -23,7 +23,7 @@ import re
 
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.literals import NUMBER, PREDICATES, clause, scanner
-from govtool.redaction import clean_location
+from govtool.redaction import clean_location, clean_message, without_users
 
 MAX_REDACTED = 4_000
 """Characters of redacted text that are kept as evidence."""
@@ -252,6 +252,14 @@ _COMPARED = re.compile(r"(?:[<>=]|\b(?:LIKE|ILIKE|IN\s*\(|BETWEEN|AND|,))\s*\Z",
 _SUBSCRIPT = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.IGNORECASE)
 
 
+_ACCOUNTS = re.compile(
+    r"(?:SET|GRANT|(?:CREATE|ALTER)\s+(?:USER|ROLE|LOGIN|DATABASE\s+LINK|SECRET|CONNECTION|SERVER|CREDENTIAL|STAGE))\b",
+    re.IGNORECASE,
+)
+"""Statements about access, which hold secrets in forms of their own."""
+_DOLLARS = re.compile(r"\$(\w*)\$.*?\$\1\$", re.DOTALL)
+
+
 def redact(text: str, dialect: str = "") -> str:
     """The statement without the literals of people and without comments, at most ``MAX_REDACTED`` characters.
 
@@ -287,7 +295,11 @@ def redact(text: str, dialect: str = "") -> str:
         last = before.rstrip()[-1:]
         return found if last in "[(," and (_SUBSCRIPT.search(before) or _TYPE_BEFORE.search(before)) else "?"
 
-    redacted = " ".join(scanner(dialect).sub(replace, text).split())
+    if not dialect:  # whose literals have dollars is not known
+        text = _DOLLARS.sub("'?'", text)
+    redacted = without_users(" ".join(scanner(dialect).sub(replace, text).split()))
+    if _ACCOUNTS.match(redacted):
+        redacted = clean_message(redacted)
     return redacted if len(redacted) <= MAX_REDACTED else redacted[: MAX_REDACTED - 1] + "…"
 
 

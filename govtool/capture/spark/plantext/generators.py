@@ -138,7 +138,7 @@ class Generators(PlanReader):
                 if elements.more or call is None or (call[1].lower() == "keep" and len(instructions) <= len(outputs)):
                     return self._unknown(operator, "MergeRows")
                 by += self.reader.attributes(instructions[0]) if instructions else []
-                if call[1].lower() in ("keep", "split"):
+                if outputs and call[1].lower() in ("keep", "split"):
                     for start in range(len(instructions) - len(outputs), 0, -len(outputs)):
                         for at, text in enumerate(instructions[start : start + len(outputs)]):
                             values[at].append(self.reader.expression(text))

@@ -98,6 +98,7 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
     location = operator.fields.get("Location", "") or _inline_location(arguments)
     location_text = (metadata or {}).get("Location", "")
     words = name.split()
+    kind = words[0] if words else ""
     table = _table_in(words, names)
     relation = _JDBC.search(name)
     if relation is not None:
@@ -118,7 +119,7 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
         quoted = _QUOTED.search(arguments)
         if quoted is not None:
             table = names.table(quoted[0])
-    if table is None and words[0] in ("RelationV2", "DataSourceV2Relation", "DataSourceV2ScanRelation", "BatchScan"):
+    if table is None and kind in ("RelationV2", "DataSourceV2Relation", "DataSourceV2ScanRelation", "BatchScan"):
         table = next(
             (
                 names.table(a.split()[0])
@@ -127,7 +128,7 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
             ),
             None,
         )
-    if table is None and words[0] in ("MicroBatchScan", "ContinuousScan"):
+    if table is None and kind in ("MicroBatchScan", "ContinuousScan"):
         described = _SCAN_OF.match(operator.fields.get("Text", ""))
         table = names.table(described[1]) if described is not None else None
     if table is None and len(words) > 1 and _URI.match(words[-1]):

@@ -77,15 +77,20 @@ class PlanWrite:
     """The command starts no execution that writes."""
 
 
+def _first_word(text: str) -> str:
+    """The first word of an operator's name; empty where a damaged plan has none."""
+    return next(iter(text.split()), "")
+
+
 def write_of(tree: PlanTree, names: Names) -> PlanWrite | None:
     """Return the write of a plan; None if it only reads."""
     root = tree.root
-    while root.name.split()[0] in ("AdaptiveSparkPlan", "CommandResult", "ResultQueryStage", "CommandResultExec"):
+    while _first_word(root.name) in ("AdaptiveSparkPlan", "CommandResult", "ResultQueryStage", "CommandResultExec"):
         if len(root.children) != 1:
             return None
         root = root.children[0]
-    name = root.name.removeprefix("Execute ").split()[0] if root.name.strip() else ""
-    inner = root.children[0] if len(root.children) == 1 and root.children[0].name.split()[0] == name else root
+    name = _first_word(root.name.removeprefix("Execute "))
+    inner = root.children[0] if len(root.children) == 1 and _first_word(root.children[0].name) == name else root
     if root.name.startswith("Execute") and not inner.fields.get("Arguments") and root.fields.get("Arguments"):
         inner.fields["Arguments"] = root.fields["Arguments"]
     name = re.sub(r"^(?:Photon|Gpu|Optimized|Native)(?=[A-Z])", "", name)

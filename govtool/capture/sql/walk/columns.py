@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from sqlglot import exp
@@ -66,6 +67,9 @@ GRAPH_COLUMNS: Final = frozenset({"$node_id", "$edge_id", "$from_id", "$to_id"})
 _ROWS_UNNAMED: Final = frozenset({"oracle", "mysql", "tsql", "fabric"})
 """Dialects in which the name of a FROM item stands for no value."""
 
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[A-Za-z]+")
+"""An address of electronic mail."""
+
 
 class ColumnWalk(VariableWalk):
     """Resolves names in scopes. See ``docs/architecture.md``, "How a name is resolved"."""
@@ -78,6 +82,8 @@ class ColumnWalk(VariableWalk):
         args = node.args
         this = args["this"]
         if type(this) is not Identifier or this.args.get("quoted"):
+            if self._is_address(this, args.get("table")):
+                return ()
             return self.noted(self._column(node, this, args.get("table"), scope))
         table = args.get("table")
         text = this.args["this"]
@@ -108,6 +114,15 @@ class ColumnWalk(VariableWalk):
             if found and not args.get("db") and not table.args.get("quoted"):
                 scope.seen[key] = found
         return found
+
+    def _is_address(self, this: exp.Expr, table: exp.Expr | None) -> bool:
+        """Return whether a quoted name is somebody's address: a literal of MySQL or BigQuery that came without dialect.
+
+        Names of columns are stored, and literals of people are not.
+        """
+        if table is not None or self.dialect or type(this) is not Identifier:
+            return False
+        return _ADDRESS.fullmatch(this.args["this"]) is not None
 
     def noted(self, deps: Deps) -> Deps:
         """Return the dependencies of a name, having recorded that the statement has it.

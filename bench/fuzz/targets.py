@@ -1,0 +1,276 @@
+"""Readers of what others wrote, each as a function of bytes, with sound inputs to begin from.
+
+A reader may refuse an input with a ``GovtoolError``; anything else that it raises is a crash.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+_LARGEST = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A reader under test."""
+
+    name: str
+    run: Callable[[bytes], object]
+    corpus: Callable[[], Sequence[bytes]]
+
+
+def _files(*patterns: str) -> list[bytes]:
+    found = []
+    for pattern in patterns:
+        for path in sorted(FIXTURES.glob(pattern)):
+            data = path.read_bytes()
+            data = gzip.decompress(data) if path.suffix == ".gz" else data
+            found.append(data[:_LARGEST])
+    return found
+
+
+def _file(data: bytes, name: str, read: Callable[[Path], object]) -> object:
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        return read(path)
+
+
+# ---- SQL, the batch protocol, templates ---------------------------------------------------------------------------
+
+
+def _batch(data: bytes) -> object:
+    from govtool.app.batch import serve
+
+    return list(serve(io.BytesIO(data)))
+
+
+def _batch_corpus() -> list[bytes]:
+    import json
+
+    statements = [text.decode("utf-8", "replace").split("-- =>")[0] for text in _files("lineage/*/*.sql")]
+    return [json.dumps({"id": 1, "sql": sql[:2000], "dialect": "postgres"}).encode() + b"\n" for sql in statements]
+
+
+def _sql(data: bytes) -> object:
+    from govtool.api.lineage import lineage
+
+    return _file(data, "script.sql", lambda path: list(lineage(paths=[str(path)]).rows()))
+
+
+def _template_corpus() -> list[bytes]:
+    found = [
+        text for text in _files("lineage/*/*.sql", "dbt/**/*.sql", "shop/**/*.sql") if b"{{" in text or b"{%" in text
+    ]
+    return found or [b"{% for i in range(3) %}select {{ i }} from {{ ref('a') }};{% endfor %}"]
+
+
+# ---- logs and events ------------------------------------------------------------------------------------------------
+
+
+def _log(data: bytes) -> object:
+    from govtool.capture.logs.read import LogOptions, check_options, read_log
+
+    return list(read_log(io.BytesIO(data), "a.log", check_options(LogOptions())))
+
+
+def _openlineage(data: bytes) -> object:
+    from govtool.app.openlineage import read_events
+    from govtool.capture.openlineage.derive import derive
+
+    def read(path: Path) -> object:
+        found = read_events([str(path)])
+        return derive(found.state, found.texts, [], source="s")
+
+    return _file(data, "events.jsonl", read)
+
+
+def _request(data: bytes) -> object:
+    from govtool.app.serve.admission import RefusedError
+    from govtool.app.serve.endpoint import accepted
+
+    try:
+        return accepted(data)
+    except RefusedError:
+        return None
+
+
+def _prov(data: bytes) -> object:
+    from govtool.app.ingest_prov import ProvRequest, ingest_prov
+    from govtool.store import Store
+
+    store = Store.init("memory://")
+    return _file(data, "doc.json", lambda path: ingest_prov(store, ProvRequest(paths=(str(path),))))
+
+
+def _eventlog(data: bytes) -> object:
+    from govtool.app.ingest_spark import SparkRequest, find_logs, read
+    from govtool.capture.spark.eventlog.gathered import EventLogFindings
+
+    def read_file(path: Path) -> object:
+        request = SparkRequest(paths=(str(path),))
+        return read(find_logs([str(path)]), EventLogFindings("s"), request)
+
+    return _file(data, "eventlog", read_file)
+
+
+def _plan(data: bytes) -> object:
+    from govtool.capture.spark.plantext.read import read_plan
+    from govtool.capture.spark.plantext.tree import PlanTextError
+
+    try:
+        return read_plan(data.decode("utf-8", "replace"))
+    except PlanTextError:
+        return None
+
+
+def _plan_corpus() -> list[bytes]:
+    import json
+
+    plans = []
+    for log in _files("spark/logs/*.gz"):
+        for line in log.splitlines():
+            if b"physicalPlanDescription" in line:
+                try:
+                    plans.append(json.loads(line)["physicalPlanDescription"].encode())
+                except ValueError:
+                    continue
+    return plans
+
+
+# ---- policies -------------------------------------------------------------------------------------------------------
+
+
+def _policy(data: bytes) -> object:
+    from govtool.policy.load import load
+
+    return _file(data, "policy.yaml", lambda path: load([(path, path.name)]))
+
+
+def _policy_corpus() -> list[bytes]:
+    packs = Path(__file__).parents[2] / "govtool"
+    return [path.read_bytes() for path in [*sorted(packs.glob("**/*.yaml")), *sorted(packs.glob("**/*.yml"))]] or [
+        b"rules:\n  - id: a\n    columns: 'mart.**'\n"
+    ]
+
+
+# ---- objects of a store ---------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def sound_store() -> dict[str, bytes]:
+    """The objects of a small store with every kind of them."""
+    from govtool.app.ingest import ingest_sql
+    from govtool.app.sql import SqlRequest
+    from govtool.store import Changes, Fragment, Store, branches, tags
+    from govtool.store.compact import compact
+    from govtool.store.forget import Removal, forget
+
+    store = Store.init("memory://")
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        path = Path(folder, "a.sql")
+        path.write_text("create table a (x int);\ncreate view v as select x, y from a, b;\nselect nonsense from;\n")
+        ingest_sql(store, SqlRequest(paths=(str(path),), dialect="postgres"))
+    for number in range(40):
+        fragment = Fragment(f"s{number % 7}", "numbers", b"%d" % number, 1)
+        store.commit(Changes((fragment.source,), (fragment,)), message="m", author="a", batch=f"b{number}")
+    branches.create_branch(store, "next", store.resolve("12"), author="a")
+    tags.create_tag(store, "v1", store.resolve("3"), author="a")
+    compact(store, author="a")
+    name = next((ref.table, ref.sha256) for ref in store.fragments(store.resolve("HEAD")) if ref.table == "numbers")
+    forget(store, Removal({name: None}), "main", author="a", message="m")
+    return {info.key: store.objects.get(info.key) or b"" for info in store.objects.scan("")}
+
+
+def _store_corpus() -> list[bytes]:
+    return [key.encode() + b"\0" + data for key, data in sound_store().items()]
+
+
+def _store(data: bytes) -> object:
+    """Put an object into the store, under its name, and ask the store everything."""
+    from govtool.app.coverage import read_coverage
+    from govtool.app.index import built_index
+    from govtool.errors import GovtoolError
+    from govtool.store import Store, branches, tags
+    from govtool.store.fsck import fsck
+    from govtool.store.location import open_objects
+
+    key, _, content = data.partition(b"\0")
+    name = key.decode("utf-8", "replace")
+    sound = sound_store()
+    if name not in sound:
+        name = sorted(sound)[len(data) % len(sound)]
+    objects = open_objects(f"memory://fuzz-{id(data)}")
+    for each, text in sound.items():
+        objects.put(each, content if each == name else text)
+    try:
+        store = Store.open_objects(objects)
+    except GovtoolError:
+        return None
+    result = fsck(store)
+    for ask in (
+        lambda: [store.read(ref) for ref in store.fragments(store.resolve("HEAD"))],
+        lambda: built_index(store, store.resolve("HEAD")),
+        lambda: read_coverage(store, store.resolve("5"), with_diagnostics=True),
+        lambda: list(store.log()),
+        lambda: (branches.list_branches(store), tags.list_tags(store)),
+    ):
+        try:
+            ask()
+        except GovtoolError:
+            continue
+    if content != sound[name] and not result.problems and not name.startswith("hint/"):
+        raise AssertionError(f"fsck found nothing in {name}")
+    return None
+
+
+def _fragment(data: bytes) -> object:
+    """Decode a fragment whose name is right, as one that somebody made: all readers of tables."""
+    from govtool.app.coverage import decode_diagnostics, source_rows
+    from govtool.errors import GovtoolError
+    from govtool.model.columnar import decode, read_table
+    from govtool.model.fact import decode_facts
+    from govtool.model.records import decode_plans, decode_private, decode_record_runs
+    from govtool.model.run import decode_runs
+    from govtool.model.version import decode_version
+    from govtool.store.tombstones import decode_tombstones
+
+    readers: tuple[Callable[[bytes], object], ...] = (
+        decode, read_table, decode_facts, decode_runs, decode_plans, decode_private, decode_record_runs, decode_version,
+        lambda found: decode_tombstones(found, "x"),
+    )  # fmt: skip
+    for reader in readers:
+        try:
+            reader(data)
+        except GovtoolError:
+            continue
+    del decode_diagnostics, source_rows
+    return None
+
+
+def _fragment_corpus() -> list[bytes]:
+    return [data for key, data in sound_store().items() if key.startswith("frag/")]
+
+
+TARGETS = (
+    Target("batch", _batch, _batch_corpus),
+    Target("sql", _sql, lambda: _files("lineage/*/*.sql", "logs/script.sql")),
+    Target("templates", _sql, _template_corpus),
+    Target("logs", _log, lambda: _files("logs/*[!d]")),
+    Target("openlineage", _openlineage, lambda: _files("openlineage/*")),
+    Target("request", _request, lambda: _files("openlineage/*.json")),
+    Target("prov", _prov, lambda: _files("prov/*.json")),
+    Target("eventlog", _eventlog, lambda: _files("spark/logs/*.gz")),
+    Target("plan", _plan, _plan_corpus),
+    Target("policy", _policy, _policy_corpus),
+    Target("store", _store, _store_corpus),
+    Target("fragment", _fragment, _fragment_corpus),
+)
+"""Everything that is fuzzed."""

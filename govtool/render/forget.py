@@ -1,0 +1,47 @@
+"""The outcome of ``store forget``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from govtool.render.envelope import compact, json_lines
+from govtool.render.rows import answer_csv
+from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.answers.forget import ForgetAnswer
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+
+
+def render_forget(form: str, answer: ForgetAnswer) -> Table | Iterable[str]:
+    """The outcome in one of ``FORMATS``."""
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return (compact(dict(zip(answer.fields, row, strict=True))) for row in answer.rows())
+    if form == "csv":
+        return answer_csv(answer)
+    table = Table(
+        columns=tuple(TableColumn(name) for name in answer.fields),
+        rows=[tuple(str(cell) for cell in row) for row in answer.rows()],
+        summary=_summary(answer),
+    )
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def _summary(answer: ForgetAnswer) -> str:
+    verb = "would be forgotten" if answer.dry_run else "forgotten"
+    parts = [f"{count(len(answer.fragments), 'fragment')} {verb}"]
+    if answer.objects:
+        parts.append(f"{count(len(answer.objects), 'object')} deleted")
+    if answer.indexes:
+        parts.append(f"{count(len(answer.indexes), 'published index', 'published indexes')} deleted")
+    parts += [f"{branch}: commit {seq} ({name[:7]})" for branch, seq, name in answer.commits]
+    if answer.held:
+        parts.append(f"{count(len(answer.held), 'object')} of the store still hold the text")
+    elif not answer.fragments:
+        parts.append("nothing in the store holds it")
+    return " · ".join(parts)

@@ -1,0 +1,114 @@
+"""A catalogue of statements with a secret, by every path on which text reaches the disk or the screen: it never does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from secret_statements import SECRET, STATEMENTS
+
+from govtool.app.fragment_text import TextForms
+
+FORMS = TextForms([SECRET])
+PLAIN = [text for _, text in STATEMENTS if f'"{SECRET}"' not in text]
+"""Statements that come without their dialect: a text in double quotes is a name then, as the standard has it."""
+DIALECTS = sorted({dialect for dialect, _ in STATEMENTS})
+
+
+def leaks(project, *outputs):
+    """Outputs, and files of the store and the cache, that hold the secret."""
+    found = [text[max(0, at - 60) : at + 40] for text in outputs if (at := text.lower().find(SECRET.lower())) >= 0]
+    for folder in (project / ".govtool", project.parent / "cache", project / "spool"):
+        for path in sorted(folder.rglob("*")) if folder.exists() else ():
+            if path.is_file() and FORMS.in_fragment(path.read_bytes()):
+                found.append(str(path.relative_to(project.parent)))
+    return found
+
+
+def of_dialect(dialect):
+    return [text for each, text in STATEMENTS if each == dialect]
+
+
+def test_the_catalogue_is_large_enough():
+    assert len(STATEMENTS) >= 52
+    assert all(SECRET in text for _, text in STATEMENTS)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_sql_files(store, project, dialect):
+    """Ingested and asked about, with the right dialect and with none."""
+    for number, text in enumerate(of_dialect(dialect)):
+        (project / f"s{number}.sql").write_text(f"{text};\n")
+    for options in ([] if not dialect else ["--dialect", dialect], []):
+        if dialect and not options:  # without a dialect a text in double quotes is a name, as the standard has it
+            for path in project.glob("*.sql"):
+                if f'"{SECRET}"' in path.read_text():
+                    path.unlink()
+        done = store("ingest", "sql", ".", "--replace", *options)
+        shown = [store(*words) for words in (["coverage", "-v"], ["ls", "-f", "json"], ["show"], ["sources"])]
+        exported = store("export", "openlineage", "-o", "-")
+        answers = [store("lineage", ".", *options, "-f", form) for form in ("table", "json", "dot")]
+        texts = [part for each in (done, exported, *shown, *answers) for part in (each.out, each.err)]
+        assert leaks(project, *texts) == []
+
+
+def test_query_logs(store, project):
+    lines = [
+        json.dumps({"query": text, "timestamp": "2026-11-20T10:00:00Z", "user": "ann", "session": str(number)})
+        for number, text in enumerate(PLAIN)
+    ]
+    (project / "log.jsonl").write_text("\n".join(lines))
+    done = store("ingest", "log", "log.jsonl", "--workers", "1")
+    shown = store("coverage", "-v")
+    assert leaks(project, done.out, done.err, shown.out, shown.err) == []
+
+
+def test_openlineage_events(store, project):
+    """In the SQL, in the message of an error, in parameters and properties."""
+    events = []
+    for number, text in enumerate(text for text in PLAIN if '"ann-' not in text):
+        facets = {
+            "errorMessage": {"message": f"failed: {text}", "programmingLanguage": "SQL", "stackTrace": f"at x\n{text}"},
+            "environment-properties": {"password": SECRET, "url": f"https://u:{SECRET}@h/x"},
+        }
+        events.append(
+            {
+                "eventType": "FAIL",
+                "eventTime": "2026-11-20T10:00:00Z",
+                "producer": "p",
+                "schemaURL": "s",
+                "run": {"runId": f"r{number}", "facets": facets},
+                "job": {"namespace": "n", "name": f"j{number}", "facets": {"sql": {"query": text}}},
+                "inputs": [{"namespace": f"s3://AK:{SECRET}@b", "name": "x"}],
+                "outputs": [{"namespace": "postgres://h:5432", "name": f"t{number}"}],
+            }
+        )
+    (project / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
+    done = store("ingest", "openlineage", "events.jsonl")
+    shown = [
+        store(*words)
+        for words in (["coverage", "-v"], ["runs", "-f", "json"], ["show", "r3"], ["show", "r3", "-f", "json"])
+    ]
+    exported = store("export", "openlineage", "-o", "-")
+    texts = [part for each in (done, exported, *shown) for part in (each.out, each.err)]
+    assert leaks(project, *texts) == []
+
+
+def test_the_batch_protocol(store, project):
+    lines = b"".join(
+        json.dumps({"id": 1, "sql": text, "dialect": dialect}).encode() + b"\n" for dialect, text in STATEMENTS
+    )
+    done = store("lineage", "--batch", stdin=lines)
+    assert leaks(project, done.out, done.err) == []
+
+
+def test_settings(store, project):
+    (project / "govtool.toml").write_text(
+        f'store = "s3://AK:{SECRET}@bucket/p"\n[sql]\nnamespace = "postgres://u:{SECRET}@h"\n'
+        f'[sql.variables]\npassword = "{SECRET}"\nurl = "https://h/x?sig={SECRET}"\n'
+    )
+    for form in ("table", "json", "csv"):
+        done = store("config", "show", "-f", form)
+        assert leaks(project, done.out, done.err) == []
+    done = store("ls")
+    assert leaks(project, done.out, done.err) == []
