@@ -108,7 +108,7 @@ def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str
 def _checked(opened: OpenedQuery, tokens: Sequence[str]) -> None:
     """Refuse tokens that name nothing, or one record twice."""
     if not tokens:
-        raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --from FILE.jsonl")
+        raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --tokens FILE.jsonl")
     repeated = [token for at, token in enumerate(tokens) if token in tokens[:at]] if len(tokens) < 1000 else []
     if repeated or len(set(tokens)) < len(tokens):
         twice = repeated[0] if repeated else next(t for t in tokens if list(tokens).count(t) > 1)

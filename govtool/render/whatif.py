@@ -117,4 +117,6 @@ def _table(answer: WhatIfAnswer) -> Table:
         heading=heading(version, about, f"what if: {action}"),
         summary="\n".join(sentences),
         row_styles=[_STYLES[a.verdict] for a, _ in shown],
+        names=1,
+        groups=[a.dataset for a, _ in shown],
     )

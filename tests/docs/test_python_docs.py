@@ -74,6 +74,7 @@ PRESENTATION = frozenset(
         "all",
         "fail_on",
         "exit_code",
+        "allow_empty",
         "min_coverage",
         "details",
         "root",

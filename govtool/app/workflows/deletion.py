@@ -122,7 +122,7 @@ class InputRecords:
     def check(self, tokens: Sequence[str]) -> None:
         """Refuse tokens that name no record of the run, or one twice."""
         if not tokens:
-            raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --from FILE.jsonl")
+            raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --tokens FILE.jsonl")
         if len(set(tokens)) < len(tokens):
             twice = next(token for at, token in enumerate(tokens) if token in tokens[:at])
             raise UsageError(f"token '{twice}' is deleted twice: it is gone already", code="usage.token-gone")
