@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Ingest(Protocol):
     """The protocol of every kind of ingest: a place, the options of the kind, and those of every ingest."""
 
-    def __call__(self, place: Any, /, **options: Any) -> IngestResult:
+    def __call__(self, place: Any, /, *rest: Any, **options: Any) -> IngestResult:
         """Read the place into the graph and commit."""
 
 

@@ -70,10 +70,10 @@ def group_help(
         for name, text in shown:
             first, *more = textwrap.wrap(text, width - room) or [""]
             lines += [f"  {name:<{room - 2}}{first}".rstrip(), *(" " * room + part for part in more)]
-        rest = [name for name, _ in commands if name in also]
-        lines += _filled("  also: ", rest, width)
-    more = "" if len(panels) == 1 else "; govtool --version; govtool --install-completion"
-    return "\n".join([*lines, "", f"{context.command_path} COMMAND --help{more}"]) + "\n"
+        named = [name for name, _ in commands if name in also]
+        lines += _filled("  also: ", named, width)
+    others = "" if len(panels) == 1 else "; govtool --version; govtool --install-completion"
+    return "\n".join([*lines, "", f"{context.command_path} COMMAND --help{others}"]) + "\n"
 
 
 def _shared_texts() -> frozenset[str]:
