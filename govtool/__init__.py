@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from govtool.api.erasure import apply_erasure, verify_erasure
     from govtool.api.graph import Graph
     from govtool.api.ingest import ingest_catalog, ingest_dbt, ingest_log, ingest_sql
+    from govtool.api.ingest_all import ingest
     from govtool.api.ingest_events import ingest_openlineage, ingest_prov, ingest_spark
     from govtool.api.lineage import lineage
     from govtool.api.notebook import load_ipython_extension, show
@@ -41,6 +42,7 @@ __all__ = [
     "drop_source",
     "errors",
     "import_graph",
+    "ingest",
     "ingest_catalog",
     "ingest_dbt",
     "ingest_log",
@@ -70,6 +72,7 @@ _PLACES = {
     "WorkflowGraph": "govtool.api.workflow",
     "apply_erasure": "govtool.api.erasure",
     "import_graph": "govtool.api.workflow",
+    "ingest": "govtool.api.ingest_all",
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
     "ingest_log": "govtool.api.ingest",

@@ -29,6 +29,10 @@
     "crm.users" = "id"
     "s3://lake/views" = ["day", "view"]
 
+    [[sources]]                         # what `govtool ingest` brings up to date; see govtool.config_sources
+    kind = "sql"
+    path = "warehouse"
+
     [aliases]                           # names that are one dataset: what ingests say of the left goes to the right
     "spark_catalog.sales.*" = "sales.*"
 """
@@ -37,10 +41,11 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from govtool.config_sources import FLAG, KINDS, NUMBER, PATHS, SHARED, TABLE, TEXT, SourceSettings
 from govtool.errors import UsageError
 
 CONFIG_FILE = "govtool.toml"
@@ -82,6 +87,8 @@ class Config:
     """The ``[keys]`` table: a dataset, by its name or the end of it, and the columns that identify its rows."""
     aliases: tuple[tuple[str, str], ...] = ()
     """The ``[aliases]`` table: a pattern with ``*`` for any text, and the name with as many ``*`` to take instead."""
+    sources: tuple[SourceSettings, ...] = ()
+    """The entries of ``[[sources]]``, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,7 @@ def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.
         Setting("spark.records", config.records, "default" if config.records is None else origin),
         *(Setting(f"keys.{name}", list(columns), origin) for name, columns in config.keys),
         *(Setting(f"aliases.{pattern}", name, origin) for pattern, name in config.aliases),
+        *(Setting(f"sources.{source.label}", source.shown_options, origin) for source in config.sources),
     )
 
 
@@ -162,7 +170,7 @@ def _read(file: Path) -> Config:
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
     reader = _Table(table, file)
-    reader.only("store", "sql", "spark", "keys", "aliases")
+    reader.only("store", "sql", "spark", "keys", "aliases", "sources")
     spark = reader.table("spark")
     spark.only("row_digests", "records")
     sql = reader.table("sql")
@@ -184,6 +192,7 @@ def _read(file: Path) -> Config:
         records=spark.truth("records"),
         keys=tuple((name, keys.key(name)) for name in keys.values),
         aliases=tuple(aliases.alias(pattern) for pattern in aliases.values),
+        sources=_sources(reader, root),
     )
 
 
@@ -194,6 +203,48 @@ def _store_of(reader: _Table) -> tuple[str | None, bool]:
     store = reader.table("store")
     store.only("uri", "publish")
     return store.text("uri"), store.truth("publish") or False
+
+
+def _sources(reader: _Table, root: Path) -> tuple[SourceSettings, ...]:
+    found = tuple(_source(table, root) for table in reader.tables("sources"))
+    seen: set[object] = set()
+    for source in found:
+        for mark in ((source.kind, source.paths), source.name):
+            if mark is not None and mark in seen:
+                raise reader.mistake(f"two [[sources]] are {source.label}", "give each its own path, and its own name")
+            seen.add(mark)
+    return found
+
+
+def _source(table: _Table, root: Path) -> SourceSettings:
+    """One entry of ``[[sources]]``, its paths made absolute."""
+    kind = table.text("kind") or ""
+    if kind not in KINDS:
+        raise table.mistake(f"kind must be one of {', '.join(KINDS)}", 'kind = "sql"', near=(kind, KINDS))
+    place = "url" if kind == "catalog" else "path"
+    table.only("kind", place, *SHARED, *KINDS[kind])
+    paths = [table.text(place) or ""] if kind == "catalog" else table.texts(place)
+    if not paths or not all(paths) or "-" in paths:
+        raise table.mistake(
+            f"{place} is missing", f'{place} = "{"duckdb:///shop.duckdb" if place == "url" else "models"}"'
+        )
+    if kind == "dbt" and len(paths) > 1:
+        raise table.mistake("path must be one folder: dbt's target", 'path = "target"')
+    kinds = {**SHARED, **KINDS[kind]}
+    options = {name: table.value(name, kinds[name], root) for name in table.values if name not in ("kind", place)}
+    name = options.pop("name", None)
+    whole = (_address(paths[0], root),) if kind == "catalog" else tuple(str(root / path) for path in paths)
+    return SourceSettings(kind, whole, None if name is None else str(name), tuple(paths), options)
+
+
+def _address(url: str, root: Path) -> str:
+    """The address of a database; a file is one from the root, as paths are."""
+    scheme, found, file = url.partition(":///")
+    if "://" not in url:
+        return str(root / url)
+    if not found or scheme.lower() not in ("duckdb", "sqlite") or file.startswith(("/", ":memory:")):
+        return url
+    return f"{scheme}:///{root / file}"
 
 
 class _Table:
@@ -255,6 +306,34 @@ class _Table:
                 hint='"spark_catalog.sales.*" = "sales.*"',
             )
         return pattern, name
+
+    def value(self, name: str, kind: str, root: Path) -> object:
+        """An option of a source, of one of the types of ``govtool.config_sources``."""
+        if kind == TEXT:
+            return self.text(name)
+        if kind == FLAG:
+            return self.truth(name)
+        if kind == TABLE:
+            return dict(self.table(name).values)
+        if kind == NUMBER:
+            value = self.values[name]
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise self._wrong(name, "a number")
+            return value
+        return [str(root / each) if kind == PATHS else each for each in self.texts(name)]
+
+    def tables(self, name: str) -> list[_Table]:
+        """An array of tables."""
+        value = self.values.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise self._wrong(name, f"an array of tables: [[{name}]]")
+        return [_Table(each, self._file, f"{name}[{number}].") for number, each in enumerate(value)]
+
+    def mistake(self, text: str, hint: str, near: tuple[str, Iterable[str]] = ("", ())) -> UsageError:
+        """The error about a value that is none of those that make sense."""
+        nearest = tuple(difflib.get_close_matches(*near))
+        location = str(self._file)
+        return UsageError(f"{self._prefix}{text}", code="usage.config", location=location, nearest=nearest, hint=hint)
 
     def table(self, name: str) -> _Table:
         value = self.values.get(name, {})

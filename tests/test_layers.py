@@ -19,6 +19,7 @@ LAYERS = {
     "clock": 0,
     "linear": 0,
     "config": 0,
+    "config_sources": 0,
     "redaction": 0,
     "release": 0,
     "build_form": 0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -49,13 +49,6 @@ class IngestOptions(CommitOptions, total=False):
     """Change nothing: the result's ``plan`` has what would change."""
     policy: Texts | None
     """Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``."""
-
-
-class Ingest(Protocol):
-    """The protocol of all ingests: a place, the options of its kind, and those of every ingest."""
-
-    def __call__(self, place: Any, /, **options: Any) -> IngestResult:
-        """Read the place into the graph and commit."""
 
 
 def demand_of(options: IngestOptions, *, errors: bool = True) -> CoverageDemand:

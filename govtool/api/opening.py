@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.api.arguments import Ref, checked
 from govtool.api.graph import Graph
 
 if TYPE_CHECKING:
+    from govtool.app.discover import WrittenSources
     from govtool.app.index import Progress
     from govtool.app.requests import PathArgument
 
@@ -53,3 +55,20 @@ def init(store: PathArgument | None = None) -> str:
     from govtool.app.project import create_store
 
     return create_store(None if store is None else os.fspath(store)).uri
+
+
+@checked
+def write_sources(folder: PathArgument | None = None, *, store: PathArgument | None = None) -> WrittenSources | None:
+    """Write a ``govtool.toml`` that lists the sources in a folder; None where it has one, or holds no sources.
+
+    Args:
+        folder: The project's folder; by default the working directory.
+        store: A path or URI that the file names; by default none.
+
+    Raises:
+        UsageError: It cannot be written (``usage.config``).
+    """
+    from govtool.app.discover import write_config
+
+    place = Path.cwd() if folder is None else Path(os.fspath(folder))
+    return write_config(place, None if store is None else os.fspath(store))

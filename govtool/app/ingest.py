@@ -80,7 +80,7 @@ def ingest_sql(
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
     root = root_of(request.paths)
-    source, origin = named_source("sql", request.paths, request.source, replace=replace_source, root=root)
+    source, origin = named_source("sql", request.paths, request.source, store=store, replace=replace_source, root=root)
     settings = options(request, source)
     found = list(scripts(request, root, stdin))
     read = [item for item in found if not isinstance(item, Diagnostic)]

@@ -13,7 +13,9 @@ from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sources import SourceOrigin
+from govtool.app.sources import place_of as path_of
 from govtool.app.sql import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
+from govtool.capture.catalog.address import parse_address
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic, OutputColumn, Statement
 from govtool.model.fact import FACTS, Fact, encode_facts
@@ -92,7 +94,7 @@ def ingest_catalog(
     catalog = read_catalog(request.url, request.only)
     former = "" if request.source else catalog.database
     source = request.source or f"catalog:{catalog.database}"
-    origin = SourceOrigin("catalog", clean_location(request.url), former=former, replace=request.replace)
+    origin = SourceOrigin("catalog", _place(request.url, store), former=former, replace=request.replace)
     settings = _options(catalog, request, source)
     root = root_of(request.sql)
     found = list(scripts(SqlRequest(request.sql), root, None)) if request.sql else []
@@ -247,3 +249,11 @@ def _fact_fragments(catalog: Catalog, settings: Options) -> tuple[Fragment, ...]
         for remark in relation.remarks
     }
     return (Fragment(settings.source, FACTS, encode_facts(facts), len(facts)),) if facts else ()
+
+
+def _place(url: str, store: Store) -> str:
+    """The address without secrets; of a file, from the project's root, wherever it is read from."""
+    address = parse_address(url)
+    if address.kind in ("duckdb", "sqlite"):
+        return f"{address.kind}:///{path_of([address.path], store)}"
+    return clean_location(url)

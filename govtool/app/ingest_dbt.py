@@ -85,7 +85,7 @@ def ingest_dbt(
     former = project.name or target.absolute().parent.name or "dbt"
     source = request.source or f"dbt:{former}"
     origin = SourceOrigin(
-        "dbt", place_of([str(root)]), former="" if request.source else former, replace=request.replace
+        "dbt", place_of([str(root)], store), former="" if request.source else former, replace=request.replace
     )
     settings = _options(project, request, source)
     files = len({node.file for node in project.nodes.values()})

@@ -63,7 +63,9 @@ def ingest_prov(
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")
     root = root_of(request.paths)
-    source, origin = named_source("prov", request.paths, request.source, replace=request.replace, root=root)
+    source, origin = named_source(
+        "prov", request.paths, request.source, store=store, replace=request.replace, root=root
+    )
     document = ProvContent()
     digest = hashlib.sha256(json.dumps([reader_digest("prov"), source]).encode())
     files = good = 0

@@ -76,7 +76,7 @@ def ingest_spark(
     """
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest spark LOG")
-    source, origin = named_source("spark", request.paths, request.source, replace=request.replace)
+    source, origin = named_source("spark", request.paths, request.source, store=store, replace=request.replace)
     logs = find_logs(request.paths)
     files = sum(len(log.parts) for log, _ in logs)
     batch = _batch(source, request, (log for log, _ in logs))

@@ -37,6 +37,8 @@ def sql_request(
 ) -> SqlRequest:
     """Return what SQL to read and how; an option that is not given is that of ``govtool.toml``.
 
+    An empty ``source`` is the name by default, whatever the file says.
+
     Raises:
         UsageError: ``govtool.toml`` is not valid, or an entry of ``var`` is not ``NAME=VALUE`` (``usage.arguments``).
     """
@@ -51,7 +53,7 @@ def sql_request(
         default_catalog=default_catalog or defaults.default_catalog,
         default_schema=default_schema or defaults.default_schema,
         namespace=namespace or defaults.namespace,
-        source=source or defaults.source,
+        source=defaults.source if source is None else source or None,
         relation_from=relation_from or defaults.relation_from,
         variables={**defaults.variables, **variables(var)},
         catalog=catalog,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.sources import SourceRow, SourcesAnswer
 from govtool.app.coverage import COVERAGE_TABLE, source_rows
-from govtool.config import load_config
+from govtool.config import CONFIG_FILE, STORE_DIRECTORY, load_config, store_setting
 from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class SourceOrigin:
     """The name by default in older stores; empty: the user named the source."""
     replace: bool = field(default=False, compare=False)
     """True: a source that was read elsewhere is replaced."""
+    nameless: bool = field(default=False, compare=False)
+    """True of standard input without a name: nothing tells whether it is the same as before."""
 
     @property
     def mark(self) -> str:
@@ -61,19 +63,61 @@ class SourceOrigin:
 
 
 def named_source(
-    kind: str, paths: Sequence[str], name: str | None, *, replace: bool = False, root: Path | None = None
+    kind: str,
+    paths: Sequence[str],
+    name: str | None,
+    *,
+    store: Reader,
+    replace: bool = False,
+    root: Path | None = None,
 ) -> tuple[str, SourceOrigin]:
     """Return the name of a source, the one given or that by default, and its origin."""
-    place, last = place_of(paths), former_name(paths)
+    place, last = place_of(paths, store), former_name(paths)
     within = not any(Path(part).is_absolute() for part in place.split("+"))
-    origin = SourceOrigin(kind, place, root, "" if name else last, replace)
+    nameless = not name and "-" in paths
+    origin = SourceOrigin(kind, place, root, "" if name else last, replace, nameless)
     return name or f"{kind}:{place if within else last}", origin
 
 
-def place_of(paths: Sequence[str]) -> str:
-    """Paths from the project's root; those outside of it are absolute. ``..`` and ``.`` are resolved, links are not."""
-    root = project_root()
-    return _short("+".join(sorted({"stdin" if path == "-" else _from(root, path) for path in paths})))
+def place_of(paths: Sequence[str], store: Reader) -> str:
+    """Paths from the project's root; those outside of it are absolute. ``..``, ``.`` and links are resolved.
+
+    A link that leads out of the project stays as it is written: where it leads is another place on each machine.
+    """
+    here = project_root()
+    places = {"stdin" if path == "-" else _from(_root_above(path, store) or here, path) for path in paths}
+    return _short("+".join(sorted(places)))
+
+
+def _root_above(path: str, store: Reader) -> Path | None:
+    """The outermost folder above a path whose settings or own store are the store that is written to.
+
+    So a folder that is read from outside of its project has the name that it has within.
+    """
+    if store.uri.startswith("memory:"):
+        return None
+    found = None
+    for folder in Path(path).resolve().parents:
+        if ((folder / CONFIG_FILE).is_file() or (folder / STORE_DIRECTORY).is_dir()) and _keeps(folder, store):
+            found = folder
+    return found
+
+
+def _keeps(folder: Path, store: Reader) -> bool:
+    """True if the settings of a folder name this store."""
+    try:
+        named = str(store_setting(None, load_config(folder), {}).value)
+    except UsageError:  # settings of another project, which are none of ours to judge
+        return False
+    return _normal(named) == _normal(store.uri)
+
+
+def _normal(uri: str) -> str:
+    return (
+        uri.rstrip("/")
+        if "://" in uri and not uri.startswith("file://")
+        else os.path.realpath(uri.removeprefix("file://"))
+    )
 
 
 def former_name(paths: Sequence[str]) -> str:
@@ -101,6 +145,12 @@ def check_replacement(store: Store, branch: str, name: str, origin: SourceOrigin
     if head is None or origin is None:
         return ()
     batches = store.batches(head, name)
+    if batches and origin.nameless and not origin.replace:
+        raise UsageError(
+            f"source {name} was read from another standard input; nothing was committed",
+            code="usage.source-replaced",
+            hint="--source NAME for each, or --replace to put this in its place",
+        )
     if batches and all(origin.mark in batch for batch in batches):
         return ()
     counted = _counted(store, head, name)
@@ -218,11 +268,13 @@ def _files(store: Store, head: Commit, source: str) -> list[str]:
 
 
 def _from(root: Path, path: str) -> str:
-    whole = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", and no links
-    try:
-        return whole.relative_to(root).as_posix()
-    except ValueError:
-        return whole.as_posix()
+    written = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", and no links
+    for whole in (Path(path).resolve(), written):
+        if whole.is_relative_to(root):
+            return whole.relative_to(root).as_posix()
+        if whole.is_relative_to(root.resolve()):
+            return whole.relative_to(root.resolve()).as_posix()
+    return Path(path).resolve().as_posix()
 
 
 def _short(joined: str) -> str:

@@ -29,7 +29,6 @@ from govtool.cli.policyargs import PolicyOption
 from govtool.cli.ui import Ui
 
 if TYPE_CHECKING:
-    from govtool.answers.answer import Answer
     from govtool.api.ingest_options import CommitOptions, IngestOptions
 
 
@@ -53,7 +52,7 @@ class ListOptions:
         """The number of entries that a rendering has; None: all."""
         return bound(self.limit, self.all, form)
 
-    def show(self, ui: Ui, outputs: Sequence[OutputFile], render: Callable[[str, Any], Any], answer: Answer) -> None:
+    def show(self, ui: Ui, outputs: Sequence[OutputFile], render: Callable[[str, Any], Any], answer: Any) -> None:
         """Show an answer in all formats that are wanted, each with as many entries as it should have."""
         for form, file in outputs:
             ui.show(render(form, answer.head(self.bound(form))), file)

@@ -50,7 +50,9 @@ def check(
     ] = None,
     fail_on: Annotated[
         str,
-        typer.Option("--fail-on", metavar="SEVERITY", help="Exit with 1 at error, warning or note; none: never."),
+        typer.Option(
+            "--fail-on", metavar="error|warning|note|none", help="Exit with 1 at error, warning or note; none: never."
+        ),
     ] = "error",
     strict: Annotated[
         bool,

@@ -9,13 +9,14 @@ import typer
 from govtool.cli.bundles import ListOptions
 from govtool.cli.graph import opened_graph
 from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption, SelectorArgument
+from govtool.cli.selecting import ExcludeOption, SelectorArgument, selects
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
 
 _DEFAULT = ListOptions()
 
 
+@selects
 def classes(
     ui: Ui,
     selector: SelectorArgument = None,
@@ -32,6 +33,7 @@ def classes(
 
     Formats: table, plain, json, jsonl, csv, markdown.
     """
+    from govtool.query.select import nothing_selected
     from govtool.render.classes import FORMATS
     from govtool.render.classes import classes as render
 
@@ -40,4 +42,6 @@ def classes(
         answer = graph.classes(*selector or (), exclude=exclude, direct=direct, policy=policy, today=today)
     ui.mark("classes")
     options.show(ui, outputs, render, answer)
+    if selector and not any(answer.rows()):
+        raise nothing_selected()
     return EXIT_OK

@@ -11,40 +11,42 @@ from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
+from govtool.cli.selecting import AllowEmptyOption
 from govtool.cli.ui import ColorMode, Ui
-from govtool.errors import IntegrityError
+from govtool.errors import EXIT_OK, IntegrityError, UsageError
 
-_PANEL = "Output"
+_ALLOW = "allow_empty"
 
-_COMMON: dict[str, tuple[Any, object]] = {
+COMMON: dict[str, tuple[Any, object]] = {
     "quiet": (
-        Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.", rich_help_panel=_PANEL)],
+        Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")],
         False,
     ),
     "verbose": (
         Annotated[
             int,
-            typer.Option("--verbose", "-v", count=True, help="More detail; repeat for more.", rich_help_panel=_PANEL),
+            typer.Option("--verbose", "-v", count=True, help="More detail; repeat for more."),
         ],
         0,
     ),
     "progress": (
-        Annotated[bool, typer.Option("--progress/--no-progress", help="Progress bars.", rich_help_panel=_PANEL)],
+        Annotated[bool, typer.Option("--progress/--no-progress", help="Progress bars.")],
         True,
     ),
     "color": (
-        Annotated[ColorMode, typer.Option("--color", help="Colours; NO_COLOR is respected.", rich_help_panel=_PANEL)],
+        Annotated[ColorMode, typer.Option("--color", metavar="auto|always|never", help="Colours; NO_COLOR counts.")],
         "auto",
     ),
     "timings": (
-        Annotated[bool, typer.Option("--timings", help="Show the time of each stage.", rich_help_panel=_PANEL)],
+        Annotated[bool, typer.Option("--timings", help="Show the time of each stage.")],
         False,
     ),
     "debug": (
-        Annotated[bool, typer.Option("--debug", help="Show tracebacks.", rich_help_panel=_PANEL)],
+        Annotated[bool, typer.Option("--debug", help="Show tracebacks.")],
         False,
     ),
 }
+"""Options of every command: annotation and default by parameter."""
 
 
 def as_command(name: str, function: Callable[..., int | None]) -> Any:
@@ -53,14 +55,18 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     An attribute ``spellings`` of the function has other ways to write a flag: of one that may have a value.
     """
     bundles, own = _parameters(function)
+    if getattr(function, "selects", False):
+        allow = inspect.Parameter(_ALLOW, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AllowEmptyOption)
+        own.append(allow)
     common = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for key, (annotation, default) in _COMMON.items()
+        for key, (annotation, default) in COMMON.items()
     ]
 
     @functools.wraps(function)
     def run(**arguments: Any) -> int:
-        ui = Ui(**{key: arguments.pop(key) for key in _COMMON})
+        ui = Ui(**{key: arguments.pop(key) for key in COMMON})
+        allow_empty = arguments.pop(_ALLOW, False)
         for name, (bundle, fields) in bundles.items():
             arguments[name] = bundle(**{field: arguments.pop(field) for field in fields})
         current.append(ui)
@@ -71,6 +77,11 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
                 code = function(ui, **arguments) or 0
             except (BrokenPipeError, typer.Exit, typer.Abort):
                 raise
+            except UsageError as error:
+                if not allow_empty or error.code != "usage.nothing-selected":
+                    raise
+                ui.note(error.message)
+                code = EXIT_OK
             except Exception:
                 if not _starts_again(ui):
                     raise
@@ -84,10 +95,10 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
 
     run.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *common]}
-    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command(name, help=_help(function), context_settings={"help_option_names": ["-h", "--help"]})(run)
+    app = typer.Typer(add_completion=False)
+    app.command(name, help=inspect.getdoc(function), context_settings={"help_option_names": ["-h", "--help"]})(run)
     command = typer.main.get_command(app)
-    _hide_obvious_types(command)
+    command.format_help = functools.partial(_write_help, command, function)  # type: ignore[method-assign]
     spellings: dict[str, str] | None = getattr(function, "spellings", None)
     if spellings:
         command.parse_args = _spelled(command.parse_args, spellings)  # type: ignore[method-assign]
@@ -115,34 +126,21 @@ def _parameters(function: Callable[..., object]) -> tuple[_Bundles, list[inspect
         if not is_dataclass(hint):
             own.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
             continue
+        bundle = cast("type[Any]", hint)
+        inner = get_type_hints(bundle, include_extras=True)
         fields = [
-            each.replace(annotation=get_type_hints(hint, include_extras=True)[each.name], kind=each.KEYWORD_ONLY)
-            for each in inspect.signature(hint).parameters.values()
+            each.replace(annotation=inner[each.name], kind=inspect.Parameter.KEYWORD_ONLY)
+            for each in inspect.signature(bundle).parameters.values()
         ]
-        bundles[parameter.name] = (cast("type[Any]", hint), [each.name for each in fields])
+        bundles[parameter.name] = (bundle, [each.name for each in fields])
         own += fields
     return bundles, own
 
 
-def _hide_obvious_types(command: Any) -> None:
-    """Leave ``<bool>`` of flags and ``<list[str]>`` of arguments out of the help: they take a third of its width."""
-    help_option = command.get_help_option
+def _write_help(command: Any, function: Callable[..., object], context: Any, formatter: Any) -> None:
+    from govtool.cli.help import command_help
 
-    def plain_help(context: Any) -> Any:
-        option = help_option(context)
-        if option is not None:
-            option.display_type_rich = _no_type
-        return option
-
-    command.get_help_option = plain_help
-    for param in command.params:
-        is_argument = param.param_type_name == "argument" and param.metavar is not None
-        if is_argument or getattr(param, "is_flag", False) or getattr(param, "count", False):
-            param.display_type_rich = _no_type
-
-
-def _no_type(ctx: object = None) -> None:
-    """In the place of a parameter's type in the help."""
+    formatter.write(command_help(command, context, function))
 
 
 def _spelled(parse: Callable[..., list[str]], spellings: dict[str, str]) -> Callable[..., list[str]]:
@@ -150,9 +148,14 @@ def _spelled(parse: Callable[..., list[str]], spellings: dict[str, str]) -> Call
 
     def parsed(context: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        return parse(context, [*(spellings.get(word, word) for word in args[:end]), *args[end:]])
+        return parse(context, [*(_spell(word, spellings) for word in args[:end]), *args[end:]])
 
     return parsed
+
+
+def _spell(word: str, spellings: dict[str, str]) -> str:
+    option, equals, value = word.partition("=")
+    return spellings.get(word) or spellings.get(option, option) + equals + value
 
 
 def _starts_again(ui: Ui) -> bool:
@@ -177,22 +180,6 @@ def _note_damage(ui: Ui) -> None:
     indexes = sys.modules.get("govtool.app.index")
     for directory in indexes.damaged_indexes() if indexes is not None else ():
         ui.note(f"warning[store.corrupt-index] a damaged index was built again: {directory.name}")
-
-
-def _help(function: Callable[..., object]) -> str:
-    """The docstring for rich: paragraphs to be wrapped anew, indented ones as command lines."""
-    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-    return "\n\n".join(
-        "\n".join(f"[cyan]$ {escape(line.strip())}[/]" for line in paragraph.splitlines())
-        if paragraph.startswith("  ") or all(line.startswith("govtool ") for line in paragraph.splitlines())
-        else escape(" ".join(paragraph.split()))
-        for paragraph in paragraphs
-    )
-
-
-def escape(text: str) -> str:
-    """Text that rich's markup leaves alone."""
-    return text.replace("[", "\\[")
 
 
 class ReaderLeftError(Exception):

@@ -19,23 +19,18 @@ def depends(
     on: Annotated[
         list[str], typer.Option("--on", metavar="TOKEN", help="A record; several are deleted together. Repeatable.")
     ],
-    fail_on: Annotated[
-        str, typer.Option("--fail-on", metavar="none|depends", help="Exit with 1 if the node depends on them.")
-    ] = "none",
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the node depends on them.")] = False,
 ) -> int:
     """Show whether a node of a provenance graph would be gone without some records.
 
       govtool depends n41 --graph dealers --on C2
-      govtool depends n41 --graph dealers --on C2 --on C3 --fail-on depends
+      govtool depends n41 --graph dealers --on C2 --on C3 --exit-code
 
     That is necessity: of two alternatives neither is needed alone. Beside it stands the lineage: all records that the
     node comes from. Exit code 3 if only a new run can decide. Formats: table, plain, json, jsonl, csv, markdown.
     """
-    from govtool.answers.answer import at_least
-
-    at_least(fail_on, ("depends",), "verdict")
     answer = options.opened(ui).depends(node, on)
     show_answer(ui, options, answer)
     if answer.depends == "unknown":
         return EXIT_EVIDENCE
-    return EXIT_FINDINGS if answer.depends and fail_on == "depends" else EXIT_OK
+    return EXIT_FINDINGS if answer.depends and exit_code else EXIT_OK

@@ -12,7 +12,7 @@ from govtool.cli.graph import bound
 from govtool.cli.options import AllOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
+from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
@@ -68,12 +68,16 @@ def diff(
     from govtool.answers.diff import DiffAnswer
     from govtool.api.opening import open as open_version
     from govtool.render.diff import FORMATS, render
+    from govtool.render.pictures import PICTURES
 
     outputs = chosen(format, output, FORMATS)
     most = None if all else (ROWS_SHOWN if limit is None else limit)
     graph = open_version(store, branch=branch)
     answer = graph.diff(old, new, policy=policy, today=today, rows=rows, limit=most if rows else None)
     ui.mark("diff")
+    drawn = [form for form, _ in outputs if form in PICTURES]
+    if drawn and not isinstance(answer, DiffAnswer):
+        raise UsageError(f"no {drawn[0]} of two runs", code="usage.unknown-format", hint="-f table, json, csv …")
     for form, file in outputs:
         if isinstance(answer, DiffAnswer):
             ui.show(render(form, answer.head(bound(limit, all, form))), file)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from govtool.cli.bundles import ListOptions
 from govtool.cli.graph import ColumnArgument, EvidenceOption, opened_graph
 from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption
+from govtool.cli.selecting import ExcludeOption, selects
 from govtool.cli.ui import Ui
 
 _DEFAULT = ListOptions()
 
 
+@selects
 def explain(
     ui: Ui,
     column: ColumnArgument,

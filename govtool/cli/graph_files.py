@@ -54,7 +54,7 @@ InGraphOption = Annotated[
 ]
 FromOption = Annotated[
     Path | None,
-    typer.Option("--from", metavar="FILE", help="JSON Lines: a list of tokens a line, an answer a line."),
+    typer.Option("--tokens", metavar="FILE", help="JSON Lines: a list of tokens a line, an answer a line."),
 ]
 
 
@@ -158,7 +158,7 @@ def delete_in_graph(
     if fail_on != "none":
         raise UsageError("--fail-on is for columns, not for records", code="usage.arguments", hint="--strict")
     if bool(tokens) == (lists is not None):
-        raise UsageError("name records, or a file with --from", code="usage.arguments")
+        raise UsageError("name records, or a file with --tokens", code="usage.arguments")
     graph = options.opened(ui)
     if lists is None:
         answers = [graph.delete(*tokens)]

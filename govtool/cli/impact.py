@@ -30,11 +30,13 @@ from govtool.cli.options import (
     StrictAnswerOption,
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption
+from govtool.cli.selecting import ExcludeOption, selects
 from govtool.cli.ui import Ui
+from govtool.cli.whatif import ToOption
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError
 
 
+@selects
 def impact(
     ui: Ui,
     column: ColumnArgument,
@@ -44,9 +46,10 @@ def impact(
             "--change",
             metavar="CHANGE",
             autocompletion=complete_change,
-            help="The change: drop, rename:NEW, retype:TYPE or logic (the default).",
+            help="The change: drop, rename (:NEW, or --to NEW), retype, or logic (the default).",
         ),
     ] = None,
+    to: ToOption = None,
     upstream: Annotated[bool, typer.Option("--upstream", help="Its sources, instead.")] = False,
     depth: DepthOption = None,
     kind: KindOption = None,
@@ -54,7 +57,9 @@ def impact(
     fail_on: Annotated[
         str,
         typer.Option(
-            "--fail-on", metavar="VERDICT", help="Exit with 1 if any finding has this verdict or a worse one."
+            "--fail-on",
+            metavar="breaks|unknown|changes|rows|passes",
+            help="Exit with 1 if any finding has this verdict or a worse one.",
         ),
     ] = "none",
     strict: StrictAnswerOption = False,
@@ -96,6 +101,8 @@ def impact(
     from govtool.render.impact import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
+    if to is not None:
+        change = f"{change or 'rename'}:{to}"
     at_least(fail_on, VERDICTS, "verdict")  # a wrong one is reported before anything is asked
     if upstream and fail_on != "none":
         raise UsageError("--upstream has no verdicts", code="usage.arguments", hint="leave out --change and --fail-on")

@@ -52,7 +52,7 @@ def ingest_log(
         str,
         typer.Option(
             "--engine",
-            metavar="NAME",
+            metavar="local|spark",
             autocompletion=complete_engine,
             help="local, or spark for logs larger than a machine.",
         ),

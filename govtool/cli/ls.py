@@ -9,13 +9,14 @@ import typer
 from govtool.cli.bundles import ListOptions
 from govtool.cli.graph import opened_graph
 from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption, SelectorArgument
+from govtool.cli.selecting import ExcludeOption, SelectorArgument, selects
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
 
 _DEFAULT = ListOptions()
 
 
+@selects
 def ls(
     ui: Ui,
     selector: SelectorArgument = None,
@@ -32,6 +33,7 @@ def ls(
 
     Selectors are those of dbt, for columns: see the argument below. Formats: table, plain, json, jsonl, csv, markdown.
     """
+    from govtool.query.select import nothing_selected
     from govtool.render.classes import FORMATS, listing
 
     outputs = options.outputs(FORMATS)
@@ -39,4 +41,6 @@ def ls(
         answer = graph.ls(*selector or (), exclude=exclude, columns=columns, policy=policy, today=today)
     ui.mark("select")
     options.show(ui, outputs, listing, answer)
+    if selector and not any(answer.rows()):
+        raise nothing_selected()
     return EXIT_OK

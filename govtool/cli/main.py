@@ -17,8 +17,9 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from govtool.cli.command import ReaderLeftError, as_command, current
+from govtool.cli.failing import as_os_error, as_usage_error, note_interrupt, open_streams, reader_left, report
 from govtool.cli.interrupts import interruptible
-from govtool.cli.ui import Ui, silence
+from govtool.cli.ui import Ui
 from govtool.errors import (
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,
@@ -26,18 +27,14 @@ from govtool.errors import (
     EXIT_STORE,
     EXIT_USAGE,
     GovtoolError,
-    StoreError,
     UnknownNameError,
-    UsageError,
 )
 from govtool.release import __version__
 from govtool.render.errors import error_lines, unexpected_lines
-from govtool.render.table import Span
 
 _SUMMARY = """Column lineage and impact analysis on one versioned graph.
-
-[cyan]$ govtool ingest sql warehouse/ --dialect postgres
-$ govtool impact shop.web.page[/]"""
+  $ govtool ingest sql warehouse/ --dialect postgres
+  $ govtool impact shop.web.page"""
 
 
 class _Entry(NamedTuple):
@@ -50,11 +47,20 @@ class _Entry(NamedTuple):
 
 _QUESTIONS = "Ask the graph"
 _FEED = "Feed the graph"
-_KEEP = "Store and settings"
+_KEEP = "Keep it"
+_ALSO = frozenset(
+    {
+        *("workflow", "serve", "export", "graph", "snapshot"),
+        *("why", "compare", "zoom", "subgraph", "depends", "replay", "verify"),
+        *("index", "branch", "tag", "trust", "config", "help"),
+    }
+)
+"""Commands that the list of all only names."""
 
 COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "init": _Entry("init", "Create a store.", _FEED),
     "ingest": {
+        "all": _Entry("ingest_all", "Bring every source of govtool.toml up to date.", _FEED),
         "sql": _Entry("ingest_sql", "Read SQL files into the graph and commit.", _FEED),
         "dbt": _Entry("ingest_dbt", "Read a dbt project's artifacts into the graph and commit.", _FEED),
         "log": _Entry("ingest_log", "Read query logs into the graph and commit.", _FEED),
@@ -159,13 +165,14 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     },
     "doctor": _Entry("doctor", "Diagnose the setup; find names that may be one dataset.", _KEEP),
     "trust": _Entry("trust", "Allow the store outside of its folder that a project's settings name.", _KEEP),
+    "help": _Entry("help_command", "Show the help of a command, or the options that many share.", _KEEP),
     "config": {"show": _Entry("config_show", "Show the settings in effect, and where each comes from.", _KEEP)},
 }
 """Every command; groups are dictionaries. Modules are below ``govtool.cli`` and hold a function of their own name."""
 
 _GROUPS = {
     "ingest": _Entry("", "Read evidence into the graph and commit.", _FEED),
-    "sources": _Entry("", "Sources of the graph: list them, or retract one.", _FEED),
+    "sources": _Entry("", "Sources of the graph: list them, or retract one.", _KEEP),
     "workflow": _Entry("", "Run workflows of modules, with state from run to run.", _FEED),
     "serve": _Entry("", "Receive evidence and commit it.", _FEED),
     "export": _Entry("", "Write the graph for other tools.", _FEED),
@@ -176,7 +183,7 @@ _GROUPS = {
     "trace": _Entry("", "Rows behind a result, and results that rows reached.", _QUESTIONS),
     "graph": _Entry("", "Provenance graphs of workflows.", _FEED),
     "zoom": _Entry("", "Modules of a provenance graph whole, or what happens within them.", _QUESTIONS),
-    "policy": _Entry("", "Validate, test and explain policy files.", _KEEP),
+    "policy": _Entry("", "Validate, test and explain policy files.", _QUESTIONS),
     "branch": _Entry("", "Branches: lines of versions beside main.", _KEEP),
     "tag": _Entry("", "Names for commits.", _KEEP),
     "store": _Entry("", "Upkeep of the store.", _KEEP),
@@ -184,7 +191,7 @@ _GROUPS = {
 }
 
 
-_ALONE = {"sources": "list", "whatif": "several"}
+_ALONE = {"sources": "list", "ingest": "all", "whatif": "several"}
 """Groups that are a command, too: what they do without a word of their own."""
 _RENAMED = {"record": "snapshot"}
 """Commands by their former names: they run as before, with a notice, and are in no list."""
@@ -194,6 +201,8 @@ class LazyGroup(TyperGroup):
     """A group that knows its commands by name and imports one only when it is run."""
 
     entries: Mapping[str, Any]
+    top = False
+    """True of the group of all commands."""
     _listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -257,8 +266,17 @@ class LazyGroup(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help without importing any command."""
-        with self._list_only():
-            super().format_help(ctx, formatter)
+        from govtool.cli.help import group_help
+
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, entry in self.entries.items():
+            about = _GROUPS[name] if isinstance(entry, dict) else entry
+            panels.setdefault(about.panel, []).append((name, about.summary))
+        ordered = {title: panels[title] for title in (_FEED, _QUESTIONS, _KEEP) if title in panels} if self.top else {}
+        flat = [each for commands in panels.values() for each in commands]
+        formatter.write(
+            group_help(ctx, self.help or "", ordered or {"Commands": flat}, _ALSO if self.top else frozenset())
+        )
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Complete names without importing any command."""
@@ -281,14 +299,13 @@ def _group(name: str, summary: str, entries: Mapping[str, Any], *, top: bool) ->
         help=summary,
         add_completion=top,
         no_args_is_help=True,
-        rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_top if top else _below)
     group = typer.main.get_command(app)
     if not isinstance(group, LazyGroup):
         raise TypeError("typer made no group")  # a change in typer's behaviour, not a user's error
-    group.entries = entries
+    group.entries, group.top = entries, top
     return group
 
 
@@ -323,7 +340,7 @@ def _completing() -> contextlib.AbstractContextManager[None]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run govtool and return its exit code; the console script's entry point."""
-    _open_streams()
+    open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -336,81 +353,25 @@ def main(arguments: list[str] | None = None) -> int:
             )
         sys.stdout.flush()
     except (BrokenPipeError, ReaderLeftError):
-        return _reader_left()
+        return reader_left()
     except SystemExit as done:  # typer's way of saying that the reader left while it printed help
         if not isinstance(done.__context__, BrokenPipeError):
             raise
-        return _reader_left()
+        return reader_left()
     except (KeyboardInterrupt, Abort):
-        _note_interrupt()
+        note_interrupt()
         return EXIT_INTERRUPTED
     except GovtoolError as error:
-        return _report(error_lines(error), error.exit_code)
+        return report(error_lines(error), error.exit_code)
     except TyperException as error:
-        return _report(error_lines(_as_usage_error(error)), EXIT_USAGE) if error.message or str(error) else EXIT_USAGE
+        return report(error_lines(as_usage_error(error)), EXIT_USAGE) if error.message or str(error) else EXIT_USAGE
     except MemoryError:
         memory = GovtoolError("out of memory", code="internal.memory", hint="take fewer files at a time")
-        return _report(error_lines(memory), EXIT_INTERNAL)
+        return report(error_lines(memory), EXIT_INTERNAL)
     except OSError as error:
-        return _report(error_lines(_as_os_error(error)), EXIT_STORE)
+        return report(error_lines(as_os_error(error)), EXIT_STORE)
     except Exception as error:
-        return _report(unexpected_lines(error), EXIT_INTERNAL)
+        return report(unexpected_lines(error), EXIT_INTERNAL)
     if code == EXIT_INTERRUPTED:
-        _note_interrupt()
+        note_interrupt()
     return int(code or EXIT_OK)
-
-
-def _report(lines: Iterator[list[Span]], code: int) -> int:
-    """Write an error to stderr; with ``--debug`` the traceback goes before it."""
-    ui = current[-1] if current else Ui()
-    try:
-        sys.stdout.flush()
-    except OSError:
-        silence(sys.stdout)
-    try:
-        if ui.debug:
-            import traceback
-
-            traceback.print_exc()
-        for line in lines:
-            ui.remark(line)
-        sys.stderr.flush()
-    except OSError:  # a full disk or a closed pipe behind stderr: the exit code says it
-        silence(sys.stderr)
-    return code
-
-
-def _as_usage_error(error: TyperException) -> UsageError:
-    """Convert typer's argument error into a usage error."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "govtool"
-    near = tuple(sorted(getattr(error, "possibilities", None) or ()))
-    text = error.message if near else error.format_message()
-    return UsageError(
-        (text[:1].lower() + text[1:]).rstrip("."), code="usage.arguments", nearest=near, hint=f"{path} --help"
-    )
-
-
-def _as_os_error(error: OSError) -> StoreError:
-    reason = (error.strerror or str(error)).lower()
-    if isinstance(error.filename, str):
-        return StoreError(reason, code="store.io", location=error.filename)
-    return StoreError(f"the output cannot be written: {reason}", code="output.io")
-
-
-def _reader_left() -> int:
-    """Whoever read our output has closed it: stop without a word, and keep the interpreter from flushing into it."""
-    silence(sys.stdout)
-    return EXIT_OK
-
-
-def _open_streams() -> None:
-    """A stream that was closed before we started (``>&-``) is one that holds nothing."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
-
-
-def _note_interrupt() -> None:
-    with contextlib.suppress(OSError):
-        sys.stderr.write("interrupted\n")

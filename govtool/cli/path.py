@@ -18,10 +18,12 @@ from govtool.cli.options import (
     StrictAnswerOption,
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.selecting import selects
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK
 
 
+@selects
 def path(
     ui: Ui,
     start: ColumnArgument,

@@ -17,7 +17,9 @@ from govtool.errors import EXIT_FINDINGS, EXIT_OK, StoreError, UsageError
 def policy_lint(
     ui: Ui,
     policy: PolicyOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is any warning.")] = False,
+    fail_on: Annotated[
+        str, typer.Option("--fail-on", metavar="warning|note|none", help="Exit with 1 at warning or note; none: never.")
+    ] = "none",
     today: TodayOption = None,
     format: FormatOption = None,
     output: OutputOption = None,
@@ -28,16 +30,19 @@ def policy_lint(
     """Check policies themselves: mistakes, and rules and patterns that match nothing.
 
       govtool policy lint
-      govtool policy lint --policy policies/privacy.yml --strict
+      govtool policy lint --policy policies/privacy.yml --fail-on warning
 
     With a store, patterns and zones are looked up in its graph; without one, only the files are read.
     """
+    from govtool.answers.answer import at_least
+    from govtool.answers.check import SEVERITIES
     from govtool.app.governance import day_of
     from govtool.app.policy import lint, load_policies, stated_facts
     from govtool.app.project import commit_at, read_store
     from govtool.render.policy import FORMATS, remarks
 
     outputs = chosen(format, output, FORMATS)
+    worst = at_least(fail_on, SEVERITIES, "severity")  # a wrong one is reported before anything is read
     policies, day = load_policies(policy), day_of(today)
     index, tool_facts = None, []
     try:
@@ -52,4 +57,7 @@ def policy_lint(
     found = lint(policies, index, day, tool_facts)
     for form, file in outputs:
         ui.show(remarks(form, found, len(policies.rules)), file)
-    return EXIT_FINDINGS if strict and any(r.severity == "warning" for r in found) else EXIT_OK
+    return EXIT_FINDINGS if any(remark.severity in worst for remark in found) else EXIT_OK
+
+
+policy_lint.spellings = {"--strict": "--fail-on=warning"}  # type: ignore[attr-defined]  # the former name

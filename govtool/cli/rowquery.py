@@ -120,7 +120,7 @@ def delete_in_query(ui: Ui, query: RowQuery, tokens: list[str], from_: Path | No
     if query.data is None:
         raise UsageError("--sql needs the folder of its tables", code="usage.arguments", hint="--data DIR")
     if from_ is not None and tokens:
-        raise UsageError("both tokens and --from are given", code="usage.arguments", hint="give one of them")
+        raise UsageError("both tokens and --tokens are given", code="usage.arguments", hint="give one of them")
     text = read_query(query.sql)
     deletions = [tokens] if from_ is None else read_deletions(str(from_))
     options = {"mode": query.mode or "auto", "keys": read_keys(query.key or []), "dialect": query.dialect}

@@ -114,6 +114,7 @@ def _commit(
         ui.note(cost)
     if not captured.processes:
         ui.note("warning: no Spark session was seen: nothing to commit")
+        ui.hint("PySpark and Java are needed: govtool doctor; pip install 'govtool[spark]', and JAVA_HOME")
         return captured
     opened = open_store(store)
     result = commit_captured(

@@ -55,7 +55,7 @@ def delete_in_run(ui: Ui, options: RunDeletion, tokens: list[str], from_: Path |
 
     formats = chosen(options.format, options.output, FORMATS if from_ is None else ("json",))
     if bool(tokens) == (from_ is not None):
-        raise UsageError("name records, or a file with --from", code="usage.arguments")
+        raise UsageError("name records, or a file with --tokens", code="usage.arguments")
     deletions = [tokens] if from_ is None else read_deletions(str(from_))
     graph = open_version(options.store, ref=options.at, branch=options.branch)
     answers = graph.workflow_deletions(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -23,3 +24,12 @@ ExcludeOption = Annotated[
         "--exclude", metavar="SELECTOR", autocompletion=complete_selector, help="Leave these out. Repeatable."
     ),
 ]
+AllowEmptyOption = Annotated[
+    bool, typer.Option("--allow-empty", help="Selecting nothing is no mistake: exit with 0 instead of 2.")
+]
+
+
+def selects(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a command that asks about what is selected: it gets the option ``--allow-empty``."""
+    function.selects = True  # type: ignore[attr-defined]
+    return function

@@ -16,11 +16,12 @@ def snapshot(
     place: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, a Delta or Iceberg table, s3://…")],
     run: Annotated[str, typer.Option("--run", metavar="RUN", help="The run or software that made it.")],
     made_of: Annotated[
-        list[str] | None, typer.Option("--from", metavar="PATH", help="Data that it was derived from. Repeatable.")
+        list[str] | None,
+        typer.Option("--derived-from", metavar="PATH", help="Data that it was made of. Repeatable."),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
     rows: Annotated[
-        bool, typer.Option("--rows", help="Also record a digest of its rows, whatever their order and files.")
+        bool, typer.Option("--row-digest", help="Also record a digest of its rows, whatever their order and files.")
     ] = False,
     message: MessageOption = None,
     author: AuthorOption = None,
@@ -29,7 +30,7 @@ def snapshot(
 ) -> None:
     """Record a version of a dataset: its content, the run that made it and what it was made of, in one commit.
 
-      govtool snapshot data/orders --run nightly-2026-11-20 --from data/raw
+      govtool snapshot data/orders --run nightly-2026-11-20 --derived-from data/raw
       govtool snapshot s3://lake/orders --run app-17 --name sales.orders
 
     Take the snapshots of what it was made of first: an ancestor without a snapshot of its present content is unknown.
@@ -55,3 +56,6 @@ def snapshot(
         if ancestor.commit is None:
             ui.note(f"warning: nothing recorded {ancestor.dataset} as it is now")
     ui.table(Table(columns=(), rows=(), summary=snapshot_sentence(result, made)))
+
+
+snapshot.spellings = {"--from": "--derived-from", "--rows": "--row-digest"}  # type: ignore[attr-defined]  # former names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import time
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Protocol
 
+from govtool.cli.pager import is_long, pager_command, show_paged
 from govtool.errors import UsageError
 from govtool.render.streams import TextFragment
 from govtool.render.table import Span, Table, lines, plain
@@ -79,17 +81,35 @@ class Ui:
                 write("\n")
 
     def table(self, table: Table, file: Path | None = None) -> None:
-        """Show a table: folded and coloured on a terminal, plain and as wide as it needs anywhere else."""
-        if file is not None or not self._styled(self.out):
-            terminal = file is None and self.out.isatty()
-            width = _terminal_width(self.out) if terminal else None
-            rows = plain(table) if width is None else ("".join(s.text for s in spans) for spans in lines(table, width))
-            self.write(rows, file)
+        """Show a table: folded and coloured on a terminal, in a pager past a screen; plain and wide anywhere else."""
+        if file is not None or not (self.out.isatty() or self._styled(self.out)):
+            self.write(plain(table), file)
             return
         self.wrote = True
+        made = list(lines(table, _terminal_width(self.out) if self.out.isatty() else None))
+        command = pager_command() if is_long(len(made), self.out) else None
+        if command is not None:
+            self.out.flush()
+            if show_paged(self._painted(made), command):
+                return
+        if not self._styled(self.out):
+            self.write("".join(span.text for span in spans) for spans in made)
+            return
         console = self._console(self.out)
-        for spans in lines(table, console.width if self.out.isatty() else None):
+        for spans in made:
             _paint(console, spans)
+
+    def _painted(self, made: Iterable[Iterable[Span]]) -> str:
+        """Lines as text, with colours where these are wanted."""
+        if not self._styled(self.out):
+            return "".join(f"{''.join(span.text for span in spans)}\n" for spans in made)
+        from rich.console import Console
+
+        buffer = io.StringIO()
+        console = Console(file=buffer, force_terminal=True, highlight=False, emoji=False, markup=False)
+        for spans in made:
+            _paint(console, spans)
+        return buffer.getvalue()
 
     # remarks -----------------------------------------------------------------------------------------------------
 

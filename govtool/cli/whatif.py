@@ -15,7 +15,7 @@ from govtool.cli.options import StrictAnswerOption
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK
+from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from govtool.answers.whatif import WhatIfAnswer
@@ -30,9 +30,13 @@ SubjectArgument = Annotated[
 ]
 FailOnOption = Annotated[
     str,
-    typer.Option("--fail-on", metavar="VERDICT", help="Exit with 1 if any finding has this verdict or a worse one."),
+    typer.Option(
+        "--fail-on",
+        metavar="lost|breaks|unknown|changes|rows|passes",
+        help="Exit with 1 if any finding has this verdict or a worse one.",
+    ),
 ]
-ToOption = Annotated[str, typer.Option("--to", metavar="NEW", help="The new name or type.")]
+ToOption = Annotated[str | None, typer.Option("--to", metavar="NEW", help="The new name or type.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ def answer(
 ) -> int:
     """Ask and show."""
     outputs = outputs_of(options, shown)
+    if action in ("rename", "retype") and to is None:
+        raise _no_target(action, selector)
     with opened_graph(ui, shown.store, shown.at, shown.branch) as graph:
         found = graph.whatif(
             action, *selector, to=to, exclude=options.exclude, policy=options.policy, today=options.today
@@ -83,3 +89,12 @@ def show(ui: Ui, found: WhatIfAnswer, outputs: list[OutputFile], options: WhatIf
     if options.strict:
         found.check_strict()
     return EXIT_OK
+
+
+def _no_target(action: str, selector: list[str]) -> UsageError:
+    """The error about a change to nothing; the last of several words is likely what was meant."""
+    words = [*selector[:-1], "--to", selector[-1]] if len(selector) > 1 else [*selector, "--to", "NEW"]
+    what = "name" if action == "rename" else "type"
+    return UsageError(
+        f"the new {what} is missing", code="usage.arguments", hint=" ".join(("govtool whatif", action, *words))
+    )

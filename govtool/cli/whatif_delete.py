@@ -38,12 +38,13 @@ from govtool.cli.rowquery import (
     delete_in_query,
 )
 from govtool.cli.run_deletion import OutputsOption, ProgramOption, RunDeletion, delete_in_run
-from govtool.cli.selecting import ExcludeOption
+from govtool.cli.selecting import ExcludeOption, selects
 from govtool.cli.ui import Ui
 from govtool.cli.whatif import FailOnOption, WhatIfOptions, answer
 from govtool.errors import UsageError
 
 
+@selects
 def whatif_delete(
     ui: Ui,
     selector: Annotated[
@@ -111,7 +112,7 @@ def whatif_delete(
     if not selector:
         raise UsageError("no column or dataset is named", code="usage.arguments", hint="govtool whatif delete --help")
     if from_ is not None:
-        raise UsageError("--from is for the records of a --graph or of --sql", code="usage.arguments")
+        raise UsageError("--tokens is for the records of a --graph or of --sql", code="usage.arguments")
     of_columns = WhatIfOptions(exclude, policy, today, fail_on, strict)
     shown = ListOptions(limit, all, format, output, at, branch, store)
     return answer(ui, "delete", selector, of_columns, shown)
@@ -134,3 +135,6 @@ def _refuse_replay(mode: str | None) -> None:
             code="usage.arguments",
             hint="--mode propagate; what only a new run can decide is unknown",
         )
+
+
+whatif_delete.spellings = {"--from": "--tokens"}  # type: ignore[attr-defined]  # the former name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from govtool.cli.bundles import ListOptions
+from govtool.cli.selecting import selects
 from govtool.cli.ui import Ui
 from govtool.cli.whatif import SubjectArgument, WhatIfOptions, answer
 
@@ -10,6 +11,7 @@ _OPTIONS = WhatIfOptions()
 _SHOWN = ListOptions()
 
 
+@selects
 def whatif_drop(
     ui: Ui,
     selector: SubjectArgument,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from govtool.cli.bundles import ListOptions
+from govtool.cli.selecting import selects
 from govtool.cli.ui import Ui
 from govtool.cli.whatif import SubjectArgument, ToOption, WhatIfOptions, answer
 
@@ -10,10 +11,11 @@ _OPTIONS = WhatIfOptions()
 _SHOWN = ListOptions()
 
 
+@selects
 def whatif_retype(
     ui: Ui,
     selector: SubjectArgument,
-    to: ToOption,
+    to: ToOption = None,
     options: WhatIfOptions = _OPTIONS,
     shown: ListOptions = _SHOWN,
 ) -> int:

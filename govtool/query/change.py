@@ -70,13 +70,29 @@ class Change:
         kind, to = kind.strip().lower(), to.strip()
         needs = kind in ("rename", "retype")
         if kind not in CHANGES or needs != bool(to) or (colon and not needs):
-            raise UsageError(
-                f"{text[:80]!r} is not a change",
-                code="usage.change",
-                nearest=("logic", "drop", "rename:NEW", "retype:TYPE"),
-                hint="--change drop",
-            )
+            raise _no_change(text[:80], kind, needs=needs)
         return cls(kind, to or None)
+
+
+_OF_WHATIF = ("delete", "mask")
+"""Changes that only ``whatif`` knows."""
+
+
+def _no_change(text: str, kind: str, *, needs: bool) -> UsageError:
+    """The error about a text that is no change, with what to write instead."""
+    if needs:
+        what = "type" if kind == "retype" else "name"
+        return UsageError(f"{text!r} lacks the new {what}", code="usage.change", hint=f"--change {kind}:NEW")
+    if kind in _OF_WHATIF:
+        return UsageError(
+            f"{text!r} is not a change of one column", code="usage.change", hint=f"govtool whatif {kind} SELECTOR"
+        )
+    return UsageError(
+        f"{text!r} is not a change",
+        code="usage.change",
+        nearest=("logic", "drop", "rename:NEW", "retype:TYPE"),
+        hint="--change drop; or govtool whatif delete, govtool whatif mask",
+    )
 
 
 class ReachState(IntEnum):

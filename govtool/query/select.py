@@ -42,7 +42,8 @@ def few(names: Sequence[str]) -> str:
 
 def nothing_selected() -> UsageError:
     """A selector that selects nothing, where something is asked about what it selects."""
-    return UsageError("nothing is selected", code="usage.nothing-selected", hint="govtool ls SELECTOR shows what is")
+    hint = "govtool ls SELECTOR shows what is; --allow-empty where that is no mistake"
+    return UsageError("nothing is selected", code="usage.nothing-selected", hint=hint)
 
 
 def select(index: Index, text: str) -> Subject:

@@ -21,7 +21,7 @@ from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change
 from govtool.query.evidence import Evidence, evidence
 from govtool.query.impact import Impacted, expand, impact
-from govtool.query.select import Subject
+from govtool.query.select import Subject, nothing_selected
 from govtool.query.selectors import Selection
 from govtool.query.support import losses
 
@@ -109,7 +109,7 @@ def whatif(index: Index, action: str, selection: Selection, to: str | None = Non
     _check_action(action, to)
     subjects = _subjects(index, selection)
     if not subjects:
-        raise UsageError("nothing is selected", code="usage.nothing-selected", hint="govtool ls SELECTOR shows what is")
+        raise nothing_selected()
     if action == "rename" and len(subjects) > 1:
         raise UsageError(
             "one name for several columns or datasets", code="usage.arguments", hint="rename one at a time"

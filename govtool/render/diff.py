@@ -10,6 +10,7 @@ from govtool.answers.diff import change_object, plural
 from govtool.query.diff import DIFFERING
 from govtool.render.answer import places
 from govtool.render.envelope import compact, json_lines
+from govtool.render.pictures import PICTURES, diff_drawing, picture
 from govtool.render.rows import answer_csv
 from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import short, when
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
     from govtool.query.diff import Difference, GraphChange
     from govtool.store import Commit
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
 
 
 def render(form: str, answer: DiffAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
+    if form in PICTURES:
+        return picture(form, diff_drawing(answer))
     if form == "json":
         return json_lines(answer.to_dict())
     if form == "jsonl":

@@ -9,6 +9,19 @@ from govtool.model import KIND_BY_LABEL, VALUE_FLOW
 from govtool.names import join_name, split_name
 from govtool.render.text import printable
 
+COLOURS = {
+    "subject": "#d0e4ff",
+    "breaks": "#ffc9c9",
+    "unknown": "#eeccff",
+    "changes": "#ffe8a3",
+    "rows": "#ccf2f4",
+    "passes": "#d3f9d8",
+    "added": "#d3f9d8",
+    "removed": "#ffc9c9",
+    "changed": "#ffe8a3",
+}
+"""Fill of a node by its mark; light, for black text on any background."""
+_SIGNS = {"added": "+ ", "removed": "- ", "changed": "~ "}
 _VALUE = frozenset(label for label, kind in KIND_BY_LABEL.items() if kind in VALUE_FLOW)
 
 
@@ -20,6 +33,12 @@ class Drawing:
     """``{dataset: {column: node id}}``"""
     edges: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     """``{(node id, node id): kinds}``"""
+    marks: dict[str, str] = field(default_factory=dict)
+    """Of nodes, by id, one of ``COLOURS``."""
+    edge_marks: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Likewise of edges."""
+    note: str = ""
+    """What the picture does not show."""
     _count: int = 0
 
     def add_node(self, dataset: str, column: str) -> str:
@@ -30,10 +49,18 @@ class Drawing:
             self._count += 1
         return columns[column]
 
-    def add_edge(self, source: str, target: str, kinds: Sequence[str]) -> None:
+    def add_edge(self, source: str, target: str, kinds: Sequence[str], mark: str = "") -> None:
         """Join two columns given by their full names."""
         ends = (self.add_node(*_parts(source)), self.add_node(*_parts(target)))
         self.edges.setdefault(ends, set()).update(kinds)
+        if mark:
+            self.edge_marks[ends] = mark
+
+    def mark(self, name: str, mark: str, *, only_known: bool = False) -> None:
+        """Colour a column's node, which is made if there is none; ``only_known``: not then."""
+        dataset, column = _parts(name)
+        if mark and not (only_known and column not in self.datasets.get(dataset, {})):
+            self.marks[self.add_node(dataset, column)] = mark
 
 
 def _parts(name: str) -> tuple[str, str]:
@@ -51,10 +78,15 @@ def dot(drawing: Drawing) -> Iterator[str]:
         yield f"  subgraph cluster_{number} {{"
         yield f"    label={_dot_text(dataset or 'query')};"
         for column, node in columns.items():
-            yield f"    {node} [label={_dot_text(column)}];"
+            colour = COLOURS.get(drawing.marks.get(node, ""))
+            fill = f', style="rounded,filled", fillcolor="{colour}"' if colour else ""
+            yield f"    {node} [label={_dot_text(column)}{fill}];"
         yield "  }"
-    for (source, target), kinds in drawing.edges.items():
-        yield f"  {source} -> {target} [label={_dot_text(', '.join(_ordered(kinds)))}, style={_style(kinds)}];"
+    for ends, kinds in drawing.edges.items():
+        label = _SIGNS.get(drawing.edge_marks.get(ends, ""), "") + ", ".join(_ordered(kinds))
+        yield f"  {ends[0]} -> {ends[1]} [label={_dot_text(label)}, style={_style(kinds)}];"
+    if drawing.note:
+        yield f"  label={_dot_text(drawing.note)};"
     yield "}"
 
 
@@ -66,9 +98,16 @@ def mermaid(drawing: Drawing) -> Iterator[str]:
         for column, node in columns.items():
             yield f'    {node}["{_mermaid_text(column)}"]'
         yield "  end"
-    for (source, target), kinds in drawing.edges.items():
+    for ends, kinds in drawing.edges.items():
         arrow = "-->" if kinds & _VALUE else "-.->"
-        yield f'  {source} {arrow}|"{_mermaid_text(", ".join(_ordered(kinds)))}"| {target}'
+        label = _SIGNS.get(drawing.edge_marks.get(ends, ""), "") + ", ".join(_ordered(kinds))
+        yield f'  {ends[0]} {arrow}|"{_mermaid_text(label)}"| {ends[1]}'
+    for mark in dict.fromkeys(drawing.marks.values()):
+        nodes = ",".join(node for node, own in drawing.marks.items() if own == mark)
+        yield f"  classDef {mark} fill:{COLOURS[mark]},color:#000"
+        yield f"  class {nodes} {mark}"
+    if drawing.note:
+        yield f'  note0["{_mermaid_text(drawing.note)}"]'
 
 
 def _ordered(kinds: set[str]) -> list[str]:

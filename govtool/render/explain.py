@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading
 from govtool.render.envelope import json_lines
+from govtool.render.pictures import PICTURES, explain_drawing, picture
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, printable
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from govtool.answers.explain import ExplainAnswer, Explained
     from govtool.query.explain import Explanation
 
-FORMATS = ("table", "plain", "json", "csv", "markdown")
+FORMATS = ("table", "plain", "json", "csv", "markdown", *PICTURES)
 
 _Row = tuple[str, str, str, str]
 _COLUMNS = (
@@ -27,6 +28,8 @@ _COLUMNS = (
 
 def render(form: str, answer: ExplainAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``. The CSV of one subject does not repeat its name."""
+    if form in PICTURES:
+        return picture(form, explain_drawing(answer))
     if form == "json":
         return json_lines(answer.to_dict())
     if form == "csv":

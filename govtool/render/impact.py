@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.answers.affected_rows import NOT_RECORDED
@@ -10,6 +10,7 @@ from govtool.answers.impact import verdict_of
 from govtool.query.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.envelope import compact, json_lines
+from govtool.render.pictures import PICTURES, impact_drawing, picture
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from govtool.answers.impact import ImpactAnswer
     from govtool.query.impact import Impacted, ImpactResult
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
 
 _STYLES = {"breaks": "bold red", "unknown": "magenta", "changes": "yellow", "rows": "cyan", "passes": "green"}
 _BOUNDS = {"exact": "", "superset": "≤ ", "coarse": "≤ "}
@@ -27,6 +28,8 @@ _NOUNS = {"breaks": "break", "unknown": "unknown", "changes": "change", "rows": 
 
 def render(form: str, answer: ImpactAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
+    if form in PICTURES:
+        return picture(form, impact_drawing(answer))
     if form == "json":
         return json_lines(answer.to_dict())
     if form == "jsonl":
@@ -67,11 +70,12 @@ def _csv_row(entry: Impacted) -> tuple[object, ...]:
 
 def table(answer: ImpactAnswer) -> Table:
     """The picture of the answer: the worst first. Owners have a column where any is known."""
-    result, entries = answer.result, answer.entries
-    up, affected = result.direction == "up", answer.affected
+    result, up, affected = answer.result, answer.result.direction == "up", answer.affected
+    found = _by_relation(answer.entries)
+    entries = [entry for entry, _ in found]
     columns = [
         *([] if up else [(TableColumn("verdict"), [verdict_of(entry) or "" for entry in entries])]),
-        (TableColumn("column", style="bold"), [_named(entry) for entry in entries]),
+        (TableColumn("column", style="bold"), [_named(*each) for each in found]),
         (TableColumn("hops", justify="right"), [str(entry.hops) for entry in entries]),
         *([] if affected is None else [(TableColumn("rows"), [_rows(affected.of(e.dataset)) for e in entries])]),
         (TableColumn("via"), [way(entry.via) for entry in entries]),
@@ -84,6 +88,8 @@ def table(answer: ImpactAnswer) -> Table:
         heading=_heading(answer),
         summary="\n".join([closing(answer.version, _summary(answer), _left_off(result)), *_row_lines(answer)]),
         row_styles=() if up else [_STYLES.get(verdict_of(entry) or "", "") for entry in entries],
+        names=0 if up else 1,
+        groups=[entry.dataset for entry in entries],
     )
 
 
@@ -104,8 +110,9 @@ def _summary(answer: ImpactAnswer) -> str:
     known = answer.unaffected is not None
     others = f"{summary.no_path:,} {'unaffected' if known else 'with no path found'}"
     text = ", ".join(part for part in (f"{tally(counts)}{beyond}".lstrip(), others) if part)
+    chosen = f"{len(result.subjects):,} selected" if result.subject_kind == "selection" else ""
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
-    return " · ".join(part for part in (idle, text, unclear(answer.version)) if part)
+    return " · ".join(part for part in (chosen, idle, text, unclear(answer.version)) if part)
 
 
 def _rows(found: AffectedDataset) -> str:
@@ -144,5 +151,24 @@ def _left_off(result: ImpactResult) -> str:
     return f"{count(result.truncated, 'more entry', 'more entries')} (--all)" if result.truncated else ""
 
 
-def _named(entry: Impacted) -> str:
-    return f"{entry.column} ({count(entry.columns, 'column')})" if entry.is_rows else entry.column
+def _by_relation(entries: Sequence[Impacted]) -> list[tuple[Impacted, tuple[str, ...]]]:
+    """The entries but for columns whose relation has their verdict as a whole; these, by name, beside the whole."""
+    whole = {entry.dataset: verdict_of(entry) for entry in entries if entry.is_rows}
+    parts: dict[str, list[str]] = {}
+    for entry in entries:
+        if not entry.is_rows and entry.dataset in whole and whole[entry.dataset] == verdict_of(entry):
+            parts.setdefault(entry.dataset, []).append(entry.column.removeprefix(f"{entry.dataset}."))
+    return [
+        (entry, tuple(parts.get(entry.dataset, ())) if entry.is_rows else ())
+        for entry in entries
+        if entry.is_rows or entry.column.removeprefix(f"{entry.dataset}.") not in parts.get(entry.dataset, ())
+    ]
+
+
+def _named(entry: Impacted, first: tuple[str, ...]) -> str:
+    """``stg.users.* (11 columns: email …)``: a relation, and the columns that are reached by themselves."""
+    if not entry.is_rows:
+        return entry.column
+    more = " …" if entry.columns > len(first[:2]) else ""
+    names = f": {', '.join(first[:2])}{more}" if first else ""
+    return f"{entry.column} ({count(entry.columns, 'column')}{names})"

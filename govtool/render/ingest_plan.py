@@ -10,6 +10,7 @@ from govtool.answers.coverage import sentence
 from govtool.answers.diff import change_object
 from govtool.render.diff import FORMATS, change_table, difference_sentence, version_words
 from govtool.render.envelope import compact, json_lines
+from govtool.render.pictures import PICTURES, diff_drawing, picture
 from govtool.render.rows import answer_csv
 from govtool.render.table import Table, markdown, plain
 from govtool.render.text import count
@@ -22,6 +23,8 @@ __all__ = ["FORMATS", "render"]
 
 def render(form: str, plan: IngestPlan) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
+    if form in PICTURES:
+        return picture(form, diff_drawing(plan))
     if form == "json":
         return json_lines(plan.to_dict())
     if form == "jsonl":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from govtool.answers.path import kinds_of, labels_of
 from govtool.render.answer import closing, heading, places
 from govtool.render.envelope import compact, json_lines
+from govtool.render.pictures import PICTURES, path_drawing, picture
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
     from govtool.answers.version import GraphVersion
     from govtool.query.path import PathResult
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
 
 
 def render(form: str, answer: PathAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
+    if form in PICTURES:
+        return picture(form, path_drawing(answer))
     if form == "json":
         return json_lines(answer.to_dict())
     if form == "jsonl":

@@ -1,6 +1,7 @@
 """One table, laid out for a terminal, a pipe, Markdown or CSV.
 
-Identifiers are folded, never cut. Off a terminal the width is unlimited.
+Identifiers are folded, never cut; those of a table with ``groups`` stay whole, under the names of their relations. Off
+a terminal the width is unlimited.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from govtool.render.text import fold, printable, width
+from govtool.render.grouped import fits, grouped_rows, shared_prefix
+from govtool.render.text import fold, longest_part, printable, width
 
 _GAP = 2
 _LEAST = 10
@@ -45,6 +47,10 @@ class Table:
     summary: str = ""
     row_styles: Sequence[str] = field(default=())
     """One style a row for its first cell; empty or shorter than the rows: none."""
+    names: int = -1
+    """The column of names that are not to be broken; negative: none."""
+    groups: Sequence[str] = field(default=())
+    """The relation of each row's name, for a terminal that is too narrow for whole names."""
 
 
 def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
@@ -58,24 +64,52 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
         for text in _paragraph(table.heading, limit):
             yield [Span(text, "bold")]
         yield []
-    if table.rows:
+    titles = [column.title for column in table.columns]
+    if table.rows and limit is not None and table.groups and not fits(titles, table.rows, limit):
+        yield from _grouped(table, limit)
+    elif table.rows:
         rows = [[[printable(cell)] for cell in row] for row in table.rows]
         widths = _widths(table.columns, rows)
         if limit is not None:
-            squeezed = _squeeze(widths, limit)
+            least = [max([_LEAST, *(longest_part(row[i][0]) for row in rows)]) for i in range(len(widths))]
+            squeezed = _squeeze(widths, limit, least=least if _total(least) <= limit else ())
             rows = [[fold(cell[0], squeezed[i]) for i, cell in enumerate(row)] for row in rows]
             widths = _widths(table.columns, rows)
-        yield _line([column.title for column in table.columns], table.columns, widths, ["dim"] * len(widths))
+        yield _line(titles, table.columns, widths, ["dim"] * len(widths))
         for number, cells in enumerate(rows):
             first = table.row_styles[number] if number < len(table.row_styles) else ""
             styles = [first or table.columns[0].style, *(column.style for column in table.columns[1:])]
             for level in range(max(map(len, cells))):
                 yield _line([cell[level] if level < len(cell) else "" for cell in cells], table.columns, widths, styles)
-        if table.summary:
-            yield []
+    if table.rows and table.summary:
+        yield []
     if table.summary:
         for text in _paragraph(table.summary, limit):
             yield [Span(text)]
+
+
+def _grouped(table: Table, limit: int) -> Iterator[list[Span]]:
+    """The rows below the names of their relations; see ``govtool.render.grouped``."""
+    groups = list(grouped_rows(table.rows, table.groups, table.names))
+    columns = table.columns[:-1]
+    cells = [[[cell] for cell in row[:-1]] for _, _, rows in groups for _, row in rows]
+    widths = _squeeze(_widths(columns, cells), limit, table.names)
+    prefix = shared_prefix(table.groups)
+    if prefix:
+        yield [Span(f" all in {prefix}", "dim")]
+    yield _line([column.title for column in columns], columns, widths, ["dim"] * len(widths))
+    for heading, shared, rows in groups:
+        beside = width(heading) + width(shared) + _GAP < limit
+        yield [Span(heading, "bold"), *([Span(f"{'':{_GAP}}{shared}", "dim")] if shared and beside else [])]
+        if shared and not beside:
+            yield from ([Span(f"   {part}", "dim")] for part in fold(shared, limit - 3))
+        for number, row in rows:
+            first = table.row_styles[number] if number < len(table.row_styles) else ""
+            styles = [first or columns[0].style, *(column.style for column in columns[1:])]
+            folded = [[cell] if i == table.names else fold(cell, widths[i]) for i, cell in enumerate(row[:-1])]
+            for level in range(max(map(len, folded))):
+                yield _line([cell[level] if level < len(cell) else "" for cell in folded], columns, widths, styles)
+            yield from ([Span(f"   {part}", "dim")] for part in fold(row[-1], limit - 3) if row[-1])
 
 
 def _widths(columns: tuple[TableColumn, ...], rows: list[list[list[str]]]) -> list[int]:
@@ -98,23 +132,45 @@ def _line(texts: list[str], columns: tuple[TableColumn, ...], widths: list[int],
     return [span for span in spans if span.text]
 
 
-def _squeeze(natural: list[int], limit: int) -> list[int]:
-    """Take cells from the widest columns until the line fits or all are as narrow as they may be."""
+def _total(widths: Sequence[int]) -> int:
+    """The cells of a line with columns of these widths."""
+    return sum(widths) + _GAP * (len(widths) - 1) + 1
+
+
+def _squeeze(natural: list[int], limit: int, whole: int = -1, least: Sequence[int] = ()) -> list[int]:
+    """Take cells from the widest columns until the line fits or all are as narrow as they may be.
+
+    The column ``whole`` stays as it is, and each of the others at ``least`` so wide that no name in it is broken.
+    """
     widths = list(natural)
-    excess = sum(widths) + _GAP * (len(widths) - 1) + 1 - limit
+    excess = _total(widths) - limit
     while excess > 0:
-        widest = max(range(len(widths)), key=widths.__getitem__)
-        if widths[widest] <= _LEAST:
+        floors = {i: min(widths[i], least[i] if least else _LEAST) for i in range(len(widths)) if i != whole}
+        yielding = [i for i, floor in floors.items() if widths[i] > floor]
+        if not yielding:
             break
-        second = max((w for i, w in enumerate(widths) if i != widest), default=_LEAST)
-        step = min(excess, max(1, widths[widest] - max(second, _LEAST)))
+        widest = max(yielding, key=widths.__getitem__)
+        second = max((widths[i] for i in yielding if i != widest), default=_LEAST)
+        step = min(excess, max(1, widths[widest] - max(second, floors[widest])), widths[widest] - floors[widest])
         widths[widest] -= step
         excess -= step
     return widths
 
 
 def _paragraph(text: str, limit: int | None) -> list[str]:
-    return [line for part in text.split("\n") for line in fold(printable(part), limit or max(1, width(part)))]
+    return [line for part in text.split("\n") for line in _wrapped(printable(part), limit or max(1, width(part)))]
+
+
+def _wrapped(text: str, limit: int) -> list[str]:
+    """Lines broken between words; a word is folded only where it is longer than a line."""
+    found = [""]
+    for word in text.split(" "):
+        joined = f"{found[-1]} {word}" if found[-1] else word
+        if width(joined) <= limit:
+            found[-1] = joined
+        else:
+            found[-1:] = [*([found[-1]] if found[-1] else []), *fold(word, limit)]
+    return found
 
 
 def plain(table: Table) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +11,10 @@ from govtool.wording import count as count
 from govtool.wording import percent as percent
 from govtool.wording import printable as printable
 
-_BREAK_AFTER = frozenset(" ./_-,:→")
+_BREAK_AFTER = frozenset(" ./,:→")
+_BREAK_WITHIN_NAMES = frozenset("_-")
+"""Only where nothing else will do: a name is to stay whole."""
+_PARTS = re.compile(r"(?<=[ ./,:→])")
 
 
 def width(text: str) -> int:
@@ -80,12 +84,20 @@ def _break_at(line: str, least: int) -> int:
     """The place to break a full line: after its last separator outside brackets, else inside them, else at its end."""
     places: list[int] = []
     enclosed: list[int] = []
+    within: list[int] = []
     depth = 0
     for i, ch in enumerate(line):
         depth += (ch == "(") - (ch == ")")
         if ch in _BREAK_AFTER and i >= least:
             (enclosed if depth > 0 else places).append(i + 1)
-    return (places or enclosed or [len(line)])[-1]
+        elif ch in _BREAK_WITHIN_NAMES and i >= least:
+            within.append(i + 1)
+    return (places or enclosed or within or [len(line)])[-1]
+
+
+def longest_part(text: str) -> int:
+    """The cells of the longest part of a text that a line break should leave whole."""
+    return max(width(part) for part in _PARTS.split(text))
 
 
 def size(number: int) -> str:

@@ -126,4 +126,6 @@ def _table(answer: WhatIfAnswer) -> Table:
         heading=heading(version, *_question(result)),
         summary="\n".join(sentences),
         row_styles=[_STYLES[a.verdict] for a, _ in shown],
+        names=1,
+        groups=[a.dataset for a, _ in shown],
     )

@@ -192,7 +192,7 @@ def test_the_former_name_of_the_command_still_works(govtool, data):
     assert state(govtool, "data/raw") == "match"
     assert govtool("record", "data/raw", "--run", "load-1", "-q").err == ""
     assert " record " not in govtool("--help").out
-    assert "--from" in govtool("record", "--help").out
+    assert "--derived-from" in govtool("record", "--help").out
     assert govtool("store", "record").code == 2
 
 

@@ -116,7 +116,9 @@ def test_the_first_ingest_takes_over_the_source_of_an_older_store(two_folders):
     from govtool.app import ingest
     from govtool.app.sources import SourceOrigin, former_name
 
-    def former(kind: str, paths, name, *, replace=False, root=None):  # the folder's name, and no record of its place
+    def former(
+        kind: str, paths, name, *, store, replace=False, root=None
+    ):  # the folder's name, and no record of its place
         return former_name(paths), SourceOrigin("", "", root)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -127,3 +129,76 @@ def test_the_first_ingest_takes_over_the_source_of_an_older_store(two_folders):
     assert set(sources(two_folders)) == {"models", "sql:b/models"}, "another folder of that name takes nothing over"
     two_folders("ingest", "sql", "a/models")
     assert set(sources(two_folders)) == {"sql:a/models", "sql:b/models"}
+
+
+def test_a_folder_read_from_outside_of_the_project_is_the_same_source(two_folders, monkeypatch, tmp_path_factory):
+    two_folders("ingest", "sql", "a/models")
+    project = Path.cwd()
+    monkeypatch.chdir(tmp_path_factory.mktemp("outside"))
+    done = two_folders("ingest", "sql", str(project / "a/models"), "--store", str(project / ".govtool"))
+    assert done.code == 0
+    monkeypatch.chdir(project)
+    assert set(sources(two_folders)) == {"sql:a/models"}
+
+
+def test_settings_that_name_the_store_make_the_project(govtool, monkeypatch, tmp_path_factory):
+    write("govtool.toml", "store = 'kept/store'")
+    write("models/x.sql", "create table t1 as select a from s1")
+    project = Path.cwd()
+    govtool("init", "--store", str(project / "kept/store"))
+    assert govtool("ingest", "sql", "models", "--store", str(project / "kept/store")).code == 0
+    monkeypatch.chdir(tmp_path_factory.mktemp("outside"))
+    govtool("ingest", "sql", str(project / "models"), "--store", str(project / "kept/store"))
+    answer = json.loads(govtool("sources", "-f", "json", "--store", str(project / "kept/store")).out)
+    assert [each["source"] for each in answer["sources"]] == ["sql:models"]
+
+
+def test_another_projects_folder_of_the_same_name_replaces_nothing(two_folders, tmp_path_factory):
+    two_folders("ingest", "sql", "a/models")
+    other = tmp_path_factory.mktemp("other")
+    write(str(other / ".git/HEAD"), "")
+    write(str(other / "a/models/z.sql"), "create table t9 as select z from s9")
+    assert two_folders("ingest", "sql", str(other / "a/models")).code == 0
+    assert set(sources(two_folders)) == {"sql:a/models", "sql:models"}
+
+
+def test_a_link_within_the_project_is_what_it_leads_to(two_folders):
+    two_folders("ingest", "sql", "a/models")
+    Path("link").symlink_to("a/models")
+    assert two_folders("ingest", "sql", "link").code == 0
+    assert set(sources(two_folders)) == {"sql:a/models"}
+
+
+def test_a_link_that_leads_out_has_its_own_name(two_folders, tmp_path_factory):
+    other = tmp_path_factory.mktemp("shared")
+    write(str(other / "z.sql"), "create table t9 as select z from s9")
+    Path("shared").symlink_to(other)
+    assert two_folders("ingest", "sql", "shared").code == 0
+    assert set(sources(two_folders)) == {"sql:shared"}
+
+
+def test_two_standard_inputs_replace_each_other_only_if_it_is_meant(govtool):
+    govtool("init")
+    assert govtool("ingest", "sql", "-", stdin=b"create table t1 as select a from s1").code == 0
+    assert govtool("ingest", "sql", "-", stdin=b"create table t1 as select a from s1").code == 0
+    refused = govtool("ingest", "sql", "-", stdin=b"create table t2 as select b from s2")
+    assert refused.code == 2
+    assert "--source NAME" in refused.err
+    assert "t1" in names(govtool)
+    assert govtool("ingest", "sql", "-", "--source", "two", stdin=b"create table t2 as select b from s2").code == 0
+    assert govtool("ingest", "sql", "-", "--source", "two", stdin=b"create table t3 as select b from s2").code == 0
+    assert {"t1", "t3"} <= names(govtool)
+    assert govtool("ingest", "sql", "-", "--replace", stdin=b"create table t4 as select b from s2").code == 0
+    assert {"t4", "t3"} <= names(govtool)
+    assert "t1" not in names(govtool)
+
+
+def test_a_log_has_a_dry_run(govtool):
+    option = "--dry-run"
+    govtool("init")
+    write("q.jsonl", '{"sql": "create view v as select a from t", "ts": "2026-11-20T01:00:00Z"}\n')
+    done = govtool("ingest", "log", "q.jsonl", option, "-f", "json")
+    plan = check(done.out, "ingest-plan-1")
+    assert plan["summary"]["columns"]["added"] == 2
+    assert govtool("ingest", "log", "q.jsonl", option, "--engine", "spark").code == 2
+    assert json.loads(govtool("log", "-f", "json").out)["commits"] == []

@@ -75,6 +75,7 @@ PRESENTATION = frozenset(
         "all",
         "fail_on",
         "exit_code",
+        "allow_empty",
         "min_coverage",
         "details",
         "root",

@@ -88,3 +88,53 @@ def test_json_opens_up_only_what_does_not_fit_on_a_line():
         '  "empty": []',
         "}",
     ]
+
+
+NAMES = Table(
+    columns=(TableColumn("verdict"), TableColumn("column"), TableColumn("via"), TableColumn("evidence")),
+    rows=[
+        ("breaks", "db.public.kdigo_creatinine.creat_low_past_48hr", "copy", "kdigo_creatinine.sql:2"),
+        ("breaks", "db.public.kdigo_creatinine.* (7 columns)", "copy", "kdigo_creatinine.sql:2"),
+        ("breaks", "db.public.kdigo_stages.aki_stage_creat", "case", "stages.sql:9"),
+        ("rows", "db.public.kdigo_stages.x", "join", "stages.sql:40"),
+    ],
+    names=1,
+    groups=["db.public.kdigo_creatinine"] * 2 + ["db.public.kdigo_stages"] * 2,
+)
+
+
+def test_on_a_narrow_terminal_relations_are_headings_and_names_stay_whole():
+    shown = ["".join(span.text for span in spans) for spans in lines(NAMES, 48)]
+    assert shown == [
+        " all in db.public.",
+        " verdict  column               via",
+        "kdigo_creatinine  kdigo_creatinine.sql:2",
+        " breaks   creat_low_past_48hr  copy",
+        " breaks   * (7 columns)        copy",
+        "kdigo_stages",
+        " breaks   aki_stage_creat      case",
+        "   stages.sql:9",
+        " rows     x                    join",
+        "   stages.sql:40",
+    ]
+    assert list(plain(NAMES)) == ["".join(span.text for span in spans) for spans in lines(NAMES, 200)]
+
+
+@given(
+    st.lists(st.tuples(st.text("ab.", max_size=9), st.text("xyz_", min_size=1, max_size=30), st.text(max_size=20))),
+    st.integers(40, 100),
+)
+def test_no_name_and_no_cell_is_lost_at_any_width(found, limit):
+    columns = (TableColumn("column"), TableColumn("via"))
+    rows = [(f"{group}.{name}", text) for group, name, text in found]
+    table = Table(columns=columns, rows=rows, names=0, groups=[group for group, _, _ in found])
+    shown = "\n".join("".join(span.text for span in spans) for spans in lines(table, limit))
+    assert all(name in shown for _, name, _ in found)
+
+
+def test_sentences_break_between_words():
+    table = Table(columns=COLUMNS, rows=(), summary="45 change, 34 by rows only · coverage 100.0% (53/53 statements)")
+    assert ["".join(span.text for span in spans) for spans in lines(table, 46)] == [
+        "45 change, 34 by rows only · coverage 100.0%",
+        "(53/53 statements)",
+    ]

@@ -77,7 +77,7 @@ def ingest_log(
     if not paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest log FILE")
     _check_engine(request)
-    source, origin = named_source("log", paths, request.sql.source, replace=request.replace)
+    source, origin = named_source("log", paths, request.sql.source, store=store, replace=request.replace)
     settings = replace(options(request.sql, source), keep_literals=request.keep_literals)
     how = check_options(LogOptions(request.format, request.map, settings.dialect))
     root = root_of(paths)

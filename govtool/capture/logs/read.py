@@ -262,6 +262,11 @@ def _sql(pieces: Iterator[bytes], file: str, *, dialect: str) -> Records:
     yield QueryRecord("\n".join(text), file, 1, dialect, session_id=file, spans=True)
 
 
+def recognised_format(sample: bytes) -> str:
+    """The format that the head of a log has; empty if it has none that is known."""
+    return _recognised(sample, sample.lstrip()[:1] in (b"{", b"["), LogOptions())
+
+
 def _recognised(sample: bytes, is_json: bool, options: LogOptions) -> str:
     """The format that the head of a log has; empty if it has none that is known."""
     known = lines(iter([sample]), "")

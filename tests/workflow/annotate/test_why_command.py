@@ -217,7 +217,7 @@ def test_several_deletions_are_a_line_each(run, tmp_path):
         (("o1", "o1"), "is gone already"),
         ((), "no record is named"),
         (("o1", "--mode", "guess"), "no mode guess"),
-        (("o1", "--from", "x.jsonl"), "both tokens and --from"),
+        (("o1", "--from", "x.jsonl"), "both tokens and --tokens"),
     ],
 )
 def test_mistaken_deletions_are_refused(run, arguments, message):

@@ -1,0 +1,78 @@
+"""``govtool.ingest()``: bring all sources of govtool.toml up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Unpack
+
+from govtool.api.arguments import Texts, checked, texts
+from govtool.api.ingest import ingest_catalog, ingest_dbt, ingest_log, ingest_sql
+from govtool.api.ingest_events import ingest_openlineage, ingest_prov, ingest_spark
+from govtool.api.ingest_options import CommitOptions, opened
+from govtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from govtool.answers.ingest_all import IngestAllAnswer
+    from govtool.app.ingest_all import Ingest
+
+INGESTS: dict[str, Ingest] = {
+    "sql": ingest_sql,
+    "dbt": ingest_dbt,
+    "log": ingest_log,
+    "catalog": ingest_catalog,
+    "openlineage": ingest_openlineage,
+    "prov": ingest_prov,
+    "spark": ingest_spark,
+}
+"""The ingest of each kind of source."""
+
+
+@checked
+def ingest(
+    only: Texts | None = None,
+    *,
+    dry_run: bool = False,
+    policy: Texts | None = None,
+    strict: bool = False,
+    min_coverage: float | None = None,
+    replace: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+    **options: Unpack[CommitOptions],
+) -> IngestAllAnswer:
+    """Bring every source of ``[[sources]]`` in govtool.toml up to date, one commit each.
+
+    A source that cannot be read, or of which less was understood than demanded, keeps its last version; the others are
+    committed. The answer's ``failed`` are those.
+
+    Args:
+        only: Only the sources of these names, paths or kinds.
+        dry_run: Change nothing: each result's ``plan`` has what would change by this source alone.
+        policy: Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``.
+        strict: Commit a source only if everything was understood.
+        min_coverage: Commit a source only if this share of its statements was understood, in percent.
+        replace: Replace sources also where they were read from another place or by another kind of ingest.
+        progress: Called as ``progress(done, total, source)`` before each source.
+        **options: Those of every commit: see `CommitOptions`.
+
+    Raises:
+        UsageError: govtool.toml is not valid or has no ``[[sources]]``, or there is no such branch.
+        StoreError: There is no store, or it cannot be written; sources before this are committed.
+    """
+    from govtool.answers.ingest_all import IngestAllAnswer
+    from govtool.app.ingest_all import chosen_sources, ingest_sources
+    from govtool.app.project import existing_branch
+
+    if policy and not dry_run:
+        raise UsageError("policies are for a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
+    sources = chosen_sources(texts(only))
+    store = opened(options)
+    branch = existing_branch(store, options.get("branch"))
+    shared: dict[str, Any] = {**options, "strict": strict, "min_coverage": min_coverage, "replace": replace}
+    if dry_run:
+        shared.update(dry_run=True, policy=policy)
+
+    def starting(number: int, label: str) -> None:
+        if progress is not None:
+            progress(number, len(sources), label)
+
+    return IngestAllAnswer(store.uri, branch, tuple(ingest_sources(sources, INGESTS, shared, starting)))

@@ -1,0 +1,203 @@
+"""Discovery of a project's sources, for the ``govtool.toml`` that ``govtool init`` writes.
+
+Folders are looked through, and files are recognised by their endings and first bytes: dbt projects, SQL, event logs of
+Spark, OpenLineage events, PROV documents, query logs, and databases in files. Nothing is parsed or run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from govtool.config import CONFIG_FILE
+from govtool.config_sources import SourceSettings
+from govtool.errors import UsageError
+
+_SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "dbt_packages", "dbt_modules", "site-packages"})
+_MAX_FILES = 20_000
+_MAX_READ = 1_000
+"""Number of files whose first bytes are read; files of SQL are known by their names."""
+_MAX_DEPTH = 8
+_HEAD = 65_536
+_DATA = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".provn", ".jsonld", ".gz", ".zst", "")
+_DATABASES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+_ORDER = ("dbt", "sql", "catalog", "log", "spark", "openlineage", "prov")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    kind: str
+    place: str
+    """A path from the project's root, or the address of a database."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSources:
+    """The ``govtool.toml`` that was written."""
+
+    file: Path
+    sources: tuple[SourceSettings, ...]
+
+    @property
+    def needs_dialect(self) -> bool:
+        """True if there is SQL whose dialect nothing tells."""
+        return any(source.kind == "sql" for source in self.sources)
+
+
+def write_config(folder: Path, store: str | None) -> WrittenSources | None:
+    """Write ``govtool.toml`` with the sources below a folder; None where it has one, or holds no sources.
+
+    Raises:
+        UsageError: It cannot be written (``usage.config``).
+    """
+    file = folder / CONFIG_FILE
+    if file.exists():
+        return None
+    sources = discover_sources(folder)
+    if not sources:
+        return None
+    try:
+        with file.open("x", encoding="utf-8", newline="\n") as out:
+            out.write(config_text(sources, store))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot write it: {reason}", code="usage.config", location=str(file)) from error
+    return WrittenSources(file, sources)
+
+
+def discover_sources(root: Path) -> tuple[SourceSettings, ...]:
+    """Return the sources below a folder, their paths relative to it, sorted by kind and path."""
+    from govtool.capture.sql.files import is_sql
+
+    projects: list[str] = []
+    found: set[_Found] = set()
+    unread = iter(range(_MAX_READ))
+    for file in islice(_files(root, projects), _MAX_FILES):
+        kind = "sql" if is_sql(file.name) else _kind(file, unread)
+        if kind is not None:
+            place = file.relative_to(root).as_posix()
+            found.add(_Found("catalog", f"{kind}:///{place}") if kind in ("sqlite", "duckdb") else _Found(kind, place))
+    settings = [SourceSettings("sql" if _raw(root, each) else "dbt", (_dbt_path(root, each),)) for each in projects]
+    for kind_ in _ORDER[1:]:
+        places = sorted({each.place for each in found if each.kind == kind_})
+        shared = places if kind_ == "catalog" else _folders(places, alone=kind_ == "sql" and not projects)
+        settings += [SourceSettings(kind_, (place,)) for place in shared]
+    return tuple(sorted(settings, key=lambda each: (_ORDER.index(each.kind), each.paths)))
+
+
+def config_text(sources: Iterable[SourceSettings], store: str | None = None) -> str:
+    """The text of a ``govtool.toml`` with these sources."""
+    lines = [] if store is None else [f"store = {_toml(store)}", ""]
+    lines += ["# What `govtool ingest` brings up to date; see docs/store.md."]
+    for source in sources:
+        lines += ["", "[[sources]]", f'kind = "{source.kind}"']
+        key = "url" if source.kind == "catalog" else "path"
+        lines.append(f"{key} = {_toml(source.paths[0])}")
+        if source.kind == "sql":
+            lines.append('# dialect = "postgres"    # snowflake, bigquery, spark …; by default a common denominator')
+    return "\n".join((*lines, ""))
+
+
+def _toml(text: str) -> str:
+    """A basic string of TOML, which escapes as JSON does but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _files(root: Path, projects: list[str]) -> Iterator[Path]:
+    """The files below a folder but those of dbt projects, whose folders are noted."""
+    for folder, folders, files in os.walk(root):
+        here = Path(folder)
+        deep = len(here.relative_to(root).parts) >= _MAX_DEPTH
+        folders[:] = [] if deep else sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
+        if "dbt_project.yml" in files:
+            projects.append(here.relative_to(root).as_posix())
+            folders[:] = []
+            continue
+        yield from (here / name for name in sorted(files) if not name.startswith("."))
+
+
+def _raw(root: Path, project: str) -> bool:
+    return not (root / project / "target" / "manifest.json").is_file()
+
+
+def _dbt_path(root: Path, project: str) -> str:
+    return project if _raw(root, project) else (Path(project) / "target").as_posix()
+
+
+def _folders(places: list[str], *, alone: bool) -> list[str]:
+    """The top folders of files; files of the root itself one by one, or the root for all where it is ``alone``."""
+    top = sorted({place.partition("/")[0] if "/" in place else place for place in places})
+    if alone and any("/" not in place for place in places):
+        return ["."]
+    return top
+
+
+def _kind(file: Path, unread: Iterator[int]) -> str | None:
+    """The kind of source that a file belongs to, or of database; None: it is none, or enough files were read."""
+    suffix = file.suffix.lower()
+    if suffix not in (*_DATABASES, *_DATA) or file.name in ("package.json", "package-lock.json"):
+        return None
+    if not file.is_file() or next(unread, None) is None:  # a pipe would be waited for
+        return None
+    return _database(file) if suffix in _DATABASES else _recognised(file)
+
+
+def _database(file: Path) -> str | None:
+    head = _head(file)
+    if head.startswith(b"SQLite format 3\0"):
+        return "sqlite"
+    return "duckdb" if head[8:12] == b"DUCK" else None
+
+
+def _recognised(file: Path) -> str | None:
+    """The kind of a file of data, by its first bytes."""
+    if file.suffix.lower() in (".provn", ".jsonld"):
+        return "prov"
+    head = _head(file)
+    if b'"SparkListenerLogStart"' in head[:500]:
+        return "spark"
+    if b'"eventTime"' in head and b'"producer"' in head and (b'"run"' in head or b'"dataset"' in head):
+        return "openlineage"
+    if head.lstrip().startswith(b"{") and any(mark in head for mark in (b'"wasGeneratedBy"', b'"prov:')):
+        return "prov"
+    return "log" if _is_log(head) else None
+
+
+def _is_log(head: bytes) -> bool:
+    """True if a reader of query logs recognises a file that is not plain SQL."""
+    from govtool.capture.logs.read import recognised_format
+
+    try:
+        form = recognised_format(head)
+    except ValueError:
+        return False
+    return bool(form) and (form not in ("sql", "jsonl", "csv") or _names_queries(head))
+
+
+def _names_queries(head: bytes) -> bool:
+    """True of rows whose names are those of a query log: a text of SQL and a time."""
+    first = head.partition(b"\n")[0].lower()
+    texts = (b"query_text", b"sql_text", b"statement_text", b'"query"', b'"sql"')
+    times = (b"start", b"time", b'"ts"')
+    return any(text in first for text in texts) and any(time in first for time in times)
+
+
+def _head(file: Path) -> bytes:
+    """The first bytes, decompressed; none of what cannot be read."""
+    from govtool.capture.compressed import UnreadableStreamError
+    from govtool.capture.logs.stream import chunks
+
+    head = b""
+    try:
+        with file.open("rb") as raw:
+            for piece in chunks(raw):
+                head += piece
+                if len(head) >= _HEAD:
+                    break
+    except (OSError, UnreadableStreamError):
+        return b""
+    return head[:_HEAD]

@@ -1,0 +1,73 @@
+"""Failures of a run: what is written about them, and the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+from typer.exceptions import TyperException
+
+from govtool.cli.command import current
+from govtool.cli.ui import Ui, silence
+from govtool.errors import EXIT_OK, StoreError, UsageError
+from govtool.render.table import Span
+
+
+def report(lines: Iterator[list[Span]], code: int) -> int:
+    """Write an error to stderr; with ``--debug`` the traceback goes before it."""
+    ui = current[-1] if current else Ui()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        silence(sys.stdout)
+    try:
+        if ui.debug:
+            import traceback
+
+            traceback.print_exc()
+        for line in lines:
+            ui.remark(line)
+        sys.stderr.flush()
+    except OSError:  # a full disk or a closed pipe behind stderr: the exit code says it
+        silence(sys.stderr)
+    return code
+
+
+def as_usage_error(error: TyperException) -> UsageError:
+    """Convert typer's argument error into a usage error."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "govtool"
+    near = tuple(sorted(getattr(error, "possibilities", None) or ()))
+    text = error.message if near else error.format_message()
+    return UsageError(
+        (text[:1].lower() + text[1:]).rstrip("."), code="usage.arguments", nearest=near, hint=f"{path} --help"
+    )
+
+
+def as_os_error(error: OSError) -> StoreError:
+    """Convert an error of the operating system, of a file or of the output."""
+    reason = (error.strerror or str(error)).lower()
+    if isinstance(error.filename, str):
+        return StoreError(reason, code="store.io", location=error.filename)
+    return StoreError(f"the output cannot be written: {reason}", code="output.io")
+
+
+def reader_left() -> int:
+    """Stop without a word where stdout was closed, and keep the interpreter from flushing into it."""
+    silence(sys.stdout)
+    return EXIT_OK
+
+
+def open_streams() -> None:
+    """A stream that was closed before we started (``>&-``) is one that holds nothing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
+def note_interrupt() -> None:
+    """Write that the run was interrupted."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write("interrupted\n")

@@ -1,0 +1,230 @@
+"""``[[sources]]`` of govtool.toml, ``govtool ingest`` that brings all up to date, and ``govtool init`` that writes them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from answers import check
+
+import govtool as package
+from govtool.config import load_config
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def write(path: str, text: str) -> None:
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+@pytest.fixture
+def sources(govtool):
+    """A project with a source of nearly every kind, and the file that init writes for it."""
+    write("wh/x.sql", "create view v as select a from t")
+    write("dbt/dbt_project.yml", "name: shop\nversion: '1'\n")
+    write("dbt/models/m.sql", "select 1 as id")
+    write(
+        "prov/d.provn",
+        "document\nprefix ex <http://e/>\nentity(ex:a)\nentity(ex:b)\nwasDerivedFrom(ex:b, ex:a)\nendDocument\n",
+    )
+    for kind, name in (("logs", "generic.jsonl"), ("openlineage", "spark_orders.jsonl")):
+        Path(kind).mkdir()
+        shutil.copy(FIXTURES / kind / name, kind)
+    with sqlite3.connect("shop.db") as connection:
+        connection.execute("create table users (id int, email text)")
+    write("node_modules/x.sql", "create view hidden as select a from t")
+    write("data/table.csv", "id,email\n1,a@b\n")
+    write("package.json", "{}")
+    govtool("init")
+    return govtool
+
+
+def outcomes(govtool, *options: str) -> dict[str, dict]:
+    answer = check(govtool("ingest", "-f", "json", *options).out, "ingest-1")
+    return {each["source"]: each for each in answer["sources"]}
+
+
+def test_init_writes_what_is_in_the_folder(sources):
+    found = {(source.kind, source.written) for source in load_config(Path.cwd()).sources}
+    assert found == {
+        ("sql", ("dbt",)),
+        ("sql", ("wh",)),
+        ("catalog", ("sqlite:///shop.db",)),
+        ("log", ("logs",)),
+        ("openlineage", ("openlineage",)),
+        ("prov", ("prov",)),
+    }
+
+
+def test_init_leaves_a_file_that_is_there_and_a_store_elsewhere_writes_none(govtool):
+    write("wh/x.sql", "create view v as select a from t")
+    assert govtool("init", "--store", "elsewhere").code == 0
+    assert not Path("govtool.toml").exists()
+    write("govtool.toml", "# mine\n")
+    assert govtool("init").code == 0
+    assert Path("govtool.toml").read_text() == "# mine\n"
+
+
+def test_a_compiled_dbt_project_is_read_from_its_artifacts(govtool):
+    shutil.copytree(FIXTURES / "dbt" / "shop", "shop")
+    write("shop/dbt_project.yml", "name: shop\n")
+    govtool("init")
+    assert [(s.kind, s.written) for s in load_config(Path.cwd()).sources] == [("dbt", ("shop/target",))]
+    assert govtool("ingest").code == 0
+
+
+def test_files_of_the_root_are_one_source(govtool):
+    write("a.sql", "create view v as select a from t")
+    write("below/b.sql", "create view w as select a from v")
+    govtool("init")
+    assert [source.written for source in load_config(Path.cwd()).sources] == [(".",)]
+
+
+def test_one_ingest_commits_all_and_again_nothing(sources):
+    first = outcomes(sources)
+    assert {each["state"] for each in first.values()} == {"committed"}
+    assert set(first) == {
+        *("sql:dbt", "sql:wh", "catalog:shop", "log:logs", "openlineage:openlineage", "prov:prov"),
+    }
+    again = outcomes(sources)
+    assert {each["state"] for each in again.values()} == {"unchanged"}
+    assert sources("ingest").code == 0
+
+
+def test_each_command_reads_the_source_that_the_file_names(sources):
+    outcomes(sources)
+    for words in (
+        ("sql", "wh"),
+        ("catalog", "sqlite:///shop.db"),
+        ("log", "logs"),
+        ("openlineage", "openlineage"),
+        ("prov", "prov"),
+    ):
+        done = sources("ingest", *words)
+        assert (done.code, "no change" in done.out or "nothing new" in done.out) == (0, True), (words, done)
+
+
+def test_one_that_fails_keeps_its_version_and_the_others_commit(sources):
+    outcomes(sources)
+    write("wh/x.sql", "create view v as select a, b from t")
+    shutil.rmtree("prov")
+    write("logs/generic.jsonl", "\x00" * 100)
+    done = sources("ingest", "-f", "json")
+    assert done.code == 3
+    states = {each["source"]: each["state"] for each in json.loads(done.out)["sources"]}
+    assert [name for name, state in states.items() if state == "failed"] == ["log:logs", "prov:prov"]
+    assert states["sql:wh"] == "committed"
+    assert "prov:prov keeps its last version" in done.err
+    names = {each["source"] for each in json.loads(sources("sources", "-f", "json").out)["sources"]}
+    assert {"prov:prov", "log:logs"} <= names, "the last versions are live"
+
+
+def test_a_threshold_of_one_source_is_its_own(govtool):
+    write("good/x.sql", "create view v as select a from t")
+    write("bad/y.sql", "create view w as select a from t; select foo( from")
+    write(
+        "govtool.toml",
+        "[[sources]]\nkind='sql'\npath='good'\n[[sources]]\nkind='sql'\npath='bad'\nstrict=true\nname='b'\n",
+    )
+    govtool("init")
+    done = govtool("ingest")
+    assert done.code == 3
+    assert "evidence.coverage" in done.out
+    assert [each["source"] for each in json.loads(govtool("sources", "-f", "json").out)["sources"]] == ["sql:good"]
+
+
+def test_a_dry_run_commits_nothing(sources):
+    done = sources("ingest", "--dry-run", "-f", "json")
+    assert {each["state"] for each in json.loads(done.out)["sources"]} == {"planned"}
+    assert all(each["plan"]["summary"] and each["commit"] is None for each in json.loads(done.out)["sources"])
+    assert json.loads(sources("log", "-f", "json").out)["commits"] == []
+    assert "would be committed" in sources("ingest", "--dry-run").out
+
+
+@pytest.mark.parametrize("name", ["wh", "sql:wh"])
+def test_only_one(sources, name):
+    assert set(outcomes(sources, "--only", name)) == {"sql:wh"}
+
+
+def test_from_a_subfolder_the_sources_are_the_same(sources, monkeypatch):
+    outcomes(sources)
+    monkeypatch.chdir("wh")
+    assert {each["state"] for each in outcomes(sources).values()} == {"unchanged"}
+
+
+@pytest.mark.parametrize("form", ["table", "plain", "csv", "jsonl", "markdown"])
+def test_every_format_names_every_source_and_every_failure(sources, form):
+    shutil.rmtree("prov")
+    done = sources("ingest", "-f", form)
+    assert done.code == 3
+    assert all(name in done.out for name in ("sql:wh", "catalog:shop", "prov:prov", "usage."))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sources = 1", "sources must be an array of tables"),
+        ("[[sources]]\npath = 'a'", "kind must be one of sql, dbt"),
+        ("[[sources]]\nkind = 'sq'\npath = 'a'", "kind must be one of"),
+        ("[[sources]]\nkind = 'sql'", "path is missing"),
+        ("[[sources]]\nkind = 'sql'\npath = '-'", "path is missing"),
+        ("[[sources]]\nkind = 'catalog'\npath = 'x'", "unknown key sources[0].path"),
+        ("[[sources]]\nkind = 'sql'\npath = 'a'\ndialct = 'x'", "unknown key sources[0].dialct"),
+        ("[[sources]]\nkind = 'sql'\npath = 'a'\nstrict = 'yes'", "strict must be true or false"),
+        ("[[sources]]\nkind = 'sql'\npath = 'a'\nmin_coverage = '9'", "min_coverage must be a number"),
+        ("[[sources]]\nkind = 'dbt'\npath = ['a', 'b']", "path must be one folder"),
+        ("[[sources]]\nkind = 'sql'\npath = 'a'\n[[sources]]\nkind = 'sql'\npath = 'a'", "two [[sources]] are sql:a"),
+        (
+            "[[sources]]\nkind='sql'\npath='a'\nname='n'\n[[sources]]\nkind='log'\npath='b'\nname='n'",
+            "two [[sources]] are n",
+        ),
+        ("", "has no [[sources]]"),
+    ],
+)
+def test_mistakes_in_the_file(govtool, text, message):
+    govtool("init")
+    write("govtool.toml", text)
+    done = govtool("ingest")
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_without_a_file(govtool):
+    govtool("init")
+    done = govtool("ingest")
+    assert done.code == 2
+    assert "govtool init --sources" in done.err
+    assert govtool("ingest", "--only", "x").code == 2
+
+
+def test_unknown_names_have_near_ones(sources):
+    done = sources("ingest", "--only", "sql:w")
+    assert done.code == 2
+    assert "sql:wh" in done.err
+
+
+def test_in_python(sources):
+    answer = package.ingest("sql:wh", message="nightly")
+    (outcome,) = answer.outcomes
+    assert outcome.result is not None
+    assert (outcome.state, outcome.result.commit.message) == ("committed", "nightly")
+    assert answer.failed == ()
+
+
+def test_secrets_of_addresses_are_never_shown(govtool):
+    govtool("init")
+    url = "postgresql://reader:hunter2@127.0.0.1:1/shop"
+    write("govtool.toml", f"[[sources]]\nkind='catalog'\nurl='{url}'\n")
+    shown = [
+        govtool("config", "show"),
+        govtool("ingest"),
+        govtool("ingest", "-f", "json"),
+        govtool("ingest", "-f", "csv"),
+    ]
+    assert [done.code for done in shown] == [0, 3, 3, 3]
+    assert not any("hunter2" in done.out + done.err for done in shown)

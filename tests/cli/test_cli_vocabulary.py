@@ -1,0 +1,159 @@
+"""One vocabulary of options over all commands: what a word means in one command it means in every other."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+from govtool.cli.command import as_command, parameters_of
+from govtool.cli.complete import formats_of
+from govtool.cli.help import COMMON
+from govtool.cli.main import COMMANDS
+
+LINES_OF_A_SCREEN = 52
+WIDTH = 80
+
+
+def leaves(entries, path=()):
+    for name, entry in entries.items():
+        if isinstance(entry, dict):
+            yield from leaves(entry, (*path, name))
+        else:
+            yield (*path, name), entry.module
+
+
+LEAVES = list(leaves(COMMANDS))
+
+
+def command_of(path: tuple[str, ...], module: str):
+    return as_command(path[-1], getattr(import_module(f"govtool.cli.{module}"), module))
+
+
+def options() -> list[tuple[tuple[str, ...], object]]:
+    """Every option of every command."""
+    return [
+        (path, param)
+        for path, module in LEAVES
+        for param in command_of(path, module).params
+        if param.param_type_name == "option" and not param.hidden
+    ]
+
+
+ALL = options()
+
+SHARED = (
+    *("--at", "--all", "--allow-empty", "--author", "--branch", "--exclude", "--format", "--message"),
+    *("--min-coverage", "--output", "--store", "--policy", "--replace", "--source", "--today"),
+)
+"""Options that are declared once: their texts in the help are the same in all commands."""
+OF_THEIR_OWN = {
+    "--source": {("run",), ("serve", "openlineage"), ("export", "openlineage")},
+}
+"""Commands whose option of this name is about something else. This list may only shrink."""
+
+
+def _text(param) -> str:
+    return param.help or ""
+
+
+@pytest.mark.parametrize("word", SHARED)
+def test_a_shared_option_is_declared_once(word):
+    texts: dict[str, set[str]] = {}
+    for path, param in ALL:
+        if word in param.opts and path not in OF_THEIR_OWN.get(word, ()):
+            texts.setdefault(_text(param), set()).add(" ".join(path))
+    assert len(texts) == 1, texts
+
+
+def test_from_is_the_format_of_what_is_read():
+    assert {path for path, param in ALL if "--from" in param.opts} == {("ingest", "log")}
+
+
+def test_rows_compares_rows():
+    found = {path: _text(param) for path, param in ALL if "--rows" in param.opts}
+    assert set(found) == {("diff",), ("verify",)}
+    assert all("rows" in text and ("compare" in text or "differ" in text) for text in found.values())
+
+
+def test_strict_is_about_what_is_not_known():
+    for path, param in ALL:
+        if "--strict" in param.opts:
+            assert "exit with 3" in _text(param).lower(), path
+
+
+def test_fail_on_is_a_level_and_none_of_the_others_gate():
+    for path, param in ALL:
+        if "--fail-on" in param.opts:
+            assert "|" in param.metavar, path
+            assert _text(param).startswith("Exit with 1"), path
+
+
+def test_exit_code_is_a_flag_for_a_yes_or_no():
+    found = {path for path, param in ALL if "--exit-code" in param.opts}
+    assert found == {("path",), ("diff",), ("depends",), ("compare", "static")}
+    assert all(
+        param.is_flag and _text(param).startswith("Exit with 1 if") for _, param in ALL if "--exit-code" in param.opts
+    )
+
+
+def test_every_command_that_commits_takes_the_same():
+    for path, module in LEAVES:
+        names = {each.name for each in parameters_of(getattr(import_module(f"govtool.cli.{module}"), module))}
+        if "message" in names:
+            assert {"author", "branch", "store"} <= names, path
+
+
+def test_what_asks_about_a_selection_takes_allow_empty():
+    asking = {path for path, param in ALL if "--allow-empty" in param.opts}
+    assert asking >= {
+        ("impact",),
+        ("path",),
+        ("explain",),
+        ("ls",),
+        ("classes",),
+        ("whatif", "drop"),
+        ("whatif", "mask"),
+    }
+
+
+def test_short_options_mean_one_thing():
+    seen: dict[str, set[str]] = {}
+    for _, param in ALL:
+        for short in (one for one in param.opts if not one.startswith("--")):
+            seen.setdefault(short, set()).add(next(one for one in param.opts if one.startswith("--")))
+    twice = {short: words for short, words in seen.items() if len(words) > 1}
+    assert twice == {"-m": {"--message", "--module"}}, "this list may only shrink"
+
+
+@pytest.mark.parametrize(("path", "module"), LEAVES, ids=lambda value: str(value))
+def test_help_is_within_a_screen_and_names_formats(govtool, monkeypatch, path, module):
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    shown = govtool(*path, "--help").out
+    lines = shown.splitlines()
+    assert len(lines) <= LINES_OF_A_SCREEN, f"{len(lines)} lines"
+    assert [line for line in lines if len(line) > WIDTH and not line.startswith("  $ ")] == []
+    assert "<bool>" not in shown
+    formats = formats_of(f"govtool.cli.{module}")
+    if formats:
+        assert f"--format {'|'.join(formats)}" in shown.replace("\n      ", " "), shown
+        assert "metavar" not in shown
+    assert inspect.getdoc(getattr(import_module(f"govtool.cli.{module}"), module))
+
+
+def test_the_list_of_commands_is_within_forty_lines(govtool, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    shown = govtool("--help").out
+    assert len(shown.splitlines()) <= 40
+    for name in COMMANDS:
+        assert f" {name}" in shown
+
+
+def test_common_options_are_explained_in_one_place(govtool):
+    shown = govtool("help", "options").out
+    taken = {name for _, param in ALL for name in [param.name] if name in COMMON}
+    for name in taken:
+        assert f"--{name.replace('_', '-')}" in shown, name
+    assert govtool("help", "ingest", "sql").out == govtool("ingest", "sql", "--help").out
+    assert govtool("help").out == govtool("--help").out
