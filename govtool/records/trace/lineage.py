@@ -61,6 +61,7 @@ class Lineage:
         written: The files that the run wrote, if they are still what was written.
         plan: The plan as it was recorded; None where only a part of it is known.
         session: What the plan ran in; None where it is not known.
+        kept: The stages are of positions that the run kept, not of the plan.
     """
 
     stage: Stage
@@ -74,6 +75,7 @@ class Lineage:
     written: Relation | None = None
     plan: Node | None = None
     session: Session | None = None
+    kept: bool = False
 
     @staticmethod
     def of(plan: Node, executor: Executor, **more: Any) -> Lineage:

@@ -182,6 +182,11 @@ class RecordSet:
         from govtool.records.replay.compare import replay
         from govtool.records.replay.files import replacement
 
+        if self.lineage.kept:
+            raise UsageError(
+                "rows that are traced by kept positions are not replayed", code="usage.rows",
+                hint=f"govtool replay {self.lineage.run} evaluates the plan",
+            )  # fmt: skip
         if script is not None:
             from govtool.records.replay.script import replay_script, script_of
 

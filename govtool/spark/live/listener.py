@@ -177,8 +177,10 @@ class Recorder:
             line["break"] = "plan-unanalyzed"
             self.write(line)
             return
+        plan, positions = None, None
         try:
-            line.update(catalyst.captured(execution.analyzed(), self.digests))
+            plan, positions = self._analyzed(session, execution)
+            line.update(catalyst.captured(plan, self.digests))
         except Exception as failure:
             line["break"] = "plan-too-large" if "plan-too-large" in str(failure) else "plan-unreadable"
             self._as_text(execution, line)
@@ -195,7 +197,11 @@ class Recorder:
             line["unlisted"] = True
         self.write(line)
         if self.replay is not None and not error:
-            self.replay.executed(session, execution, number, application)
+            self.replay.executed(session, execution, number, application, plan, positions)
+
+    def _analyzed(self, session: Any, execution: Any) -> tuple[Any, int | None]:
+        """The analyzed plan as the job has it, and the key of the positions that are kept of its rows."""
+        return (execution.analyzed(), None) if self.replay is None else self.replay.analyzed(session, execution)
 
     def _is_known(self, execution: Any) -> bool:
         """Sessions that Spark clones for its streams have our listener too: they hear what we hear."""
