@@ -108,8 +108,8 @@ def attach(
         store: The store; default: as on the command line.
         spool: A folder for its records; default: a new one.
         records: Keep the exact plans, too, for record-level provenance. They hold literals and rows of the driver.
-            ``eager``: positions of records of RDD programs, too, so that a trace needs no function again. None: as
-            ``[spark] records`` has it.
+            ``eager``: positions, too, of the records of RDD programs, and of rows that a plan does not determine. None:
+            as ``[spark] records`` has it.
     """
     from govtool.spark.live.hook import install
     from govtool.spark.live.keys import ensure_key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,13 +62,16 @@ class OpenedProgram:
         return leaf.dataset if leaf is not None else f"rows-{node.details.get('entry', 0)}"
 
 
-def open_program(store: Reader, commit: Commit, run: RecordRun) -> OpenedProgram:
+def open_program(
+    store: Reader, commit: Commit, run: RecordRun, replaced: Mapping[str, str] | None = None
+) -> OpenedProgram:
     """Build the operators of a stored program again.
 
     Args:
         store: The store.
         commit: Programs are those of this commit.
         run: The write, or the action whose result went to the driver.
+        replaced: By input the text file, or the folder of such, that is read instead.
 
     Raises:
         EvidenceError: A function is not found again, or records of an input were not kept (``evidence.program-lost``).
@@ -77,7 +81,12 @@ def open_program(store: Reader, commit: Commit, run: RecordRun) -> OpenedProgram
     from govtool.records.sidecar.lookup import SidecarUse
 
     log = log_of(run, *read_stored(store, commit, run))
-    leaves = {leaf.leaf: leaf for leaf in leaves_of(run)}
+    leaves = {leaf.leaf: leaf for leaf in leaves_of(run) if leaf.dataset not in (replaced or ())}
+    for leaf in leaves_of(run):
+        if leaf.leaf not in leaves:
+            entry = log["nodes"][leaf.leaf]
+            entry["path"] = (replaced or {})[leaf.dataset]
+            entry.pop("files", None)
     refused = tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in changed(leaves.values()))
     written = relation_of(run.written, run.output)
     output = written if written is not None and not changed([written]) else None

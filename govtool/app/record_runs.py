@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.record_tables import read_record_runs
+from govtool.app.record_tables import read_record_runs, read_untraceable
 from govtool.app.runs import is_named, matching_runs, read_history
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 
@@ -74,8 +74,23 @@ def recorded(store: Reader, commit: Commit) -> list[RecordRun]:
     """
     runs = read_record_runs(store, commit)
     if not runs:
+        _refuse_untraceable(store, commit, lambda each: True)
         raise UsageError("this store has no records of rows", code="usage.no-records", hint=RECORDING)
     return runs
+
+
+def _refuse_untraceable(store: Reader, commit: Commit, fits: Callable[[RecordRun], bool]) -> None:
+    """Refuse a write that is known, and whose rows cannot be traced.
+
+    Raises:
+        UsageError: ``usage.untraceable``, with the reason.
+    """
+    found = next((each for each in read_untraceable(store, commit) if fits(each)), None)
+    if found is not None:
+        reason, _, remedy = found.breaks[0].partition(": ")
+        raise UsageError(
+            f"rows of {_line(found)} cannot be traced: {reason}", code="usage.untraceable", hint=remedy or None
+        )
 
 
 def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str) -> list[RecordRun]:
@@ -83,7 +98,8 @@ def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str)
 
     Raises:
         UnknownNameError: No run is called so (``usage.unknown-run``).
-        UsageError: The run is known, but has no records (``usage.no-records``).
+        UsageError: The run is known, but has no records (``usage.no-records``), or cannot have any
+            (``usage.untraceable``).
     """
     found = [each for each in known if text in (each.run, each.application)]
     if found:
@@ -93,6 +109,7 @@ def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str)
     found = [each for each in known if each.run in named]
     if found:
         return found
+    _refuse_untraceable(store, commit, lambda each: text in (each.run, each.application) or each.run in named)
     if named:
         raise UsageError(f"the run {text!r} has no records of rows", code="usage.no-records", hint=RECORDING)
     names = list(dict.fromkeys(name for each in known for name in (each.run, each.application)))
@@ -206,6 +223,7 @@ def _of_dataset(
         )
     if found:
         return [each for each in found if text not in names or text in names_of(each)]
+    _refuse_untraceable(store, commit, lambda each: any(_is_called(name, text) for name in names_of(each) if name))
     every = sorted({name for each in writes for name in names_of(each) if name})
     near = _near(text, every)
     unrecorded = any(_is_called(one.dataset, text) for run in read_history(store, commit).runs for one in run.outputs)

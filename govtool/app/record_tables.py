@@ -99,6 +99,14 @@ class RecordTables:
         self.runs[run.run] = run
         self.private[run.run] = PrivateValues(run.run, parts.values)
 
+    def add_untraceable(self, run_id: str, output: str, reason: str) -> None:
+        """Take in a write whose rows cannot be traced, with the reason."""
+        from govtool.records.plan import codec
+        from govtool.records.plan.nodes import Plan, Session, Union
+
+        listings = codec.dumps(Plan(Union((), ()), Session("", True, "UTC")))
+        self.runs[run_id] = RecordRun(run_id, "", output, (), listings, breaks=(reason,))
+
     def resumed(self, earlier: RecordTables) -> RecordTables:
         """These tables with what an earlier commit of the source held."""
         runs = {**earlier.runs, **self.runs}
@@ -204,6 +212,20 @@ def read_record_runs(store: Reader, commit: Commit) -> list[RecordRun]:
         StoreError: a fragment cannot be read.
         IntegrityError: a fragment is not what was written.
     """
+    return [run for run in _sorted_runs(store, commit) if run.plan]
+
+
+def read_untraceable(store: Reader, commit: Commit) -> list[RecordRun]:
+    """The writes whose rows cannot be traced, with the reason as the only break.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    return [run for run in _sorted_runs(store, commit) if not run.plan]
+
+
+def _sorted_runs(store: Reader, commit: Commit) -> list[RecordRun]:
     found = _runs(store, [ref for ref in store.fragments(commit) if ref.table == RECORD_RUNS])
     return sorted(found, key=lambda run: run.run)
 

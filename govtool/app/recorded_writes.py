@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -58,6 +58,8 @@ def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[l
         plans, lost = _plans(by_process.get(_pid(process.process), ()), process.runs)
         problems += lost
         writes += list(_writes(process.executed, plans))
+    for write in writes:
+        problems += [untraceable(write.run_id, f"{why} ({FILES_FIRST})") for why in unreadable_inputs(write.plan)]
     return writes, list(dict.fromkeys(problems))
 
 
@@ -79,7 +81,7 @@ def _plans(found: Iterable[Planned], runs: Mapping[int, tuple[str, ...]]) -> tup
         for name in names:
             if name not in plans or isinstance(captured.plan.root, Write):
                 plans[name] = captured.plan
-    return plans, [f"rows of {name} cannot be traced: {why}" for name, why in problems.items() if name not in plans]
+    return plans, [untraceable(name, why) for name, why in problems.items() if name not in plans]
 
 
 def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator[RecordedWrite]:
@@ -92,6 +94,62 @@ def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator
         if output is not None:
             files = written_files(plan, output, action.places.get(output), action.run)
         yield RecordedWrite(action.run.id, plan, output, files, breaks_of(plan))
+
+
+CONNECT = (
+    "it ran through Spark Connect, which keeps plans on the server: run the job in a classic session to record its rows"
+)
+STREAM = "a streaming query wrote it by itself: write its batches with foreachBatch to have them recorded"
+
+
+def untraceable_writes(processes: Iterable[ProcessActions], known: Container[str]) -> Iterator[Executed]:
+    """The writes of a job that have no plan of their rows, and no reason was found for it.
+
+    Args:
+        processes: The job's actions.
+        known: Ids of runs whose rows can be traced.
+    """
+    for process in processes:
+        for action in process.executed:
+            done = action.run.status == "complete" and action.outcome != "ignored"
+            if done and action.run.outputs and action.run.id not in known:
+                yield action
+
+
+def untraceable(run: str, reason: str) -> str:
+    """Return the remark on a run whose rows cannot be traced."""
+    return f"rows of {run} cannot be traced: {reason}"
+
+
+def reason_of(action: Executed, problems: Iterable[str]) -> str:
+    """Return why the rows of a write cannot be traced, and behind a colon what helps.
+
+    Args:
+        action: The write.
+        problems: Remarks that were made already.
+    """
+    begin = untraceable(action.run.id, "")
+    known = next((each.removeprefix(begin) for each in problems if each.startswith(begin)), "")
+    if known:
+        return known
+    if action.run.how == "plan-text":
+        return CONNECT
+    if action.run.batches is not None:
+        return STREAM
+    return "its plan could not be read or was not recorded: the messages of its recording name the reason"
+
+
+FILES_FIRST = "write what was read to files first, and trace from these"
+"""What helps where rows of an input have no positions."""
+
+
+def unreadable_inputs(plan: Plan) -> tuple[str, ...]:
+    """Return why inputs of a plan cannot be read again: databases, topics, RDDs."""
+    from govtool.records.plan.nodes import Break
+    from govtool.records.plan.tree import walk_nodes
+
+    found = (node.reason for node in walk_nodes(plan.root) if isinstance(node, Break) and not node.nodes())
+    return tuple(dict.fromkeys(found))
 
 
 def breaks_of(plan: Plan) -> tuple[str, ...]:

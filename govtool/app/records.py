@@ -8,24 +8,40 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.frame_positions import KeptPositions
 from govtool.app.record_keys import declared_keys
-from govtool.app.record_tables import read_plan
+from govtool.app.record_tables import read_plan, read_positions
 from govtool.config import load_config
 from govtool.errors import EngineError, UsageError
+from govtool.model.positions import decode_positions
+from govtool.model.token import ROW_BITS
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_files
 from govtool.records.lineage import DUPLICATES, Lineage
-from govtool.records.plan.expressions import Attribute, Named, Opaque, Udf
-from govtool.records.plan.nodes import Distinct, Filter, Join, Plan, Project, Relation, Session, Write, outputs
+from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf
+from govtool.records.plan.nodes import (
+    Distinct,
+    Filter,
+    Join,
+    LocalRows,
+    Plan,
+    Project,
+    Relation,
+    Session,
+    Write,
+    outputs,
+)
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.recordset import RecordSet
 from govtool.records.stored import relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
-from govtool.records.trace.normal import spare_ids
+from govtool.records.trace.normal import Ids, spare_ids
+from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
 from govtool.records.trace.selection import bound_condition
 
@@ -52,6 +68,8 @@ class OpenedWrite:
         executor: Evaluates it.
         output: The files that it wrote, if they are still what was written.
         sidecars: Key sidecars that rows are looked up in.
+        record: The column of the outermost stage that has the ids of written rows, where a trace goes by positions
+            that the run kept; None: it goes by the plan.
     """
 
     run: RecordRun
@@ -60,6 +78,7 @@ class OpenedWrite:
     executor: ExecutorChain
     output: Relation | None
     sidecars: SidecarUse
+    record: Attribute | None = None
 
     def rows(self, condition: str | None = None) -> RecordSet:
         """The output rows that meet a condition.
@@ -72,7 +91,7 @@ class OpenedWrite:
             UsageError: The condition does not parse, or names what is not there.
         """
         lineage = self.lineage
-        if self.output is None or not (lineage.refused or lineage.blank or lineage.looseness):
+        if self.record is not None or self.output is None or not (lineage.refused or lineage.blank or lineage.looseness):
             return lineage.loose_rows(condition)
         node: Node = self.output
         if condition is not None:
@@ -99,9 +118,18 @@ class OpenedWrite:
         Raises:
             EvidenceError: The plan does not give these rows again.
         """
+        if self.record is not None:
+            return self._by_record(self.record, ids)
         if not self.lineage.refused:
             return self.lineage.rows(output, ids)
         return self._matched(self.lineage.at_places(output, ids), output)
+
+    def _by_record(self, record: Attribute, ids: Sequence[tuple[int, int]]) -> RecordSet:
+        wanted = self.lineage.ids.attribute("record", LONG)
+        places = self.executor.keep(LocalRows(0, (wanted,), tuple((file << ROW_BITS | row,) for file, row in ids)))
+        stage = self.lineage.stage
+        found = semijoined(stage.segment.node, places, Call("=", (record, wanted), BOOLEAN))
+        return RecordSet(self.lineage, (StagePosition(stage, found),))
 
     def _matched(self, chosen: Node, output: Relation) -> RecordSet:
         """The plan's rows with the values of rows of the output, in the columns that are not computed."""
@@ -120,6 +148,9 @@ class OpenedWrite:
         """Output rows as records of the written files; None where they are not found there, value by value."""
         if self.output is None:
             return None
+        if self.record is not None:
+            rows = Distinct(projected(position.rows, (self.record,)))
+            return RecordSet(self.lineage, (ReachedRows(self.output, rows, position.grade),))
         visible = position.stage.segment.visible
         kept = self.executor.keep(Project(position.rows, tuple(map(_renamed, unique(visible)))))
         copies = {column.id: self.lineage.ids.named(column.name, column) for column in outputs(kept)}
@@ -184,7 +215,13 @@ class OpenedWrite:
 
 
 def open_write(
-    store: Reader, commit: Commit, run: RecordRun, sidecars: SidecarUse | None = None, *, in_part: bool = False
+    store: Reader,
+    commit: Commit,
+    run: RecordRun,
+    sidecars: SidecarUse | None = None,
+    *,
+    in_part: bool = False,
+    kept: bool = False,
 ) -> OpenedWrite:
     """Read a write's plan, check its files, and cut it at its boundaries.
 
@@ -195,6 +232,7 @@ def open_write(
         sidecars: Key sidecars to look rows up in.
         in_part: Trace around operators that cannot be evaluated again: see ``govtool.records.trace.loosen``. Rows of
             such a plan are not all the run's.
+        kept: Trace by positions that the run kept, if there are any, instead of the plan.
 
     Raises:
         UsageError: The plan cannot be traced, or its private values were removed.
@@ -209,14 +247,48 @@ def open_write(
     refused = tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in lost)
     gone = {(each.dataset, each.uri) for each in lost}
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
-    root = titled(without_lost_functions(with_files(plan.root, files) if gone else plan.root))
+    there = Plan(with_files(plan.root, files), plan.session) if gone else plan
+    positions = _positions(store, commit, run) if kept else None
+    if positions is not None:
+        opened = _by_positions(run, there, positions, refused, sidecars)
+        if opened is not None:
+            return opened
+    root = titled(without_lost_functions(there.root))
     executor = ExecutorChain(engines(plan.session, sidecars))
-    keys = declared_keys(leaves, load_config(Path.cwd()).keys)
+    keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
     lineage = (Lineage.in_part if in_part else Lineage.of)(root, executor, **facts)
     output = written_output(run, root, lineage)
     lineage = replace(lineage, written=output)
     return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars)
+
+
+def _own_keys() -> Any:
+    """The declared keys of the working folder's configuration."""
+    return load_config(Path.cwd()).keys
+
+
+def _positions(store: Reader, commit: Commit, run: RecordRun) -> KeptPositions | None:
+    """The positions that a write of a DataFrame kept."""
+    data = read_positions(store, commit, run) if run.positions and not run.program else None
+    return KeptPositions(decode_positions(data)) if data is not None else None
+
+
+def _by_positions(
+    run: RecordRun, plan: Plan, positions: KeptPositions, refused: tuple[RefusedFile, ...], sidecars: SidecarUse
+) -> OpenedWrite | None:
+    """A write that is traced by positions; None where the written files are not what they were."""
+    root, executor = titled(plan.root), ExecutorChain(engines(plan.session, None))
+    ids = spare_ids(root)
+    output = written_files_now(run, root, ids)
+    if output is None:
+        return None
+    stage, record = positions.trace(root, ids).stage(output)
+    lineage = Lineage(
+        stage, executor, ids, run.run, run.output or run.run, declared_keys(relations(plan.root), _own_keys()),
+        refused, written=output, plan=root, session=plan.session, kept=True,
+    )  # fmt: skip
+    return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars, record)
 
 
 def without_lost_functions(root: Node) -> Node:
@@ -268,6 +340,11 @@ def written_output(
         lineage: The plan, cut at its boundaries.
         only: The files that matter; None: all.
     """
+    return written_files_now(run, root, lineage.ids, only)
+
+
+def written_files_now(run: RecordRun, root: Node, ids: Ids, only: Collection[Place] | None = None) -> Relation | None:
+    """As `written_output`, with ids for its columns."""
     left = relation_of(run.written, run.output)
     if left is not None and only is not None:
         left = replace(left, files=tuple(file for file in left.files if place_of(file) in only))
@@ -276,7 +353,7 @@ def written_output(
     order = _in_order(left.columns, [column.name for column in outputs(root)])
     if order is None:
         return None
-    own = tuple(lineage.ids.attribute(column.name, column.type) for column in order)
+    own = tuple(ids.attribute(column.name, column.type) for column in order)
     return replace(left, leaf=len(relations(root)), columns=own)
 
 

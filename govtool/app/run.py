@@ -75,11 +75,6 @@ class Captured:
     costs: list[str] = field(default_factory=list)
     """What it cost the job to keep positions of records."""
 
-    @property
-    def has_lazy_queries(self) -> bool:
-        """True if queries are recorded by their plans alone."""
-        return any(not run.program for run in self.records.runs.values())
-
 
 def command_of(words: Sequence[str]) -> list[str]:
     """The command line of a job: a script is run by this Python, anything else is run as it stands.
@@ -247,8 +242,9 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
 
 def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, ProgramNotes]:
     """The traceable part of a job's writes, and remarks on the rest. Nothing here costs the job's lineage."""
+    from govtool.app.frame_positions import add_frame_positions
     from govtool.app.rdd_programs import ProgramNotes, add_programs
-    from govtool.app.recorded_writes import PRIVATE, recorded_writes
+    from govtool.app.recorded_writes import PRIVATE, reason_of, recorded_writes, untraceable, untraceable_writes
 
     tables, notes = RecordTables(), ProgramNotes()
     try:
@@ -264,6 +260,15 @@ def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[Reco
         add_programs(tables, spool / PRIVATE, actions, notes)
     except Exception as error:
         notes.problems.append(f"no rows of RDDs can be traced: {type(error).__name__}: {error}")
+    for action in untraceable_writes(actions, tables.runs):
+        reason = reason_of(action, notes.problems)
+        tables.add_untraceable(action.run.id, action.target, reason)
+        notes.problems.append(untraceable(action.run.id, reason))
+    notes.problems = list(dict.fromkeys(notes.problems))
+    try:
+        add_frame_positions(tables, spool / PRIVATE, actions, notes)
+    except Exception as error:
+        notes.problems.append(f"no positions of DataFrames are kept: {type(error).__name__}: {error}")
     return tables, notes
 
 

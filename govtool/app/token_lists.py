@@ -50,7 +50,7 @@ def require_tokens(tokens: Sequence[str]) -> None:
         UsageError: ``usage.arguments`` or ``usage.token-gone``.
     """
     if not tokens:
-        raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --from FILE.jsonl")
+        raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --tokens FILE.jsonl")
     seen: set[str] = set()
     for token in tokens:
         if token in seen:

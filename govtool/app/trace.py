@@ -10,10 +10,11 @@ from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
 from govtool.app.rdd_program_records import program_records
 from govtool.app.rdd_trace import program_back, program_forward
 from govtool.app.record_runs import find_readers, find_writer, input_name, no_rows, only
+from govtool.app.recorded_writes import FILES_FIRST, unreadable_inputs
 from govtool.app.records import OpenedWrite, open_write
 from govtool.app.sidecars import sidecar_use
 from govtool.app.trace_report import TraceRequest, trace_report
-from govtool.errors import UsageError
+from govtool.errors import EngineError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ def record_set(store: Reader, commit: Commit, output: str | None, run: str | Non
     found = find_writer(store, commit, output, run)
     if found.program:
         return program_records(store, commit, found)
-    return open_write(store, commit, found, sidecar_use(True), in_part=True).rows()
+    return open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True).rows()
 
 
 def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:
@@ -45,7 +46,7 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     run = find_writer(store, commit, request.dataset, request.run)
     if run.program:
         return program_back(store, commit, run, request)
-    opened = open_write(store, commit, run, sidecar_use(request.sidecars), in_part=True)
+    opened = _opened(store, commit, run, request)
     first = opened.rows(request.where).go_back()
     _require(opened, first.steps[0].rows, request)
     report = trace_report(opened, (store, commit), BACK, request, first if request.step else first.go_back_all())
@@ -86,13 +87,26 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
 def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
     if run.program:
         return program_forward(store, commit, run, request)
-    opened = open_write(store, commit, run, sidecar_use(request.sidecars), in_part=True)
+    opened = _opened(store, commit, run, request)
     name = input_name(run, request.dataset)
     chosen = opened.lineage.input(name, request.where).kept()
     count = chosen.count()
     _require(opened, count, request)
     found = chosen.go_next() if request.step else chosen.go_next_all()
     return trace_report(opened, (store, commit), FORWARD, request, found, (name, count))
+
+
+def _opened(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> OpenedWrite:
+    """A write, by positions that it kept or by its plan.
+
+    Raises:
+        EngineError: An input cannot be read again (``engine.not-exact``): no engine is started for it.
+    """
+    opened = open_write(store, commit, run, sidecar_use(request.sidecars), kept=not request.verify, in_part=True)
+    reason = next(iter(unreadable_inputs(opened.plan)), None)
+    if reason is not None and opened.record is None:
+        raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=FILES_FIRST)
+    return opened
 
 
 def _require(opened: OpenedWrite, count: int, request: TraceRequest) -> None:

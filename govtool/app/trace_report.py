@@ -14,6 +14,7 @@ from govtool.records.plan.nodes import Limit, Project
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.answer import InputAnswer, json_value, row_key, zoned
 from govtool.records.trace.back import StagePosition, count_rows
+from govtool.records.trace.positions import KEPT
 from govtool.records.trace.segment import Grade
 from govtool.records.trace.traced_rows import SHOWN, part_name
 
@@ -93,7 +94,7 @@ def trace_report(
         between=tuple(_position_rows(found, part, limit) for part in places if part not in at_output),
         outputs=tuple(output_rows(opened, found, part, limit) for part in at_output),
         verified=opened.verified() if request.verify else None,
-        engine=opened.executor.engine,
+        engine=opened.executor.engine if opened.record is None else KEPT,
         refusals=tuple(opened.executor.refusals),
         records=found,
         opened=opened,

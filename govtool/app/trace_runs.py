@@ -176,7 +176,7 @@ def go_back_from(store: Reader, commit: Commit, start: tuple[str, Found], reques
         if run.program:
             trace, found = program_hop_back(store, commit, run, rows, request.limit)
             return HopAnswer(depth, trace), found
-        write = open_write(store, commit, run, sidecar_use(request.sidecars), in_part=True)
+        write = open_write(store, commit, run, sidecar_use(request.sidecars), kept=True, in_part=True)
         reached = _written_rows(write, rows).go_back_all()
         return HopAnswer(depth, reached.answer(request.limit)), rows_by_file(reached)
 
@@ -198,7 +198,7 @@ def hops_forward(store: Reader, commit: Commit, starts: Sequence[TraceReport], r
         if run.program:
             trace, lines, found = program_hop_forward(store, commit, run, rows, request.limit)
             return HopAnswer(depth, trace, lines), found
-        write = open_write(store, commit, run, sidecar_use(request.sidecars), in_part=True)
+        write = open_write(store, commit, run, sidecar_use(request.sidecars), kept=True, in_part=True)
         chosen = rows_at(write, rows)
         reached = chosen.go_next_all()
         trace = replace(reached.answer(request.limit), selected=chosen.count())

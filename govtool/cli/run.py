@@ -49,7 +49,7 @@ def run(
         typer.Option(
             "--records/--no-records",
             help="Record exact plans, so that rows can be traced. They hold literals of the job. --records=eager keeps "
-            "positions of records of RDD programs, too, at a cost. Default: [spark] records, else not.",
+            "positions of rows, too, where plans do not determine them, at a cost. Default: [spark] records, else not.",
         ),
     ] = None,
     eager: Annotated[bool, typer.Option("--records-eager", hidden=True)] = False,
@@ -75,9 +75,7 @@ def run(
         return 0
     finished = run_job(command_of(command or ()), spool, records=EAGER_RECORDS if eager else records)
     try:
-        captured = _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
-        if eager and captured.has_lazy_queries:
-            ui.note("queries of DataFrames are recorded by their plans: positions are kept of RDD programs only")
+        _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
     except Exception as error:  # a bug of ours is no failure of the job
         if ui.debug:
             raise

@@ -24,7 +24,7 @@ PRIVATE = "private_"
 PRIVATE_VALUES = f"{PRIVATE}values"
 """The store table of literals and of rows that the driver held; one fragment an application."""
 PRIVATE_POSITIONS = f"{PRIVATE}positions"
-"""The store table of positions of records that an RDD program kept (``--records=eager``)."""
+"""The store table of positions of records that a run kept (``--records=eager``)."""
 RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES, PRIVATE_POSITIONS)
 """All tables of record-level provenance."""
 FORMAT = 1
@@ -51,7 +51,7 @@ class RecordRun:
     run: str
     """The id of its run."""
     plan: str
-    """The digest of its plan."""
+    """The digest of its plan; empty: its rows cannot be traced, and ``breaks`` has the reason."""
     output: str
     """The dataset that it wrote; empty for rows that went to the driver."""
     inputs: tuple[tuple[int, str], ...]

@@ -79,7 +79,7 @@ def _remember(line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[in
         udfs[digest] = UdfReference(each["module"], each["qualname"], each["digest"], "python", reason)
     for each in line.get("rows") or ():
         if each["ids"]:
-            rows[each["ids"][0]] = (each["ids"], each["rows"])
+            rows[each["ids"][0]] = (each["ids"], each["rows"], str(each.get("reason", "")))
 
 
 def _captured(process: str, line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> Planned:

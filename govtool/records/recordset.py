@@ -50,6 +50,12 @@ class RecordSet(TracedRows):
             EvidenceError: Inputs are gone or have changed (``evidence.changed``).
             EngineError: No engine evaluates the plan exactly.
         """
+        if self.lineage.kept:
+            raise UsageError(
+                "rows that are traced by kept positions are not replayed",
+                code="usage.rows",
+                hint=f"govtool replay {self.lineage.run} evaluates the plan",
+            )
         if script is not None:
             if exclude or with_:
                 raise UsageError("a script is run over the traced rows as they are", code="usage.arguments")

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from govtool.app.recorded_writes import CONNECT, untraceable
+
 pytest.importorskip("grpc", reason="pyspark[connect] is not installed: pip install govtool[test]")
 
 JOB = """
@@ -38,7 +40,7 @@ def test_writes_over_connect(tmp_path):
     done = subprocess.run(
         [sys.executable, str(tmp_path / "job.py"), str(tmp_path)],
         cwd=tmp_path,
-        env={**environment(tmp_path / "spool"), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+        env={**environment(tmp_path / "spool", records=True), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "4\nfailed\n"), done.stderr
@@ -62,7 +64,10 @@ def test_writes_over_connect(tmp_path):
         "count <- users.id identity",
     }
     assert {run.status for run in captured.gathered.runs} == {"complete", "failed"}
-    assert captured.warnings == []
+    complete = {run.id for run in captured.gathered.runs if run.status == "complete" and run.outputs}
+    assert {run.run for run in captured.records.runs.values()} == complete
+    assert {run.breaks for run in captured.records.runs.values()} == {(CONNECT,)}
+    assert sorted(captured.warnings) == sorted(untraceable(run, CONNECT) for run in complete)
 
 
 SERVED = """

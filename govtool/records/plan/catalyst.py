@@ -217,6 +217,8 @@ class _Reader:
     def _driver(self, fields: Json) -> Node:
         columns = self.attributes(fields["output"])
         known = self.local.get(columns[0].id) if columns else None
+        if known is not None and len(known) > 2 and known[2]:
+            raise Unread(known[2])
         if known is None or len(known[0]) != len(columns):
             raise Unread("rows of an RDD, or of the driver, that were not kept")
         return LocalRows(self.leaf(), columns, leaves.rows(known[1], columns))

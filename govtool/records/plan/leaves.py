@@ -18,6 +18,14 @@ FORMATS = {
 _SECRET = ("password", "secret", "token", "accesskey", "access.key", "credential")
 
 
+_KINDS = {"JDBCRelation": "a database", "KafkaRelation": "Kafka"}
+
+
+def no_files(name: str) -> str:
+    """Return why rows of a source cannot be traced, by the class of its relation."""
+    return f"rows of {_KINDS.get(name, 'a source that is no files')} have no positions: {name}"
+
+
 def rows(found: Json, columns: tuple[Attribute, ...]) -> tuple[tuple[Value, ...], ...]:
     """Read rows of internal values."""
     return tuple(tuple(read_value(value, each.type) for value, each in zip(row, columns, strict=True)) for row in found)
@@ -32,7 +40,7 @@ def relation(fields: Json, columns: tuple[Attribute, ...], leaf: int, terms: Ter
     found = (fields["relation"] or {}).get("$files") if isinstance(fields["relation"], dict) else None
     if found is None:
         name = (fields["relation"] or {}).get("$object") or (fields["relation"] or {}).get("$product") or "nothing"
-        raise Unread(f"a source that is no files: {name.rsplit('.', 1)[-1]}")
+        raise Unread(no_files(name.rsplit(".", 1)[-1]))
     kind = FORMATS.get(found["formatClass"].rsplit(".", 1)[-1])
     if kind is None:
         raise Unread(f"files of format {found['format']}")
@@ -58,6 +66,10 @@ def _dataset(fields: Json, found: Json) -> str:
     table = fields.get("catalogTable")
     if isinstance(table, dict) and "f" in table:
         return table_name(table)
+    base = next((str(value) for key, value in found["options"]["$map"] if str(key).lower() == "basepath"), "")
+    absolute = base.startswith("/") or ":/" in base
+    if absolute and len(found["roots"]) == len(found["files"] or ()):  # the new files of a batch, of a folder
+        return base
     return ",".join(found["roots"])
 
 

@@ -52,6 +52,7 @@ class TracedPlan:
         plan: The plan as it was recorded; None where only a part of it is known.
         session: What the plan ran in; None where it is not known.
         looseness: How far the rows of the plan are from the run's; None where they are the run's.
+        kept: The stages are of positions that the run kept, not of the plan.
     """
 
     stage: Stage
@@ -66,6 +67,7 @@ class TracedPlan:
     plan: Node | None = None
     session: Session | None = None
     looseness: Looseness | None = None
+    kept: bool = False
 
     @classmethod
     def of(cls, plan: Node, executor: Executor, **more: Any) -> Self:

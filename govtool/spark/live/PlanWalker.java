@@ -37,7 +37,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * All that an action needs is one call: apply(QueryExecution) writes {"settings": {name: value}, "exact": plan}, and
  * where the plan reads the clock, "now": {"from": ms, "to": ms, "values": {class: value}}: when it was optimized, which
  * is when Spark reads the clock, once a query, and what it read, where the optimized plan still shows it.
- * apply(String) names the settings, separated by commas, once.
+ * apply({QueryExecution, LogicalPlan}) writes another plan in place of the execution's own. apply(String) names the settings, separated by commas, once.
  */
 public class PlanWalker implements java.util.function.Function {
   private static final int MAX_NODES = 200000;
@@ -63,12 +63,17 @@ public class PlanWalker implements java.util.function.Function {
     if (given instanceof LogicalPlan) {
       return new PlanWalker().write((LogicalPlan) given, 200000L);
     }
-    StringBuilder out = new StringBuilder("{\"settings\":{");
-    effective(out, given);
+    LogicalPlan plan = null;
+    if (given instanceof Object[]) {
+      plan = (LogicalPlan) ((Object[]) given)[1];
+      given = ((Object[]) given)[0];
+    }
     org.apache.spark.sql.execution.QueryExecution execution =
         (org.apache.spark.sql.execution.QueryExecution) given;
+    StringBuilder out = new StringBuilder("{\"settings\":{");
+    effective(out, given);
     PlanWalker walker = new PlanWalker();
-    out.append("},\"exact\":").append(walker.write(execution.analyzed(), 200000L));
+    out.append("},\"exact\":").append(walker.write(plan == null ? execution.analyzed() : plan, 200000L));
     if (walker.clock) {
       StringBuilder now = new StringBuilder();
       try {

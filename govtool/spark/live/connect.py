@@ -6,6 +6,7 @@ recorder's thread, beside the write, and never for a command itself: the server 
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from functools import wraps
@@ -29,6 +30,8 @@ def watch(session: Any, recorder: Any) -> None:
     if getattr(client, "_govtool", False):
         return
     client._govtool = True
+    if recorder.replay is not None:  # its reader is to know that records were requested: there will be no plans
+        os.makedirs(recorder.replay.spool.folder, mode=0o700, exist_ok=True)
     recorder.put(lambda: recorder.write(_session(session)))
     execute = client.execute_command
 

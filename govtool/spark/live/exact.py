@@ -22,9 +22,13 @@ import types
 from functools import partial, wraps
 from typing import Any
 
+from govtool.spark.live.carried import PlanCarrier
+from govtool.spark.live.eager import EagerWrites
 from govtool.spark.live.janino import instance_in
+from govtool.spark.live.rewritten import replaced
 from govtool.spark.live.scala import safely, sequence
 from govtool.spark.live.spool import EAGER, RECORDS, Spool
+from govtool.spark.live.stream_batches import StreamBatches
 
 MAX_UDFS = 10_000
 MAX_ROWS = 100_000
@@ -61,6 +65,8 @@ class PlanRecorder:
         self.eager = eager
         self.functions = Functions()
         self.rows = DriverRows()
+        self.writes = EagerWrites(spool, lambda: self.eager, lambda: frozenset(self.rows.known))
+        self.batches = StreamBatches()
         self._walkers: dict[int, Walker] = {}
         self._patched = False
 
@@ -71,6 +77,41 @@ class PlanRecorder:
             self._patched = True
             safely(self.functions.patch)
             safely(partial(self.rows.patch, type(session)))
+            safely(self._patch_writers)
+
+    def _patch_writers(self) -> None:
+        from pyspark.sql.readwriter import DataFrameWriter
+
+        self.writes.patch(DataFrameWriter)
+
+    def analyzed(self, session: Any, execution: Any) -> tuple[Any, int | None]:
+        """The analyzed plan of an execution, without ids of records; and the key of its positions, if it has any."""
+        try:
+            return self.writes.original(session, execution.analyzed())
+        except Exception:
+            return execution.analyzed(), None
+
+    def batch(self, frame: Any, sessions: list[Any]) -> None:
+        """Hear of a batch of a stream before the function of ``foreachBatch`` runs; ``sessions`` are the job's."""
+        safely(lambda: self.batches.begin(frame, PlanCarrier(frame.sparkSession), sessions))
+
+    def _with_batches(self, session: Any, plan: Any, rows: list[dict[str, Any]]) -> Any:
+        """A plan whose batches are those of files; None: it has none. Reasons go where rows of the driver do."""
+        found: list[Any] = []
+
+        def source(node: Any, kind: str) -> Any:
+            if kind != "LogicalRDD":
+                return None
+            other, reason = self.batches.plan_of(node), self.batches.reason_of(node)
+            if reason:
+                ids = [each.exprId().id() for each in sequence(node.output())]
+                rows.append({"ids": ids, "rows": None, "reason": reason})
+            if other is not None:
+                found.append(other)
+            return other
+
+        made = safely(lambda: replaced(PlanCarrier(session), plan, source))
+        return made if found else None
 
     def walker(self, session: Any) -> Walker:
         """What reads plans of a session's JVM."""
@@ -79,15 +120,31 @@ class PlanRecorder:
             self._walkers[id(gateway)] = Walker(gateway, str(session.version))
         return self._walkers[id(gateway)]
 
-    def executed(self, session: Any, execution: Any, number: int, application: str) -> None:
-        """Write down the exact plan of an execution that succeeded; never raises."""
+    def executed(
+        self, session: Any, execution: Any, number: int, application: str, plan: Any = None, key: int | None = None
+    ) -> None:
+        """Write down the exact plan of an execution that succeeded; never raises.
+
+        Args:
+            session: The session of pyspark.
+            execution: The ``QueryExecution``.
+            number: Its number in the job's spool.
+            application: The application's id.
+            plan: The analyzed plan; None: the execution's own.
+            key: The key of its positions; None: it has none.
+        """
         line: dict[str, Any] = {"e": "replay", "n": number, "application": application}
+        if key is not None:
+            line["positions"] = key
         try:
             walker = self.walker(session)
             line["spark"] = walker.version
             line["functions"] = self.functions.fresh()
             line["rows"] = self.rows.fresh()
-            found = walker.read(execution)
+            given = plan if key is not None else None
+            if self.batches:
+                given = self._with_batches(session, given or execution.analyzed(), line["rows"]) or given
+            found = walker.read(execution, given)
             if isinstance(found, str):
                 self.spool.write_joined(line, found)
                 return
@@ -110,10 +167,11 @@ class Walker:
         self._walk: Any = None
         self._reason = ""
 
-    def read(self, execution: Any) -> str | dict[str, Any]:
+    def read(self, execution: Any, plan: Any = None) -> str | dict[str, Any]:
         """Return the JSON text of ``{"settings": {…}, "exact": plan, "now": times}``, or ``{"break": reason}``.
 
-        It is one call of the JVM, and its text is not parsed here: an action waits for none of it, but its CPU counts.
+        A plan that is given takes the place of the execution's own. It is one call of the JVM, and its text is not
+        parsed here: an action waits for none of it, but its CPU counts.
         """
         if self._walk is None and not self._reason:
             try:
@@ -123,10 +181,15 @@ class Walker:
         if self._walk is None:
             return {"break": self._reason}
         try:
-            return str(self._walk.apply(execution))
+            return str(self._walk.apply(execution if plan is None else self._pair(execution, plan)))
         except Exception as error:
             reason = "plan-too-large" if "plan-too-large" in str(error) else "plan-unreadable"
             return {"break": reason}
+
+    def _pair(self, execution: Any, plan: Any) -> Any:
+        array = self._gateway.new_array(self._gateway.jvm.java.lang.Object, 2)
+        array[0], array[1] = execution, plan
+        return array
 
 
 def _compiled(gateway: Any) -> Any:
@@ -280,6 +343,8 @@ class DriverRows:
     def __init__(self) -> None:
         self._here = threading.local()
         self._fresh: list[dict[str, Any]] = []
+        self.known: set[int] = set()
+        """Ids of the first columns of DataFrames whose rows are kept."""
         self._lock = threading.Lock()
 
     def fresh(self) -> list[dict[str, Any]]:
@@ -327,6 +392,7 @@ class DriverRows:
             return
         with self._lock:
             self._fresh.append({"ids": ids, "rows": rows})
+            self.known.update(ids[:1])
 
 
 def rows_of(data: list[Any], schema: Any) -> list[Any] | None:

@@ -184,8 +184,10 @@ class Recorder:
             line["break"] = "plan-unanalyzed"
             self.write(line)
             return
+        plan, positions = None, None
         try:
-            line.update(catalyst.captured(execution.analyzed(), self.digests))
+            plan, positions = self._analyzed(session, execution)
+            line.update(catalyst.captured(plan, self.digests))
         except Exception as failure:
             line["break"] = "plan-too-large" if "plan-too-large" in str(failure) else "plan-unreadable"
             self._as_text(execution, line)
@@ -202,12 +204,16 @@ class Recorder:
             line["unlisted"] = True
         self.write(line)
         if self.replay is not None and not error:
-            self.replay.executed(session, plans, number, application)
+            self.replay.executed(session, plans, number, application, plan, positions)
 
     def _prefetcher(self, session: Any, application: str) -> Prefetcher:
         if application not in self._prefetchers:
             self._prefetchers[application] = Prefetcher(session.sparkContext._gateway)
         return self._prefetchers[application]
+
+    def _analyzed(self, session: Any, execution: Any) -> tuple[Any, int | None]:
+        """The analyzed plan as the job has it, and the key of the positions that are kept of its rows."""
+        return (execution.analyzed(), None) if self.replay is None else self.replay.analyzed(session, execution)
 
     def _is_known(self, execution: Any) -> bool:
         """Sessions that Spark clones for its streams have our listener too: they hear what we hear."""

@@ -17,8 +17,9 @@ from itertools import count
 from typing import Any
 
 from govtool.spark.live import catalyst, facts
+from govtool.spark.live.collected import CollectedRows
 from govtool.spark.live.relations import clean_url, qualified
-from govtool.spark.live.scala import sequence, table_parts
+from govtool.spark.live.scala import safely, sequence, table_parts
 
 MAX_OFFSET = 4096
 """Characters of an offset that are kept; a longer one is left out."""
@@ -57,18 +58,41 @@ def patch(recorder: Any) -> None:
         _patch_start(DataStreamWriter, name, recorder)
 
 
+_collected = CollectedRows()
+
+
 def _patch_create(session_class: Any, recorder: Any) -> None:
     original = session_class.createDataFrame
+    _collected.patch(_frame_class())
 
     @wraps(original)
     def create(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
+        plan, after = _collected.plan_of(data), _collected.any
         made = original(self, data, *args, **kwargs)
         if not hasattr(data, "toDF") or not hasattr(data, "mapPartitions"):  # not an RDD
             rows = _rows_digest(data, recorder)
-            recorder.put(lambda: recorder.write({"e": "local", "ids": _ids(made), "data": rows}))
+            recorder.put(lambda: recorder.write(_local(made, rows, plan, after)))
         return made
 
     session_class.createDataFrame = create
+
+
+def _frame_class() -> Any:
+    try:
+        from pyspark.sql.classic.dataframe import DataFrame
+    except ImportError:  # before Spark 4
+        from pyspark.sql.dataframe import DataFrame  # type: ignore[assignment]
+    return DataFrame
+
+
+def _local(made: Any, rows: str, plan: Any, after: bool) -> dict[str, Any]:
+    """The line of data that the driver made: its columns' ids, and where it may come from."""
+    line: dict[str, Any] = {"e": "local", "ids": _ids(made), "data": rows}
+    if plan is not None:
+        line["from"] = safely(lambda: catalyst.captured(plan)) or {}
+    elif after:
+        line["collected"] = True
+    return line
 
 
 MAX_ROWS = 10_000
@@ -150,6 +174,8 @@ def _patch_batches(writer_class: Any, recorder: Any) -> None:
         def noted(batch: Any, number: int) -> Any:
             line = {"e": "batch", "stream": stream, "batch": number, "time": time.time(), **_query_of(batch)}
             recorder.put(lambda: recorder.write(dict(line, ids=_ids(batch))))
+            if recorder.replay is not None:
+                recorder.replay.batch(batch, [session for session, _, _ in recorder.sessions.values()])
             return func(batch, number)
 
         return original(self, noted)

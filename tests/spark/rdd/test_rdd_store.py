@@ -164,6 +164,15 @@ def test_a_line_is_followed_to_the_results(command, store):
         ["disk failure: 4"],
         ["disk failure: 1"],
     )
+    (store / "other log.txt").write_text("ERROR 2 network of node-1\nERROR 4 disk of node-9\n")
+    code, found = command("replay", run, "--with", f"logs={store / 'other log.txt'}")
+    assert (code, [row["value"] for row in found["gone"]["rows"]], [row["value"] for row in found["new"]["rows"]]) == (
+        0,
+        ["disk failure: 4"],
+        ["disk failure: 1"],
+    )
+    code, text = command("replay", run, "--with", "logs=nowhere.txt", form="")
+    assert (code, "usage.path" in text) == (2, True)
 
 
 def test_through_two_programs_of_one_job(command, store):
@@ -191,7 +200,7 @@ def test_records_of_results_that_the_driver_had(store, monkeypatch):
 
 def test_what_cannot_be_traced_is_stated(command, store):
     code, text = command("trace", "back", "plain", "--where", "true", form="")
-    assert (code, "usage.no-records" in text) == (2, True)
+    assert (code, "usage.untraceable" in text, "lineage_context(sc)" in text) == (2, True, True)
     code, text = command("trace", "back", "closure", "--where", "true", form="")
     assert (code, "closes over bound" in text, "--records=eager" in text) == (3, True, True)
     code, text = command("trace", "back", "mixed", "--where", "true", form="")

@@ -204,7 +204,15 @@ class RelationReader(ExpressionReader):
         )
 
     def _local_relation(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
-        return p.Values(named(tree.fields.get("output")))
+        outputs = named(tree.fields.get("output"))
+        return self._handed(outputs) or p.Values(outputs)
+
+    def _handed(self, outputs: tuple[p.Named, ...]) -> p.Node | None:
+        """The plan behind rows that a batch or the driver handed on; None where that is not known."""
+        found = next((self.streams[each.id] for each in outputs if each.id in self.streams), None)
+        if found is None or len(p.outputs_of(found)) != len(outputs):
+            return None
+        return p.Renamed(found, outputs)
 
     def _range(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Values(named(tree.fields.get("output")))
@@ -227,11 +235,10 @@ class RelationReader(ExpressionReader):
 
     def _logical_rdd(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = named(tree.fields.get("output"))
-        ids = {output.id for output in outputs}
-        stream = next((self.streams[i] for i in ids if i in self.streams), None)
-        if stream is not None and len(p.outputs_of(stream)) == len(outputs):
-            return p.Renamed(stream, outputs)
-        if ids & self.driver:
+        handed = self._handed(outputs)
+        if handed is not None:
+            return handed
+        if {output.id for output in outputs} & self.driver:
             return p.Values(outputs)
         return p.LineageBreak((), outputs, "break.rdd", "rows come from an RDD: where they were before is not known")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,6 +14,10 @@ from govtool.capture.spark.streams import BatchKey, BatchProgress, batches_from
 from govtool.model.run import Batches
 
 _MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+
+
+_COLLECTED = "rows that the driver collected were made a DataFrame again: any column may have become any other"
+_MAYBE_COLLECTED = "the driver made these rows after it had collected others: they may hold some of them"
 
 
 class _Begun(NamedTuple):
@@ -46,6 +50,7 @@ class Streams:
             match line.get("e"):
                 case "local":
                     streams.driver |= frozenset(ids)
+                    streams._made(line, ids)
                 case "stream":
                     plans.update(_plan_of(line))
                 case "batch":
@@ -53,6 +58,19 @@ class Streams:
         for found in filter(None, map(BatchProgress.read, process.progress)):
             streams.progress.setdefault(found.key.run, {})[found.key.batch] = found
         return streams
+
+    def _made(self, line: Line, ids: Sequence[int]) -> None:
+        """Data of the driver that is, or may be, of rows that it collected."""
+        if "from" not in line and not line.get("collected"):
+            return
+        try:
+            origin: tuple[p.Node, ...] = (read_plan(line["from"]).root,)
+        except _MALFORMED:
+            origin = ()
+        text = _COLLECTED if origin else _MAYBE_COLLECTED
+        outputs = tuple(p.Named(number, "") for number in ids)
+        lost = p.LineageBreak(origin, outputs, "break.driver", text)
+        self.plans.update(dict.fromkeys(ids, lost))
 
     def _begin(self, line: Line, ids: Iterable[int], plan: p.Node | None) -> None:
         key = BatchKey.read([line.get("query"), line.get("run"), line.get("batch")])

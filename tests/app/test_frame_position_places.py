@@ -1,0 +1,118 @@
+"""Positions of rows that DataFrames wrote, without Spark: numbers of a spool as those of a store, and traces by them."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from govtool.app import frame_positions
+from govtool.app.frame_positions import NotKept
+from govtool.app.record_runs import find_writer
+from govtool.app.record_tables import RecordTables
+from govtool.errors import UsageError
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import File, Relation, Session
+from govtool.records.lineage import Lineage
+from govtool.records.trace.normal import Ids
+from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
+from govtool.records.trace.segment import Grade
+from govtool.store import Changes, Store
+
+ROW_BITS = 34
+
+
+def _relation(folder, leaf, first, files):
+    """A relation of files of one column: names with their values."""
+    found = []
+    for number, (name, values) in enumerate(files.items()):
+        pq.write_table(pa.table({"v": pa.array(values, pa.int64())}), folder / name)
+        facts = (folder / name).stat()
+        found.append(File(number, (folder / name).as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000))
+    schema = t.Struct((t.Field("v", t.LONG),))
+    return Relation(leaf, f"file/{folder}", "parquet", tuple(found), (Attribute(first, "v", t.LONG),), schema)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """The files of three tasks: one wrote two files, one none."""
+    names = {
+        "part-00000-a-c000.parquet": [1, 2, 3],
+        "part-00000-a-c001.parquet": [4, 5],
+        "part-00002-a-c000.parquet": [6],
+    }
+    return _relation(tmp_path, 0, 1, names)
+
+
+def test_rows_of_tasks_are_rows_of_their_files(written):
+    tasks = frame_positions._Tasks(written, {0: 5, 1: 0, 2: 1})
+    ids = np.array([0, 2, 3, 4, 2 << 33])
+    assert [(int(one) >> ROW_BITS, int(one) & 7) for one in tasks.rows(ids)] == [(0, 0), (0, 2), (1, 0), (1, 1), (2, 0)]
+
+
+@pytest.mark.parametrize("counts", [{0: 4, 2: 1}, {0: 5, 1: 1, 2: 1}])
+def test_files_that_are_not_those_of_the_tasks_are_refused(written, counts):
+    with pytest.raises(NotKept, match="rows of the tasks"):
+        frame_positions._Tasks(written, counts)
+
+
+def test_a_file_that_was_not_listed_is_refused():
+    found = frame_positions._translated(
+        np.array([(7 << ROW_BITS) | 3, (9 << ROW_BITS) | 1]), ROW_BITS, 15, {7: 1, 9: 0}
+    )
+    assert found.tolist() == [(1 << ROW_BITS) | 3, 1]
+    with pytest.raises(NotKept, match="not listed"):
+        frame_positions._translated(np.array([8 << ROW_BITS]), ROW_BITS, 15, {7: 1})
+
+
+def test_rows_of_the_driver_are_numbered_through():
+    ids = np.array([0, 1, (2 << 33) | 1])
+    assert frame_positions._driver_rows(ids, [(0, 2), (1, 3), (2, 2)]).tolist() == [0, 1, 6]
+
+
+@pytest.mark.parametrize("many", [1, 700])
+def test_pairs_are_traced_back_and_forward(tmp_path, many):
+    """Two groups over three rows each, of two files; many rows: the pairs are read from a file."""
+    pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+    from govtool.records.execute.duckdb import DuckExecutor
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    half = 3 * many
+    source = _relation(tmp_path / "in", 0, 1, {"a.parquet": range(half), "b.parquet": range(half, 2 * half)})
+    output = _relation(tmp_path / "out", 1, 2, {"part-00000-x.parquet": [10, 20]})
+    groups = np.array([[row % 2 + 100, (row // half) << ROW_BITS | row % half] for row in range(2 * half)], np.int64)
+    tables = (
+        PairTable(RESULT, 3, np.array([[0, 100], [1, 101]], np.int64)),
+        PairTable(3, 0, groups, Grade("superset", "for a test")),
+    )
+    ids = Ids(count(10))
+    stage, _ = KeptTrace(tables, {3: "aggregate"}, {0: source}, ids).stage(output)
+    executor = DuckExecutor(Session("4.0.0", True, "UTC"))
+    lineage = Lineage(stage, executor, ids, "run", "out", written=output, kept=True)
+    found = lineage.where("v = 20").go_back_all()
+    assert sorted(found.arrow()["v"].to_pylist()) == [row for row in range(2 * half) if row % 2]
+    assert [(step.operator, step.exactness) for step in found.answer().steps] == [
+        ("output", "exact"), ("kept positions", "exact"), ("aggregate", "superset")
+    ]  # fmt: skip
+    (group,) = found.answer(1).inputs
+    assert (group.count, group.truncated, group.why) == (half, half > 1, "for a test")
+    reached = lineage.input(source.dataset, f"v = {half}").go_next_all()
+    assert reached.arrow()["v"].to_pylist() == [20 if half % 2 else 10]
+    with pytest.raises(UsageError, match="not replayed"):
+        lineage.all().replay(exclude={"in": "v = 1"})
+
+
+def test_a_write_without_records_names_the_reason(tmp_path):
+    store = Store.init(str(tmp_path / "store"))
+    tables = RecordTables()
+    tables.add_untraceable("app-1/0", "file//data/sink", "a stream wrote it: use foreachBatch")
+    commit = store.commit(Changes((), tables.fragments("run:x")), message="m", author="a", batch="x", summary={}).commit
+    for output, run in [("file//data/sink", None), (None, "app-1/0")]:
+        with pytest.raises(UsageError, match="app-1/0 → file//data/sink cannot be traced: a stream wrote it") as raised:
+            find_writer(store, commit, output, run)
+        assert (raised.value.code, raised.value.hint) == ("usage.untraceable", "use foreachBatch")

@@ -1,0 +1,204 @@
+"""Positions of the rows that DataFrames wrote, where the plan alone does not determine them: random choices, clocks, limits."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from urllib.parse import unquote, urlparse
+
+import pyarrow.parquet as pq
+import pytest
+from recorders import own_recorder
+
+import govtool.spark
+from govtool.app.run import read_captured
+from govtool.cli.main import main
+
+pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+
+LANDS = [(0, "fr"), (1, "de"), (1, "de"), (7, "zz")]
+
+
+@pytest.fixture(scope="module")
+def job(spark, tmp_path_factory):
+    """The folder of a job whose writes kept positions, and what was noted of them."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    folder = tmp_path_factory.mktemp("positions of rows")
+    spark.range(0, 60, 1, 3).selectExpr(
+        "id", "id % 4 as k", "if(id % 7 = 0, null, concat('n', id % 5)) as name"
+    ).write.parquet(f"{folder}/rows é")
+    same = spark.range(0, 40).selectExpr("id % 2 as v")
+    same.coalesce(1).write.parquet(f"{folder}/same")
+    assert main(["init", "--store", str(folder / "store")]) == 0
+    with own_recorder():
+        capture = govtool.spark.attach(
+            spark, source="run:eager", store=str(folder / "store"), spool=str(folder / "spool"), records="eager"
+        )
+        try:
+            rows, same = spark.read.parquet(f"{folder}/rows é"), spark.read.parquet(f"{folder}/same")
+            lands = spark.createDataFrame(LANDS, "key long, land string")
+            some = rows.where(F.rand(5) < 0.6)
+            bound = "!"
+            mark = F.udf(lambda text: (text or "") + bound)
+            writes = {
+                "picked": same.where(F.rand() < 0.5).withColumn("r", F.rand()),
+                "groups": some.groupBy("name").agg(F.collect_list("id").alias("ids")),
+                "twice": some.groupBy("k", "name").agg(F.collect_list("id").alias("i")).groupBy("k").agg(
+                    F.flatten(F.collect_list("i")).alias("ids")
+                ),
+                "pairs": some.alias("a").join(some.alias("b"), F.expr("a.k = b.k and a.id < b.id")).selectExpr(
+                    "a.id as x", "b.id as y", "array(a.id, b.id) as ids"
+                ),
+                "any": rows.select("id", "name").limit(7),
+                "first": rows.dropDuplicates(["k"]),
+                "windows": some.select("id", F.collect_list("id").over(Window.partitionBy("k")).alias("ids")),
+                "timed": rows.select("id", F.current_timestamp().alias("t"), mark("name").alias("marked")),
+                "lands": rows.join(lands, rows.k == lands.key, "left").select("id", "land", F.expr("uuid()").alias("u")),
+            }  # fmt: skip
+            for name, frame in writes.items():
+                frame.write.parquet(f"{folder}/{name}")
+            some.join(lands, some.k == lands.key, "left_semi").write.parquet(f"{folder}/semi")
+            some.write.partitionBy("k").parquet(f"{folder}/parted")
+            cached = some.cache()
+            cached.write.parquet(f"{folder}/cached")
+            cached.unpersist()
+            rows.where("id = 3").write.parquet(f"{folder}/lazy")
+            spark.read.parquet(f"{folder}/groups").select("name").write.parquet(f"{folder}/names")
+            captured = read_captured(folder / "spool", None)
+            assert capture.commit(identify=0) is not None
+        finally:
+            capture._recorder.replay.eager = False
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == 0
+    return folder, captured
+
+
+@pytest.fixture
+def trace(job, capsys):
+    """Runs a trace; returns the exit code and the answer."""
+    folder = job[0]
+
+    def run(way, name, where, *words):
+        capsys.readouterr()
+        words = ["trace", way, str(folder / name), "--where", where, *words]
+        code = main([*words, "--store", str(folder / "store"), "--format", "json"])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if out.startswith("{") else err
+
+    return run
+
+
+def _rows(answer, dataset):
+    return [row for each in answer["inputs"] if each["dataset"].endswith(dataset) for row in each["rows"]]
+
+
+def _file(row):
+    return pq.ParquetFile(unquote(urlparse(row["_file"]).path)).read().to_pylist()
+
+
+@pytest.mark.parametrize(("name", "by"), [("groups", "name"), ("twice", "k"), ("pairs", "x y"), ("windows", "id")])
+def test_every_result_comes_from_the_rows_that_it_collected(job, trace, name, by):
+    written = pq.read_table(job[0] / name).to_pylist()
+    assert len(written) > 3
+    for row in (written[0], written[-1]):
+        where = " and ".join(f"{each} <=> {row[each]!r}".replace("None", "null") for each in by.split())
+        code, answer = trace("back", name, where, "--show", "1000")
+        found = {each["id"] for each in _rows(answer, "rows é")}
+        assert (code, answer["engine"], found) == (0, "kept positions", set(row["ids"]))
+        assert {each["exactness"] for each in answer["inputs"]} == {"exact"}
+
+
+def test_rows_that_equal_each_other_are_told_apart(job, trace):
+    """Half of the rows were chosen by chance; all have one of two values, and no plan knows which were chosen."""
+    written = pq.read_table(job[0] / "picked").to_pylist()
+    code, answer = trace("back", "picked", "r < 2")
+    found = _rows(answer, "same")
+    assert (code, len(found), len({row["_row"] for row in found})) == (0, len(written), len(written))
+    assert Counter(row["v"] for row in found) == Counter(row["v"] for row in written)
+    (one,) = [row for row in written if row["r"] == min(each["r"] for each in written)]
+    code, answer = trace("back", "picked", f"r = {one['r']!r}")
+    (row,) = _rows(answer, "same")
+    assert _file(row)[row["_row"]] == {"v": one["v"]}
+
+
+@pytest.mark.parametrize("name", ["any", "first", "timed"])
+def test_a_row_that_was_chosen_is_the_one(job, trace, name):
+    written = pq.read_table(job[0] / name).to_pylist()
+    code, answer = trace("back", name, "id >= 0", "--show", "1000")
+    assert (code, {row["id"] for row in _rows(answer, "rows é")}) == (0, {row["id"] for row in written})
+    code, answer = trace("back", name, f"id = {written[0]['id']}")
+    (row,) = {row["_id"]: row for row in _rows(answer, "rows é")}.values()
+    assert (code, _file(row)[row["_row"]]["id"]) == (0, written[0]["id"])
+
+
+def test_rows_of_the_driver_have_their_place(trace):
+    code, answer = trace("back", "lands", "id = 5")
+    (driver,) = [each for each in answer["inputs"] if each["dataset"].startswith("rows-")]
+    assert (code, [row["_row"] for row in driver["rows"]], driver["exactness"]) in [
+        (0, [n], "exact") for n in (1, 2)
+    ] + [(0, [1, 2], "exact")]
+    assert [row["id"] for row in _rows(answer, "rows é")] == [5]
+    code, answer = trace("back", "lands", "id = 3")
+    assert [each["count"] for each in answer["inputs"] if each["dataset"].startswith("rows-")] in ([], [0])
+
+
+def test_the_way_on_and_through_two_runs(job, trace):
+    written = pq.read_table(job[0] / "groups").to_pylist()
+    one = next(row for row in written if row["name"] == "n1")
+    code, answer = trace("forward", "rows é", f"id = {one['ids'][0]}", "--run", _run(trace, "groups"))
+    (group,) = answer["outputs"]
+    assert (code, [row["ids"] for row in group["rows"]], group["exactness"]) == (0, [one["ids"]], "exact")
+    code, answer = trace("back", "names", "name = 'n1'", "--all-runs")
+    (hop,) = answer["hops"]
+    assert (code, {row["id"] for row in _rows(hop, "rows é")}) == (0, set(one["ids"]))
+
+
+def _run(trace, name):
+    return trace("back", name, "true")[1]["run"]
+
+
+def test_step_stops_at_the_groups(trace):
+    code, answer = trace("back", "twice", "k = 1", "--step")
+    assert (code, [step["operator"] for step in answer["steps"]], answer["inputs"]) == (0, ["output"], [])
+    code, answer = trace("back", "twice", "k = 1")
+    steps = [(step["operator"], step["exactness"]) for step in answer["steps"]]
+    assert steps == [("output", "exact"), ("kept positions", "exact"), ("aggregate", "exact"), ("aggregate", "exact")]
+
+
+def test_what_is_written_is_what_would_be(job, spark):
+    """No choice by chance is in these: as they are without positions."""
+    folder = job[0]
+    rows = spark.read.parquet(f"{folder}/rows é")
+    expected = Counter((row.id, f"{row.name or ''}!") for row in rows.collect())
+    written = pq.read_table(folder / "timed").to_pylist()
+    assert Counter((row["id"], row["marked"]) for row in written) == expected
+    assert pq.read_table(folder / "timed").column_names == ["id", "t", "marked"]
+    assert len(list((folder / "timed").glob("part-*"))) == rows.rdd.getNumPartitions()
+
+
+def test_what_cannot_carry_ids_is_written_and_named(job):
+    folder, captured = job
+    reasons = {
+        "semi": "a join of type LeftSemi cannot carry the ids of records",
+        "parted": "partitionBy sorts the rows of a task again",
+        "cached": "it reads cached rows",
+    }
+    for name, reason in reasons.items():
+        run = next(run.run for run in captured.records.runs.values() if run.output.endswith(f"/{name}"))
+        assert any(run in warning and reason in warning for warning in captured.warnings), captured.warnings
+        assert list((folder / name).rglob("*.parquet"))
+    kept = {run.output.rpartition("/")[2] for run in captured.records.runs.values() if run.positions}
+    assert kept.isdisjoint({*reasons, "lazy", "names"})
+    assert len(kept) == len(captured.costs) == 9
+    assert "pairs in" in captured.costs[0]
+
+
+def test_a_file_that_changed_is_refused(job, trace):
+    """Last: the file is not what it was any more."""
+    first = sorted((job[0] / "rows é").glob("part-*"))[0]
+    lost = {row["id"] for row in pq.ParquetFile(first).read().to_pylist()}
+    first.unlink()
+    code, answer = trace("back", "timed", "id >= 0", "--show", "1000")
+    assert (code, {row["id"] for row in _rows(answer, "rows é")}) == (3, set(range(60)) - lost)
+    assert {each["exactness"] for each in answer["inputs"]} == {"incomplete"}
