@@ -36,7 +36,7 @@ def _flip(data: bytes, _: Sequence[bytes], rng: random.Random) -> bytes:
     if not data:
         return b"\0"
     changed = bytearray(data)
-    for _ in range(rng.choice((1, 1, 4, 32))):
+    for _bit in range(rng.choice((1, 1, 4, 32))):
         changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 

@@ -132,6 +132,7 @@ def _median(take: Callable[[Any], Any], given: list[Any]) -> dict[str, float]:
 def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
     """Traces by ``graph.records``, back and forward, and raw rows by id."""
     import govtool
+    from govtool.records.lineage import Lineage
     from govtool.records.plan.nodes import Relation
     from govtool.records.recordset import RecordSet
 
@@ -145,6 +146,7 @@ def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
         )
     assert isinstance(lineage, RecordSet)
     source = lineage.lineage
+    assert isinstance(source, Lineage)
     (leaf,) = source.leaves()
     assert isinstance(leaf, Relation)
     views = leaf.dataset

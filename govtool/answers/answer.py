@@ -50,7 +50,7 @@ class Answer(ABC):
         """The first rows as a table, for notebooks."""
         from govtool.answers.notebook import table
 
-        return table(self)
+        return table(self.fields, self.rows(), getattr(self, "version", None))
 
     def header(self) -> Mapping[str, object]:
         """The keys that come first in the JSON object. An answer about a version of the graph names it here."""

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import sentence
 from govtool.answers.version import GraphVersion
 from govtool.report.marks import INVISIBLE
 
-if TYPE_CHECKING:
-    from govtool.answers.answer import Answer, Cell
-
 MOST_ROWS = 50
 """Rows of a table in a notebook at most; ``to_pandas()`` has them all."""
 
 
-def table(answer: Answer) -> str:
-    """HTML of the first rows of an answer, everything escaped, with a line about the version of the graph."""
-    rows = list(islice(answer.rows(), MOST_ROWS + 1))
-    head = "".join(f"<th>{text(name)}</th>" for name in answer.fields)
+def table(fields: Iterable[str], every: Iterable[tuple[object, ...]], version: object) -> str:
+    """HTML of the first rows of an answer, everything escaped.
+
+    Args:
+        fields: The names of the columns.
+        every: The rows.
+        version: The version of the graph that the answer is about, named below; anything else is not.
+    """
+    rows = list(islice(every, MOST_ROWS + 1))
+    head = "".join(f"<th>{text(name)}</th>" for name in fields)
     body = "".join(f"<tr>{''.join(_cell(one) for one in row)}</tr>" for row in rows[:MOST_ROWS])
     more = "<p>… to_pandas() has all rows</p>" if len(rows) > MOST_ROWS else ""
     table = f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    return f"<div>{_about(answer)}{table}{more}</div>"
+    return f"<div>{_about(version)}{table}{more}</div>"
 
 
 def frame(page: str, height: int = 680) -> str:
@@ -40,15 +43,14 @@ def text(value: str) -> str:
     return html.escape(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value))
 
 
-def _about(answer: Answer) -> str:
-    """The commit and the coverage of an answer about a version of the graph; nothing of another."""
-    version = getattr(answer, "version", None)
+def _about(version: object) -> str:
+    """The commit and the coverage of a version of the graph; nothing of anything else."""
     if not isinstance(version, GraphVersion):
         return ""
     return f"<p>commit {version.commit.seq} ({text(version.commit.short)}) · {sentence(version.coverage)}</p>"
 
 
-def _cell(value: Cell) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "<td></td>"
     words = ", ".join(value) if isinstance(value, tuple) else str(value)

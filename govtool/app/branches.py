@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from govtool.app.ingest import user_name
 from govtool.app.project import commit_at
+from govtool.app.user import user_name
 
 if TYPE_CHECKING:
     from govtool.store import Commit, CommitResult, Store

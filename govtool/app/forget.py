@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.forget import ForgetAnswer, Remainder, RemovedFragment
 from govtool.app.fragment_text import TextForms, rows_without
-from govtool.app.ingest import user_name
 from govtool.app.project import existing_branch
+from govtool.app.user import user_name
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, decode_record_runs
 from govtool.store import cache

@@ -8,7 +8,6 @@ said (``govtool.app.stale``); where too little is understood, nothing is committ
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import json
 from collections import Counter
@@ -36,6 +35,7 @@ from govtool.app.sql import (
 )
 from govtool.app.stale import KeptLineage, has_failures, kept_lineage, stale_files
 from govtool.app.unread import reach_fragments
+from govtool.app.user import user_name
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
 from govtool.model.fact import FACTS, Fact, encode_facts
@@ -429,11 +429,3 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, 
             data = (part or "").encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
     return f"sql:{digest.hexdigest()}"
-
-
-def user_name() -> str:
-    """The name of whoever runs this."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container without a user database
-        return "unknown"

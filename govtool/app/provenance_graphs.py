@@ -71,7 +71,7 @@ def import_graph(
             (``usage.graph-name``).
         StoreError: The commit could not be written.
     """
-    from govtool.app.ingest import user_name
+    from govtool.app.user import user_name
     from govtool.store import Changes, Fragment
     from govtool.workflow.storage.parquet import EDGES, GRAPHS, NODES, described, edge_parts, node_parts
 

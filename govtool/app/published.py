@@ -65,7 +65,7 @@ def publish_index(
     """
     from govtool.app.coverage import total_coverage
     from govtool.app.facts import dataset_owners
-    from govtool.app.ingest import user_name
+    from govtool.app.user import user_name
     from govtool.graph.cut import cut
 
     found = _bound_root(store, commit)

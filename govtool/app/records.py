@@ -91,7 +91,11 @@ class OpenedWrite:
             UsageError: The condition does not parse, or names what is not there.
         """
         lineage = self.lineage
-        if self.record is not None or self.output is None or not (lineage.refused or lineage.blank or lineage.looseness):
+        if (
+            self.record is not None
+            or self.output is None
+            or not (lineage.refused or lineage.blank or lineage.looseness)
+        ):
             return lineage.loose_rows(condition)
         node: Node = self.output
         if condition is not None:

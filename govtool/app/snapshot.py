@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.ingest import user_name
 from govtool.app.project import existing_branch
+from govtool.app.user import user_name
 from govtool.errors import StoreError, UsageError
 from govtool.model import ROWS, ColumnRef, Derivation, Edge, EdgeKind, Statement
 from govtool.model.version import (

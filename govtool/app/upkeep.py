@@ -8,8 +8,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from govtool.app.ingest import user_name
 from govtool.app.project import existing_branch
+from govtool.app.user import user_name
 from govtool.errors import StoreError, UnknownNameError
 
 if TYPE_CHECKING:

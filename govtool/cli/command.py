@@ -7,46 +7,16 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import typer
 
+from govtool.cli.common import COMMON
 from govtool.cli.selecting import AllowEmptyOption
-from govtool.cli.ui import ColorMode, Ui
+from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK, IntegrityError, UsageError
 
 _ALLOW = "allow_empty"
-
-COMMON: dict[str, tuple[Any, object]] = {
-    "quiet": (
-        Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")],
-        False,
-    ),
-    "verbose": (
-        Annotated[
-            int,
-            typer.Option("--verbose", "-v", count=True, help="More detail; repeat for more."),
-        ],
-        0,
-    ),
-    "progress": (
-        Annotated[bool, typer.Option("--progress/--no-progress", help="Progress bars.")],
-        True,
-    ),
-    "color": (
-        Annotated[ColorMode, typer.Option("--color", metavar="auto|always|never", help="Colours; NO_COLOR counts.")],
-        "auto",
-    ),
-    "timings": (
-        Annotated[bool, typer.Option("--timings", help="Show the time of each stage.")],
-        False,
-    ),
-    "debug": (
-        Annotated[bool, typer.Option("--debug", help="Show tracebacks.")],
-        False,
-    ),
-}
-"""Options of every command: annotation and default by parameter."""
 
 
 def as_command(name: str, function: Callable[..., int | None]) -> Any:

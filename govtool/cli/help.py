@@ -78,10 +78,10 @@ def group_help(
 
 def _shared_texts() -> frozenset[str]:
     """The texts of shared options: an option of such a name with another text is the command's own."""
-    from govtool.cli import command, options, policyargs, selecting
+    from govtool.cli import common, options, policyargs, selecting
 
     declared = [each for module in (options, policyargs, selecting) for each in vars(module).values()]
-    declared += [annotation for annotation, _ in command.COMMON.values()]
+    declared += [annotation for annotation, _ in common.COMMON.values()]
     found = (one for each in declared for one in getattr(each, "__metadata__", ()))
     return frozenset(text for one in found if (text := getattr(one, "help", None)))
 

@@ -76,11 +76,12 @@ def serve_openlineage(
     from govtool.app.sql import check_dialect
     from govtool.render.commits import ingest_summary
     from govtool.render.errors import error_lines
+    from govtool.render.table import Span
 
     admission = Admission(frozenset(host_name(name) for name in (host, *(allow_host or ()))), bearer_token(token_file))
     opened = open_store(store)
     if not admission.token and not is_loopback(host):
-        ui.remark(f"anyone who reaches {host} can send events: --token-file FILE")
+        ui.remark([Span(f"anyone who reaches {host} can send events: --token-file FILE")])
     target = CommitTarget(opened, source, check_dialect(dialect or ""), existing_branch(opened, branch), author)
 
     def report(outcome: IngestResult | GovtoolError) -> None:

@@ -254,7 +254,7 @@ def _entries_by_source(objects: Objects, commit: Commit) -> dict[str, tuple[Entr
 
 def _content(entries: tuple[Entry, ...], forgotten: Tombstones) -> frozenset[tuple[str, str]]:
     """What entries say, with what is read in place of fragments that were forgotten."""
-    found = set()
+    found: set[tuple[str, str]] = set()
     for entry in entries:
         found.update((entry.table, ref.sha256) for ref in forgotten.needed(entry))
     return frozenset(found)

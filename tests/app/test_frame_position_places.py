@@ -14,10 +14,10 @@ from govtool.app.frame_positions import NotKept
 from govtool.app.record_runs import find_writer
 from govtool.app.record_tables import RecordTables
 from govtool.errors import UsageError
+from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import File, Relation, Session
-from govtool.records.lineage import Lineage
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
 from govtool.records.trace.segment import Grade

@@ -261,7 +261,7 @@ def test_every_answer_shows_itself_in_a_notebook(shop):
 
 def test_texts_of_others_are_escaped_in_a_notebook():
     answer = govtool.lineage('create view "<img src=x onerror=y>\u202e" as select "<b>" from t')
-    text = notebook_table(answer)
+    text = notebook_table(answer.fields, answer.rows(), None)
     assert "<img" not in text
     assert "&lt;img src=x onerror=y&gt;\\u202e" in text
 

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from govtool.answers.ingest import CoverageDemand, IngestResult
 from govtool.app.aliases import configured
 from govtool.app.coverage import coverage_fragments, ranked
-from govtool.app.ingest import IngestKey, already_ingested, commit_message, require, user_name
+from govtool.app.ingest import IngestKey, already_ingested, commit_message, require
 from govtool.app.logs import local
 from govtool.app.logs.local import LogFindings, gather, weight
 from govtool.app.logs.meter import Meter
@@ -34,6 +34,7 @@ from govtool.app.logs.steps import survey_or_problem
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sources import check_replacement, named_source
 from govtool.app.sql import SourceText, file_name, options, root_of
+from govtool.app.user import user_name
 from govtool.arrays.threads import cores
 from govtool.errors import EngineError, UnknownNameError, UsageError
 from govtool.store.names import DEFAULT_BRANCH

@@ -172,7 +172,7 @@ class GovtoolWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one commit."""
-        from govtool.app.ingest import user_name
+        from govtool.app.user import user_name
         from govtool.store import Changes, Store
 
         refs = tuple(ref for message in messages if isinstance(message, UploadedFragments) for ref in message.refs)

@@ -364,8 +364,8 @@ def _linked(files: Mapping[str, Path], folder: Path) -> Iterator[Path]:
 
 def _commit(store: Store, program: SqlProgram, warehouse: _Warehouse, branch: str) -> CommitResult:
     """Commit a run as a source of its own, so that no run takes the place of another."""
-    from govtool.app.ingest import user_name
     from govtool.app.record_tables import RecordTables
+    from govtool.app.user import user_name
     from govtool.model.run import RUNS, encode_runs
     from govtool.store import Changes, Fragment
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.options import Options
     from govtool.capture.sql.states import ScriptState
     from govtool.capture.sql.templates.properties import Description
-    from govtool.capture.sql.templates.rendering import ColumnsOf
+    from govtool.capture.sql.templates.run import ColumnsOf
 
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
 
