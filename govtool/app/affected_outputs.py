@@ -23,7 +23,7 @@ _NOT_FOUND = "its rows are not found again in the files that it wrote"
 
 @dataclass(slots=True)
 class ReachedOutput:
-    """What a run came to.
+    """The rows that a run reached.
 
     Attributes:
         rows: Affected rows of its output, by file.
@@ -75,7 +75,7 @@ def _place(write: OpenedWrite, part: StagePosition, reached: ReachedOutput) -> N
 def lines_forward(
     store: Reader, commit: Commit, run: RecordRun, left: Relation, rows: Rows, reached: ReachedOutput
 ) -> ReachedOutput:
-    """What an RDD program came to, as lines of the files that it wrote.
+    """The rows that an RDD program reached, as lines of the files that it wrote.
 
     Args:
         store: The store.

@@ -262,7 +262,7 @@ class _Flow:
             return rows_at(write, rows)
 
     def _through_program(self, run: RecordRun, rows: Rows, reached: ReachedOutput) -> ReachedOutput:
-        """What an RDD program came to.
+        """The rows that an RDD program reached.
 
         Args:
             run: The program.

@@ -31,7 +31,7 @@ class UnknownAncestor:
     ancestor: str
     """The dataset that was read."""
     digest: str | None
-    """What identifies the version that was read; None: there was no data to look at."""
+    """The identity of the version that was read; None: there was no data to look at."""
     run: str
     """The run that read it."""
     branch: str

@@ -188,7 +188,7 @@ def comparison_answer(store: Reader, at: Commit, progress: Progress | None = Non
 
 
 def _parent(store: Reader, commit: Commit) -> Commit:
-    """The commit before the newest one that changed what the graph says: upkeep changes nothing."""
+    """The commit before the newest one that changed the graph: upkeep changes nothing."""
     changed = False
     for each in store.history(commit):
         if changed:

@@ -140,7 +140,7 @@ def reason_of(action: Executed, problems: Iterable[str]) -> str:
 
 
 FILES_FIRST = "write what was read to files first, and trace from these"
-"""What helps where rows of an input have no positions."""
+"""The remedy where rows of an input have no positions."""
 
 
 def unreadable_inputs(plan: Plan) -> tuple[str, ...]:

@@ -171,7 +171,7 @@ class OpenedWrite:
         return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
 
     def _found_again(self, kept: Node, rows: Node) -> Grade | None:
-        """How exact written rows with the values of rows of the plan are; None if there are too few."""
+        """The grade of written rows with the values of rows of the plan; None if there are too few."""
         there, wanted = count_rows(self.executor, rows), count_rows(self.executor, kept)
         if there < wanted:
             return None

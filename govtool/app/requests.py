@@ -37,7 +37,7 @@ def sql_request(
 ) -> SqlRequest:
     """Return what SQL to read and how; an option that is not given is that of ``govtool.toml``.
 
-    An empty ``source`` is the name by default, whatever the file says.
+    An empty ``source`` is the name by default, whatever the file holds.
 
     Raises:
         UsageError: ``govtool.toml`` is not valid, or an entry of ``var`` is not ``NAME=VALUE`` (``usage.arguments``).

@@ -41,7 +41,7 @@ ToOption = Annotated[str | None, typer.Option("--to", metavar="NEW", help="The n
 
 @dataclass(frozen=True, slots=True)
 class WhatIfOptions:
-    """What every what-if takes beside its change."""
+    """Options of every what-if, beside its change."""
 
     exclude: ExcludeOption = None
     policy: PolicyOption = None

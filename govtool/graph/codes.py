@@ -24,7 +24,7 @@ PARTITION = "partition"
 """The kind of the statement of a derivation that makes rows of one table those of its parent."""
 
 DEFINING = frozenset({"create_table_as", "create_view", "create_materialized_view"})
-"""The kinds of statements whose query says what columns there are."""
+"""The kinds of statements whose query decides the columns."""
 
 PARTIAL, WHOLE, ROW_MAKER = range(3)
 """The share of a derivation in its dataset: some columns, all of it, or columns and rows of it."""

@@ -1,4 +1,4 @@
-"""A graph with everything that the policies say of it: classified columns, and classes along the edges."""
+"""A graph under its policies: classified columns, and classes along the edges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from govtool.query.patterns import ColumnPaths, Patterns
 
 @dataclass(slots=True)
 class Governed:
-    """A graph with everything that the policies say of it."""
+    """A graph under its policies."""
 
     policies: PolicySet
     places: DatasetFacts

@@ -149,7 +149,7 @@ class Declassify(PolicyPart):
 
     @property
     def means(self) -> tuple[str, ...]:
-        """What it accepts, in words: functions, masking policies, flags of tools."""
+        """All that it accepts, in words: functions, masking policies, flags of tools."""
         policies = tuple(f"masking policy {name}" for name in self.masking_policies)
         return (*self.functions, *policies, *(("flagged as masked",) if self.flagged else ()))
 

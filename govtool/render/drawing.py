@@ -38,7 +38,7 @@ class Drawing:
     edge_marks: dict[tuple[str, str], str] = field(default_factory=dict)
     """Likewise of edges."""
     note: str = ""
-    """What the picture does not show."""
+    """A line about what the picture leaves out."""
     _count: int = 0
 
     def add_node(self, dataset: str, column: str) -> str:

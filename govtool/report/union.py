@@ -27,7 +27,7 @@ _QUERY = "query"
 
 
 class _Name(NamedTuple):
-    """A dataset by its name; ended generations of a script's table share one, and are told apart by their order."""
+    """A dataset by its name; ended generations of a script's table share one, and are distinguished by their order."""
 
     name: str
     is_temporary: bool

@@ -77,7 +77,7 @@ def _read_rows(reader: NameReader, dataset: str, at: int) -> int:
 
 
 def _lift(reader: NameReader, dataset: str, column: str | None, at: int) -> int:
-    """What follows DROP or UNSET."""
+    """Read what follows DROP or UNSET."""
     stated = reader.stated.setdefault(dataset, {})
     if reader.words[at] in ("MASK", "MASKING"):
         stated.pop((column, MASKING_POLICY, ""), None)

@@ -18,7 +18,7 @@ from govtool.records.plan.expressions import Udf, UdfReference
 MAX_FILE = 4 << 20
 """Bytes of a source file that is looked through."""
 WORKFLOW_MODULE = "govtool_workflow_"
-"""What the module of a workflow's file is called while it runs, before the name of the file."""
+"""The prefix of the name of a workflow file's module while it runs; the file's name follows."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 

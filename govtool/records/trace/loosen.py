@@ -364,7 +364,7 @@ class _Loosening:
         return _Rows(Project(rows, shown), inputs[0].extra)
 
     def _over_partition(self, call: Expression) -> WindowCall:
-        """What reads the same rows as a window function, or all of their partition."""
+        """The operators that read the same rows as a window function, or all of their partition."""
         parts = call.partition if isinstance(call, WindowCall) else ()
         known = tuple(part for part in parts if not self._term(part)[1])
         return WindowCall(_counted([call]), known, (), _ALL, LONG)

@@ -1,4 +1,4 @@
-"""How far the rows of a plan are from those of its run: see ``govtool.records.trace.loosen``."""
+"""The distance of a plan's rows from those of its run: see ``govtool.records.trace.loosen``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from govtool.records.plan.tree import Node
 
 @dataclass(frozen=True, slots=True)
 class Looseness:
-    """How far the rows of a loosened plan are from those that the run had.
+    """The distance of a loosened plan's rows from those that the run had.
 
     Attributes:
         why: What cannot be evaluated again.

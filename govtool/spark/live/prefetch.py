@@ -1,4 +1,4 @@
-"""Objects of the JVM whose answers are fetched in one call, and asked like the objects themselves.
+"""Objects of the JVM whose answers are fetched in one call, and called like the objects themselves.
 
 A call over py4j costs about 0.1 ms of CPU, and so does forgetting the object that it returned. The recorder needs a
 hundred of them for an action. ``Prefetcher.java`` makes those that it usually needs at once; ``Prefetched`` answers
@@ -116,7 +116,7 @@ isDefined
  get
   value
 """
-"""What is usually asked of a ``QueryExecution`` that succeeded; the form is that of ``Prefetcher.java``."""
+"""The usual requests to a ``QueryExecution`` that succeeded; the form is that of ``Prefetcher.java``."""
 
 _ENTRY = """\
 =entry
@@ -131,7 +131,7 @@ isDefined
   executionId
   rootExecutionId
 """
-"""What is asked of an execution in Spark's store of them."""
+"""The request to an execution in Spark's store of them."""
 
 
 def stored_executions(numbers: list[int]) -> str:

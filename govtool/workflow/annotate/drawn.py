@@ -2,7 +2,7 @@
 
 Elsewhere a projection leaves annotations as they are. These rules add a sum over the rows that become equal, which
 changes no polynomial: a value that is there several times becomes one row that is there as often. Source: Lipstick
-(PVLDB 5(4), 2012), section 3; the statements of Pig are told apart as follows.
+(PVLDB 5(4), 2012), section 3; the statements of Pig are distinguished as follows.
 
 * A projection is a FOREACH, unless it keeps all columns, or leaves out the second column of a join's equality.
 * A projection over a FLATTEN is of one statement with it.

@@ -275,7 +275,7 @@ def _is_bag(block: Block) -> bool:
 
 
 def _contents(block: Block, places: Array) -> Iterator[tuple[Array, Array]]:
-    """What bags and structs are made of: nodes, and the position in ``places`` that each is a part of."""
+    """The parts of bags and structs: nodes, and the position in ``places`` that each is a part of."""
     if isinstance(block, Terms):
         rows, terms_ = block.inputs.expanded(places)
         yield block.inputs.nodes[terms_], rows

@@ -1,4 +1,4 @@
-"""Clauses of Databricks that say who may see values and rows; `govtool.capture.sql.access_rules` reads them."""
+"""Clauses of Databricks that declare who may see values and rows; `govtool.capture.sql.access_rules` reads them."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _harmless_alter(tokens: list[Token]) -> bool:
 
 
 def _rules_access(tokens: list[Token]) -> bool:
-    """Return whether a statement only says who may see which rows or values; ``govtool.capture.sql.tags`` reads it."""
+    """Return whether a statement only declares who may see which rows or values; ``govtool.capture.sql.tags`` reads it."""
     words = [word(t) for t in tokens[:24]]
     if words[0] == "CREATE":
         return "POLICY" in words[1:7] and ("ACCESS" in words[1:6] or "MASKING" in words[1:6])

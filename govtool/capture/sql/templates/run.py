@@ -55,7 +55,7 @@ class MacroRun(ABC):
         """The tests that nothing decides, in order, and how they were taken."""
         self.relations: set[str] = set()
         self.wanted: set[str] = set()
-        """Relations whose columns were asked for."""
+        """Relations whose columns were requested."""
         self.unnamed: set[str] = set()
         """Names that mean nothing here, as they are rendered."""
         self.reasons: dict[str, str] = {}
@@ -112,7 +112,7 @@ class MacroRun(ABC):
         return isinstance(value, Unknown)
 
     def note(self, message: str) -> str:
-        """A mark in the output: what it says of its place is not understood."""
+        """A mark in the output: its place is not understood."""
         return f"\ue002!{plain_text(message)}\ue003"
 
     def identifier(self, column: TemplateColumn, prefix: object = "", suffix: object = "") -> str:
