@@ -364,6 +364,9 @@ def main(arguments: list[str] | None = None) -> int:
     except GovtoolError as error:
         return report(error_lines(error), error.exit_code)
     except TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # typer does not export the class
+            sys.stdout.write(f"{error.message}\n")
+            return EXIT_USAGE
         return report(error_lines(as_usage_error(error)), EXIT_USAGE) if error.message or str(error) else EXIT_USAGE
     except MemoryError:
         memory = GovtoolError("out of memory", code="internal.memory", hint="take fewer files at a time")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,7 +115,8 @@ def _commit(
         ui.note(cost)
     if not captured.processes:
         ui.note("warning: no Spark session was seen: nothing to commit")
-        ui.hint("PySpark and Java are needed: govtool doctor; pip install 'govtool[spark]', and JAVA_HOME")
+        if find_spec("pyspark") is None or not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+            ui.hint("PySpark and Java are needed: govtool doctor; pip install 'govtool[spark]', and JAVA_HOME")
         return captured
     opened = open_store(store)
     result = commit_captured(

@@ -9,6 +9,7 @@ import pytest
 from govtool.app.sources import former_name, place_of
 from govtool.app.sql import SourceText, file_name, root_of
 from govtool.model import Diagnostic
+from govtool.store import Store
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def tree(tmp_path, monkeypatch):
 )
 def test_root_and_place_of_what_was_given(tree, paths, root, place, former):
     assert root_of(paths) == (tree / root if root != "." else Path.cwd())
-    assert place_of(paths) == place
+    assert place_of(paths, Store.init(str(tree / ".govtool"))) == place
     assert former_name(paths) == former
 
 

@@ -17,6 +17,7 @@ AFTER = {
     "app/coverage.py": "counts what was read, for the commit's summary",
     "app/ingest.py": "compares keys and commits",
     "app/reader_digest.py": "makes the key",
+    "app/user.py": "the author of a commit",
     "app/sources.py": "names the source, which is part of the key",
     "config.py": "settings reach a reader as options, which are part of the key",
     "clock.py": "the time of a commit",

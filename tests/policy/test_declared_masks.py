@@ -63,7 +63,7 @@ def test_functions_and_policies_count_side_by_side():
 def flagged(*edges: Edge):
     statement = Statement("insert", "job", "", "job", source="ol", how="openlineage")
     made = Derivation(
-        "mart.m", "table", "replace", statement, (OutputColumn("a", None), OutputColumn("b", None)), edges
+        "mart.m", "table", "replace", statement, (OutputColumn("a", None), OutputColumn("b", None)), edges=edges
     )
     return index_of([made])
 

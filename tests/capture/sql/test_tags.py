@@ -204,11 +204,10 @@ def test_tags_in_comments(text, tags):
             "create masking policy m as (v string) returns string -> case when is_role_in_session('A') then v end",
         ),
         ("snowflake", "create or replace row access policy r as (v string) returns boolean -> true"),
-        ("snowflake", "alter table t add row access policy r on (a), drop row access policy q"),
-        ("snowflake", "alter table t modify column a set masking policy m using (a, b) force"),
+        ("snowflake", "alter table t drop row access policy q"),
+        ("snowflake", "alter table t modify column a set masking policy m force"),
         ("databricks", "create table t (mask string mask f using columns (a), a int) with row filter g on (a)"),
         ("databricks", "alter table t alter column a drop mask"),
-        ("bigquery", "create or replace row access policy p on t grant to ('group:x') filter using (a = 1)"),
     ],
 )
 def test_statements_of_access_are_understood(dialect, text):
@@ -220,3 +219,15 @@ def test_columns_are_known_beside_their_masks():
     text = "create table t (mask string mask f using columns (id), id int, ssn string mask g) with row filter h on (id)"
     (made,) = extract([Script("t.sql", text)], Options(dialect="databricks")).derivations
     assert [column.path for column in made.columns] == ["mask", "id", "ssn"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "alter table t add row access policy r on (a)",
+        "create masking policy m as (v string) returns string -> case when exists(select 1 from r) then v end",
+    ],
+)
+def test_rules_that_name_columns_or_read_relations_are_not_understood(text):
+    found = extract([Script("t.sql", f"create table t (a int, b int); {text}")], Options(dialect="snowflake"))
+    assert [note.code for note in found.diagnostics] == ["opaque"]

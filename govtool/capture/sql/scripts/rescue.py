@@ -133,11 +133,12 @@ def _harmless_alter(tokens: list[Token]) -> bool:
 
 
 def _rules_access(tokens: list[Token]) -> bool:
-    """Return whether a statement only declares who may see which rows or values; ``govtool.capture.sql.tags`` reads it."""
-    words = [word(t) for t in tokens[:24]]
+    """Return whether a statement only declares who may see rows or values; ``capture.sql.access_rules`` reads it."""
+    words = [word(t) for t in tokens]
     if words[0] == "CREATE":
-        return "POLICY" in words[1:7] and ("ACCESS" in words[1:6] or "MASKING" in words[1:6])
-    if words[0] != "ALTER":
+        rule = "POLICY" in words[1:7] and ("ACCESS" in words[1:6] or "MASKING" in words[1:6])
+        return rule and not any(each in QUERY_WORDS for each in words)  # one with a query reads other relations
+    if words[0] != "ALTER" or "ON" in words or "USING" in words:  # these name columns, which cannot be dropped then
         return False
     phrase = " ".join(words)
     return any(f" {verb} {rule}" in phrase for verb in _RULE_VERBS for rule in _ACCESS_RULES)
