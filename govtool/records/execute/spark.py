@@ -195,16 +195,15 @@ def _with_ordinals(leaf: Relation, files: DataFrame, spark: SparkSession, partit
 
 
 def _empty(leaf: Relation, spark: SparkSession) -> DataFrame:
-    from pyspark.sql.types import StructField, StructType
+    """No rows; not by ``createDataFrame``, which would leave this session the active one of the user's process."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
 
-    fields = [
-        StructField(
-            f"c{each.id}",
-            StructType.fromJson(t.to_json(t.Struct((t.Field("x", t.bare(each.type)),)))).fields[0].dataType,
-        )
-        for each in leaf.columns
-    ]
-    return spark.createDataFrame([], StructType(fields))
+    columns = []
+    for each in leaf.columns:
+        (field,) = StructType.fromJson(t.to_json(t.Struct((t.Field("x", t.bare(each.type)),)))).fields
+        columns.append(F.lit(None).cast(field.dataType).alias(f"c{each.id}"))
+    return spark.range(0).select(*columns)
 
 
 def _quoted(name: str) -> str:
