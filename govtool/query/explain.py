@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from govtool.graph.index import Index
@@ -50,7 +50,7 @@ class Explanation:
     outgoing: tuple[WayStep, ...]
     """Edges out of the column, and out of structs that it is part of or that are part of it."""
     readers: tuple[str, ...]
-    """The datasets that read its rows."""
+    """The datasets that read its rows; of a column those whose statements name it, or take it with a ``*``."""
     opaque: tuple[WayStep, ...]
     """Edges in and out that could not be understood; those out of the row set may carry any column."""
     diagnostics: tuple[Diagnostic, ...]
@@ -107,7 +107,7 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
         rows=writer.as_steps(e for e in into_rows if index.kind(e) not in (reading, EdgeKind.OPAQUE)),
         reads=_datasets(index, (index.edge_source[e] for e in into_rows if index.kind(e) is reading)),
         outgoing=writer.as_steps(e for e in out if index.kind(e) is not EdgeKind.OPAQUE),
-        readers=_datasets(index, (index.edge_target[e] for e in out_rows if index.kind(e) is reading)),
+        readers=_readers(index, about, near),
         opaque=writer.as_steps(e for e in (*into, *into_rows, *out, *out_rows) if index.kind(e) is EdgeKind.OPAQUE),
         diagnostics=tuple(sorted(dict.fromkeys(diagnostics), key=Diagnostic.sort_key)),
         truncated=writer.truncated,
@@ -172,6 +172,15 @@ def _write_of(definition: DatasetDefinition) -> tuple[str, ...] | None:
     if statement.how not in RUNTIME:
         return None
     return statement.run or statement.file, statement.kind, definition.mode, definition.status
+
+
+def _readers(index: Index, about: Subject, near: Sequence[int]) -> tuple[str, ...]:
+    """The datasets that read the rows of a dataset; those that read a column, a struct around it or a field of it."""
+    if about.node is None:
+        rows = index.out_edges(index.rows(about.dataset))
+        return _datasets(index, (index.edge_target[e] for e in rows if index.kind(e) is EdgeKind.READ))
+    targets = [index.edge_target[e] for node in near for e in index.out_edges(node)]
+    return _datasets(index, [*targets, *(index.referring_rows(one) for node in near for one in index.references(node))])
 
 
 def _datasets(index: Index, nodes: Iterable[int]) -> tuple[str, ...]:

@@ -141,6 +141,8 @@ def impact(
     about = (subject,) if isinstance(subject, Subject) else tuple(subject)
     if not about:
         raise nothing_selected()
+    if change is not None and change.kind == "rename":
+        _require_free(index, about, change)
     wanted = None if kinds is None else frozenset(kinds)
     idle: list[Subject] = []
     if direction == "up":
@@ -186,6 +188,29 @@ def impact(
     return ImpactResult(
         few(names), kind, direction, chosen, columns, summary, truncated, names, unchanged, depth, labels
     )
+
+
+def _require_free(index: Index, subjects: Iterable[Subject], change: Change) -> None:
+    """Refuse a new name that another column of the dataset, or another dataset, has: the database would.
+
+    Raises:
+        UsageError: ``usage.name-taken``.
+    """
+    new = change.to or ""
+    for one in subjects:
+        if one.node is None:
+            taken, current = index.find_dataset(new) is not None, one.text
+        else:
+            current = index.path(one.node)
+            path = f"{current.rpartition('.')[0]}.{new}".lstrip(".")
+            node = index.find_column(one.dataset, path)
+            taken = node is not None and not index.is_unknown(node)
+        if taken and new not in (current, current.rpartition(".")[2]):
+            raise UsageError(
+                f"{one.text} cannot become {new}: there is one already",
+                code="usage.name-taken",
+                hint=f"govtool explain {index.dataset_name(one.dataset) if one.node is not None else new}",
+            )
 
 
 def _is_already(index: Index, subject: Subject, change: Change) -> bool:

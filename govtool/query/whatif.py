@@ -30,7 +30,7 @@ SEVERAL = "several"
 """The action of changes of different kinds in one question."""
 VERDICTS = ("lost", "breaks", "unknown", "changes", "rows", "passes")
 """The worst first."""
-_GOES = ("drop", "delete")
+_GOES = frozenset({"drop", "delete"})
 """The actions that take columns away."""
 REPORT = "exposure"
 """The kind of datasets that stand for reports."""
@@ -141,6 +141,7 @@ def whatif_several(index: Index, changes: Sequence[tuple[str, Selection, str | N
     """
     if not changes:
         raise UsageError("no change is given", code="usage.nothing-selected", hint="govtool whatif --drop COLUMN")
+    _require_consistent(index, changes)
     parts = tuple(whatif(index, action, selection, to) for action, selection, to in changes)
     if len(parts) == 1:
         return parts[0]
@@ -162,6 +163,22 @@ def whatif_several(index: Index, changes: Sequence[tuple[str, Selection, str | N
         unchanged=tuple(name for part in parts for name in part.unchanged),
         parts=parts,
     )
+
+
+def _require_consistent(index: Index, changes: Sequence[tuple[str, Selection, str | None]]) -> None:
+    """Refuse to change in two ways what one of them takes away, and to change one thing twice in the same way.
+
+    Raises:
+        UsageError: ``usage.contradiction``.
+    """
+    seen: dict[str, set[str]] = {}
+    for action, selection, _ in changes:
+        for name in sorted(one.text for one in _subjects(index, selection)):
+            before = seen.setdefault(name, set())
+            if action in before or (before and not _GOES.isdisjoint({action, *before})):
+                both = " and ".join(sorted({action, *before})) if action not in before else f"{action} twice"
+                raise UsageError(f"{name}: {both}", code="usage.contradiction", hint="leave one of them out")
+            before.add(action)
 
 
 def _subjects(index: Index, selection: Selection) -> list[Subject]:

@@ -238,6 +238,10 @@ def test_policies_judge_what_several_changes_hide(warehouse, tmp_path):
         (("--retype", "=text"), "--retype '=text' is not COLUMN=NEW"),
         (("--retype", "crm.users=text"), "retype"),
         (("--drop", "crm.users.emial"), "crm.users.email"),
+        (("--rename", "crm.users.email=id"), "cannot become id"),
+        (("--rename", "crm.users=crm.old"), "cannot become crm.old"),
+        (("--drop", "crm.users.email", "--rename", "crm.users.email=mail"), "drop and rename"),
+        (("--rename", "crm.users.email=a", "--rename", "crm.users.email=b"), "rename twice"),
     ],
 )
 def test_mistakes_in_several_changes(warehouse, arguments, message):
