@@ -43,6 +43,28 @@ def test_functions_are_never_called(hostile):
         unpack_circuit(signed((hostile, 1, 1)), None, {}.__getitem__)
 
 
+@pytest.mark.parametrize("name", ["count", "TableStore"])
+def test_a_class_that_a_module_only_imports_is_refused(name):
+    body = f"cgovtool.workflow.storage.circuits\n{name}\n(tR.".encode()
+    with pytest.raises(IntegrityError, match="no data of a circuit"):
+        unpack_circuit(hashlib.sha256(body).digest() + body, None, {}.__getitem__)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pickle.dumps((1, 2)),
+        pickle.dumps((1, 2, 3)),
+        pickle.dumps((1, "x", 3)),
+        b"\x80\x05(U\x04rowsX\x01\x00\x00\x00atQ.",
+    ],
+    ids=["two", "no circuit", "no number", "unknown rows"],
+)
+def test_bytes_of_something_else_are_refused(body):
+    with pytest.raises(IntegrityError, match="cannot be read"):
+        unpack_circuit(hashlib.sha256(body).digest() + body, None, {}.__getitem__)
+
+
 @pytest.mark.parametrize("at", [0, 31, 32, -1])
 def test_a_damaged_circuit_is_refused(at):
     stored = StoredCircuit(Circuit(), {}, {}, {}, frozenset())
