@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from govtool.app import sources
 from govtool.app.sources import former_name, place_of
 from govtool.app.sql import SourceText, file_name, root_of
+from govtool.config import load_config
 from govtool.model import Diagnostic
+from govtool.store import Store
 
 
 @pytest.fixture
@@ -34,8 +37,22 @@ def tree(tmp_path, monkeypatch):
 )
 def test_root_and_place_of_what_was_given(tree, paths, root, place, former):
     assert root_of(paths) == (tree / root if root != "." else Path.cwd())
-    assert place_of(paths) == place
+    assert place_of(paths, Store.init("memory:")) == place
     assert former_name(paths) == former
+
+
+def test_the_settings_of_a_folder_are_read_once_for_all_paths(tree, monkeypatch):
+    (tree / "govtool.toml").write_text("")
+    (tree / "etl" / "govtool.toml").write_text("")
+    read = []
+    monkeypatch.setattr(sources, "load_config", lambda folder: (read.append(folder), load_config(folder))[1])
+    store = Store.init(str(tree / ".govtool"))
+    for number in range(5):
+        (tree / "etl" / f"{number}.sql").touch()
+    paths = [f"etl/{number}.sql" for number in range(5)]
+    assert place_of(paths, store) == "+".join(paths)
+    assert read.count(tree / "etl") == 1
+    assert read.count(tree) == 2  # of the working directory, and of the parents of the paths
 
 
 def test_two_folders_without_a_common_parent_meet_at_the_root(tree):
