@@ -36,7 +36,10 @@ def export_graph(
 
     outputs = chosen(format, output, FORMATS)
     with opened_graph(ui, store, at, branch) as graph:
-        answer = graph.report(*selector or (), exclude=exclude, policy=policy, today=today)
+        whole = any(form == "json" for form, _ in outputs)  # findings and coverage are in no other format
+        answer = (graph.report if whole else graph.lineage_view)(
+            *selector or (), exclude=exclude, policy=policy, today=today
+        )
     ui.mark("report")
     for form, file in outputs:
         ui.show(render(form, answer), file)
