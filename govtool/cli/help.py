@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-COMMON = (
+SHARED_OPTIONS = (
     *("policy", "today", "limit", "all", "format", "output", "at", "branch", "store", "message", "author"),
     *("allow_empty", "quiet", "verbose", "progress", "color", "timings", "debug"),
 )
@@ -29,7 +29,7 @@ def command_help(command: Any, context: Any, function: Any) -> str:
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
     texts = _shared_texts()
-    common = {one.name: one for one in options if one.name in COMMON and one.help in texts}
+    common = {one.name: one for one in options if one.name in SHARED_OPTIONS and one.help in texts}
     own = [one for one in options if one.name not in common]
     formats = _formats(function)
     parts = [
@@ -37,7 +37,7 @@ def command_help(command: Any, context: Any, function: Any) -> str:
         *_about(function, width),
         _entries([(_argument(one), one.help or "") for one in arguments], width),
         _entries([(_spelled(one), _explained(one)) for one in own], width),
-        _filled("Also: ", [_short(common[name], formats) for name in COMMON if name in common], width),
+        _filled("Also: ", [_short(common[name], formats) for name in SHARED_OPTIONS if name in common], width),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -45,7 +45,7 @@ def command_help(command: Any, context: Any, function: Any) -> str:
 def shared_options_help(options: Iterable[Any]) -> str:
     """The help of the options that many commands share."""
     known = {one.name: one for one in options}
-    rows = [(_spelled(known[name]), _explained(known[name])) for name in COMMON if name in known]
+    rows = [(_spelled(known[name]), _explained(known[name])) for name in SHARED_OPTIONS if name in known]
     title = "Options that many commands share; each command's help names those that it takes."
     return "\n".join([*textwrap.wrap(title, _width()), "", *_entries(rows, _width())]) + "\n"
 
