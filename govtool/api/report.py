@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from govtool.answers.report import ReportAnswer
     from govtool.api.arguments import Paths
-    from govtool.report.model import LineageView
 
 
 class ReportOptions(TypedDict, total=False):
@@ -72,26 +71,6 @@ class ReportQuestions(OpenedVersion):
         """
         answer: ReportAnswer = self.report(*selector, **options)
         return answer.to_html()
-
-    @checked
-    def lineage_view(
-        self,
-        *selector: str,
-        exclude: Texts | None = None,
-        policy: Paths | None = None,
-        today: Day | None = None,
-    ) -> LineageView:
-        """Return the graph of the report alone: datasets, columns, edges and statements, without findings or coverage.
-
-        The arguments and errors are those of ``report``.
-        """
-        from govtool.app.governance import day_of
-        from govtool.app.questions import PolicyChoice
-        from govtool.app.report import graph_view
-
-        rules = PolicyChoice(paths(policy) or None, day_of(today))
-        left_out = tuple(texts(exclude))
-        return self._fetch(lambda snapshot: graph_view(snapshot, rules, selector, left_out))
 
     def to_networkx(self) -> nx.MultiDiGraph[Any]:
         """Return the whole graph as a ``networkx.MultiDiGraph``.
