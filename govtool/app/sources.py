@@ -51,11 +51,11 @@ class SourceOrigin:
     replace: bool = field(default=False, compare=False)
     """True: a source that was read elsewhere is replaced."""
     nameless: bool = field(default=False, compare=False)
-    """True of standard input without a name: nothing tells whether it is the same as before."""
+    """True of standard input without a name: it may be the same as before or another."""
 
     @property
     def mark(self) -> str:
-        """The origin within the key of an ingest, so that the manifest alone tells that it is the same."""
+        """The origin within the key of an ingest, so that the manifest alone shows that it is the same."""
         return f"@{hashlib.sha256(str(self).encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
     def __str__(self) -> str:

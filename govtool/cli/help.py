@@ -154,7 +154,7 @@ def _value(option: Any) -> str:
 
 
 def _explained(option: Any) -> str:
-    """The text of an option, with its default where that says something."""
+    """The text of an option, with its default where that is not plain."""
     text = str(option.help or "").rstrip()
     if option.required:
         return f"{text} Required."

@@ -102,7 +102,7 @@ def impact(
 
     outputs = chosen(format, output, FORMATS)
     change = _with_target(change, to)
-    at_least(fail_on, VERDICTS, "verdict")  # a wrong one is reported before anything is asked
+    at_least(fail_on, VERDICTS, "verdict")  # a wrong one is reported before the graph is opened
     if upstream and fail_on != "none":
         raise UsageError("--upstream has no verdicts", code="usage.arguments", hint="leave out --change and --fail-on")
     bounds = [bound(limit, all, form) for form, _ in outputs]
