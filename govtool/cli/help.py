@@ -57,7 +57,7 @@ def group_help(
 
     Args:
         context: The group's context.
-        summary: What it is about; command lines begin with ``$``.
+        summary: The summary of the group; command lines begin with ``$``.
         panels: Names and summaries of commands by heading.
         also: Commands that are only named.
     """
@@ -159,8 +159,8 @@ def _explained(option: Any) -> str:
     if option.required:
         return f"{text} Required."
     default = option.default
-    telling = isinstance(default, (str, int, float)) and not isinstance(default, bool) and default not in ("", 0)
-    return f"{text} Default: {default}." if telling and "Default" not in text and str(default) not in text else text
+    shown = isinstance(default, (str, int, float)) and not isinstance(default, bool) and default not in ("", 0)
+    return f"{text} Default: {default}." if shown and "Default" not in text and str(default) not in text else text
 
 
 def _short(option: Any, formats: Sequence[str]) -> str:
