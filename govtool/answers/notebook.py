@@ -8,7 +8,7 @@ from itertools import islice
 
 from govtool.answers.coverage import sentence
 from govtool.answers.version import GraphVersion
-from govtool.report.marks import INVISIBLE
+from govtool.report.marks import escaped
 
 MOST_ROWS = 50
 """Rows of a table in a notebook at most; ``to_pandas()`` has them all."""
@@ -23,7 +23,7 @@ def table(fields: Iterable[str], every: Iterable[tuple[object, ...]], version: o
         version: The version of the graph that the answer is about, named below; anything else is not.
     """
     rows = list(islice(every, MOST_ROWS + 1))
-    head = "".join(f"<th>{text(name)}</th>" for name in fields)
+    head = "".join(f"<th>{escaped(name)}</th>" for name in fields)
     body = "".join(f"<tr>{''.join(_cell(one) for one in row)}</tr>" for row in rows[:MOST_ROWS])
     more = "<p>… to_pandas() has all rows</p>" if len(rows) > MOST_ROWS else ""
     table = f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
@@ -38,16 +38,11 @@ def frame(page: str, height: int = 680) -> str:
     )
 
 
-def text(value: str) -> str:
-    """A text of other people as HTML: escaped, and what is invisible or turns the direction is written out."""
-    return html.escape(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value))
-
-
 def _about(version: object) -> str:
     """The commit and the coverage of a version of the graph; nothing of anything else."""
     if not isinstance(version, GraphVersion):
         return ""
-    return f"<p>commit {version.commit.seq} ({text(version.commit.short)}) · {sentence(version.coverage)}</p>"
+    return f"<p>commit {version.commit.seq} ({escaped(version.commit.short)}) · {sentence(version.coverage)}</p>"
 
 
 def _cell(value: object) -> str:
@@ -55,4 +50,4 @@ def _cell(value: object) -> str:
         return "<td></td>"
     words = ", ".join(value) if isinstance(value, tuple) else str(value)
     side = ' style="text-align: right"' if isinstance(value, (int, float)) else ' style="text-align: left"'
-    return f"<td{side}>{text(words)}</td>"
+    return f"<td{side}>{escaped(words)}</td>"

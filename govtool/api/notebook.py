@@ -13,12 +13,14 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from govtool.api.arguments import Day, Ref, Texts, checked
+from govtool.api.arguments import Ref, checked
+from govtool.api.report import ReportOptions
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from govtool.answers.lineage import LineageAnswer
-    from govtool.api.arguments import Paths
     from govtool.app.requests import PathArgument
 
 
@@ -28,12 +30,7 @@ def show(
     store: PathArgument | None = None,
     ref: Ref | None = None,
     branch: str | None = None,
-    exclude: Texts | None = None,
-    diff: Ref | None = None,
-    erase: Texts | None = None,
-    title: str = "Lineage",
-    policy: Paths | None = None,
-    today: Day | None = None,
+    **options: Unpack[ReportOptions],
 ) -> None:
     """Show the interactive report of a store in a notebook.
 
@@ -42,12 +39,7 @@ def show(
         store: A path or URI; by default that of the settings.
         ref: A version; by default the newest.
         branch: The branch; by default ``main``.
-        exclude: Selectors of what to leave out.
-        diff: A version to compare with.
-        erase: Columns that identify a person, for the plan of an erasure.
-        title: The title of the page.
-        policy: As for ``Graph.impact``.
-        today: As for ``Graph.impact``.
+        **options: Those of ``Graph.report``: ``exclude``, ``diff``, ``erase``, ``title``, ``policy``, ``today``.
 
     Raises:
         UsageError: No notebook runs (``usage.no-notebook``); see also ``Graph.report``.
@@ -58,7 +50,7 @@ def show(
 
     display = _display()
     graph = open_version(store, ref=ref, branch=branch)
-    display(graph.report(*selector, exclude=exclude, diff=diff, erase=erase, title=title, policy=policy, today=today))
+    display(graph.report(*selector, **options))
 
 
 def _display() -> Any:

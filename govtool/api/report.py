@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from govtool.api.arguments import Day, Ref, Texts, checked, paths, texts
 from govtool.api.opened import OpenedVersion
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     import networkx as nx
 
     from govtool.answers.report import ReportAnswer
     from govtool.api.arguments import Paths
 
 
+class ReportOptions(TypedDict, total=False):
+    """Keywords of everything that makes a report."""
+
+    exclude: Texts | None
+    """Selectors of what to leave out."""
+    diff: Ref | None
+    """A version to compare with: what was added, removed and changed since is marked."""
+    erase: Texts | None
+    """Columns that identify a person: the plan of an erasure is part of the report, without any value."""
+    title: str | None
+    """The title of the page; by default ``Lineage``."""
+    policy: Paths | None
+    """As for ``impact``: with policies the report has classes, zones and findings."""
+    today: Day | None
+    """As for ``impact``."""
+
+
 class ReportQuestions(OpenedVersion):
     """The part of ``Graph`` that draws."""
 
     @checked
-    def report(
-        self,
-        *selector: str,
-        exclude: Texts | None = None,
-        diff: Ref | None = None,
-        erase: Texts | None = None,
-        title: str = "Lineage",
-        policy: Paths | None = None,
-        today: Day | None = None,
-    ) -> ReportAnswer:
+    def report(self, *selector: str, **options: Unpack[ReportOptions]) -> ReportAnswer:
         """Gather what a report shows; ``to_html()`` of the answer is the page, and a notebook shows it at once.
 
         Args:
             selector: The datasets to show, as for ``ls``: ``mart.**``, ``crm.users+``; by default all.
-            exclude: Selectors of what to leave out.
-            diff: A version to compare with: what was added, removed and changed since is marked.
-            erase: Columns that identify a person: the plan of an erasure is part of the report, without any value.
-            title: The title of the page.
-            policy: As for ``impact``: with policies the report has classes, zones and findings.
-            today: As for ``impact``.
+            **options: Those of ``ReportOptions``.
 
         Raises:
             UsageError: A selector selects nothing (``usage.nothing-selected``), or a selector or policy is mistaken.
@@ -47,34 +52,24 @@ class ReportQuestions(OpenedVersion):
         from govtool.app.questions import PolicyChoice
         from govtool.app.report import ReportRequest, report_answer
 
-        rules = PolicyChoice(paths(policy) or None, day_of(today))
+        rules = PolicyChoice(paths(options.get("policy")) or None, day_of(options.get("today")))
+        base, title = options.get("diff"), options.get("title")
         request = ReportRequest(
             selectors=selector,
-            exclude=tuple(texts(exclude)),
-            base=None if diff is None else str(diff),
-            subjects=tuple(texts(erase)),
-            title=title,
+            exclude=tuple(texts(options.get("exclude"))),
+            base=None if base is None else str(base),
+            subjects=tuple(texts(options.get("erase"))),
+            title="Lineage" if title is None else title,
         )
         return self._fetch(lambda snapshot: report_answer(snapshot, rules, request, self._branch))
 
     @checked
-    def to_html(
-        self,
-        *selector: str,
-        exclude: Texts | None = None,
-        diff: Ref | None = None,
-        erase: Texts | None = None,
-        title: str = "Lineage",
-        policy: Paths | None = None,
-        today: Day | None = None,
-    ) -> str:
+    def to_html(self, *selector: str, **options: Unpack[ReportOptions]) -> str:
         """Return the report as one HTML file that needs no other and requests nothing.
 
         The arguments and errors are those of ``report``.
         """
-        answer = self.report(
-            *selector, exclude=exclude, diff=diff, erase=erase, title=title, policy=policy, today=today
-        )
+        answer: ReportAnswer = self.report(*selector, **options)
         return answer.to_html()
 
     def to_networkx(self) -> nx.MultiDiGraph[Any]:

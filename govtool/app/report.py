@@ -1,4 +1,4 @@
-"""What a report draws of one version of the graph."""
+"""The graph that a report draws, and the report of one version."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from govtool.answers.report import FolderCoverage, ReportAnswer
     from govtool.app.opening import Snapshot
     from govtool.app.questions import PolicyChoice
+    from govtool.app.selection import Selector
     from govtool.graph.index import Index
 
 MAX_SQL = 4000
 """Characters of a statement that a report shows at most; the store keeps no more."""
+_NOTHING = "usage.nothing-selected"
 
 
 def graph_view(
@@ -84,7 +86,7 @@ def _neighbours(index: Index, dataset: int, *, down: bool) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """What is known of one dataset beside the graph."""
+    """The facts about one dataset beside the graph."""
 
     zone: str | None
     owner: str | None
@@ -163,7 +165,7 @@ class ViewBuilder:
         return number
 
     def _omitted(self) -> tuple[Counter[int], Counter[int]]:
-        """How many datasets that each one reads, and how many that read it, are not in the report."""
+        """The numbers of sources and of readers of each dataset that are not in the report."""
         sources: Counter[int] = Counter()
         readers: Counter[int] = Counter()
         if len(self._chosen) < self._index.dataset_count:
@@ -287,7 +289,7 @@ def report_answer(
 def _compared(
     snapshot: Snapshot, rules: PolicyChoice, request: ReportRequest, view: LineageView, branch: str | None
 ) -> tuple[LineageView, DiffAnswer]:
-    """The union of both versions, and what differs. Selectors select from the old one too, what they still find."""
+    """The union of both versions, and their differences."""
     from govtool.answers.diff import DiffAnswer
     from govtool.app.history import diff_answer
     from govtool.app.opening import open_snapshot
@@ -299,13 +301,41 @@ def _compared(
     governed = snapshot.governance.policies_if_any(rules.policy) is not None
     answer = diff_answer(store, old.commit.id, commit.id, commit, branch, rules=rules if governed else None)
     assert isinstance(answer, DiffAnswer)  # both are commits
+    return union(_before(old, rules, request), view), answer
+
+
+def _before(old: Snapshot, rules: PolicyChoice, request: ReportRequest) -> LineageView:
+    """The part of the old version that the selectors select which it knows; each may name something new."""
+    selectors, exclude = _known(old, rules, request.selectors), _known(old, rules, request.exclude)
+    nothing = LineageView((), (), ())
+    if request.selectors and not selectors:  # none at all would select everything
+        return nothing
     try:
-        before = graph_view(old, rules, request.selectors, request.exclude)
-    except (UnknownNameError, UsageError):  # what they select is new
-        if not request.selectors:
+        return graph_view(old, rules, selectors, exclude)
+    except UsageError as error:
+        if error.code != _NOTHING:
             raise
-        before = LineageView((), (), ())
-    return union(before, view), answer
+        return nothing
+
+
+def _known(snapshot: Snapshot, rules: PolicyChoice, selectors: Sequence[str]) -> tuple[str, ...]:
+    """The selectors whose names exist in a version."""
+    from govtool.app.questions import selector
+
+    every = selector(snapshot, rules)
+    return tuple(text for text in selectors if _is_known(every, text))
+
+
+def _is_known(every: Selector, text: str) -> bool:
+    try:
+        every.select([text])
+    except UnknownNameError:
+        return False
+    except UsageError as error:
+        if error.code != _NOTHING:
+            raise
+        return False
+    return True
 
 
 def _findings(snapshot: Snapshot, rules: PolicyChoice, view: LineageView) -> CheckAnswer | None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,15 +51,15 @@ class SourceOrigin:
     replace: bool = field(default=False, compare=False)
     """True: a source that was read elsewhere is replaced."""
     nameless: bool = field(default=False, compare=False)
-    """True of standard input without a name: nothing tells whether it is the same as before."""
+    """True of standard input without a name: it may be the same as before or another."""
 
     @property
     def mark(self) -> str:
-        """The origin within the key of an ingest, so that the manifest alone tells that it is the same."""
+        """The origin within the key of an ingest, so that the manifest alone shows that it is the same."""
         return f"@{hashlib.sha256(str(self).encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
     def __str__(self) -> str:
-        """As people read it."""
+        """The kind and the place as people read them."""
         return f"{self.kind}:{self.place}"
 
 
@@ -85,11 +86,12 @@ def place_of(paths: Sequence[str], store: Reader) -> str:
     A link that leads out of the project stays as it is written: where it leads is another place on each machine.
     """
     here = project_root()
-    places = {"stdin" if path == "-" else _from(_root_above(path, store) or here, path) for path in paths}
+    keeps = lru_cache(maxsize=None)(partial(_keeps, store=store))  # of one call: settings may change before the next
+    places = {"stdin" if path == "-" else _from(_root_above(path, store, keeps) or here, path) for path in paths}
     return _short("+".join(sorted(places)))
 
 
-def _root_above(path: str, store: Reader) -> Path | None:
+def _root_above(path: str, store: Reader, keeps: Callable[[Path], bool]) -> Path | None:
     """The outermost folder above a path whose settings or own store are the store that is written to.
 
     So a folder that is read from outside of its project has the name that it has within.
@@ -98,13 +100,15 @@ def _root_above(path: str, store: Reader) -> Path | None:
         return None
     found = None
     for folder in Path(path).resolve().parents:
-        if ((folder / CONFIG_FILE).is_file() or (folder / STORE_DIRECTORY).is_dir()) and _keeps(folder, store):
+        if keeps(folder):
             found = folder
     return found
 
 
 def _keeps(folder: Path, store: Reader) -> bool:
-    """True if the settings of a folder name this store."""
+    """True if a folder has settings or a store of its own, and its settings name this store."""
+    if not ((folder / CONFIG_FILE).is_file() or (folder / STORE_DIRECTORY).is_dir()):
+        return False
     try:
         named = str(store_setting(None, load_config(folder), {}).value)
     except UsageError:  # settings of another project, which are none of ours to judge
@@ -244,7 +248,7 @@ def _origin(store: Reader, ref: FragmentRef) -> SourceOrigin | None:
 
 
 def _agrees(store: Store, head: Commit, origin: SourceOrigin) -> bool:
-    """Whether a source of an older store was read by the same kind of ingest, and from the same files."""
+    """True if a source of an older store was read by the same kind of ingest, and from the same files."""
     commits = islice(store.history(head), _COMMITS)
     command = next((c.summary.get("command") for c in commits if c.summary.get("source") == origin.former), None)
     if command != f"ingest {origin.kind}":

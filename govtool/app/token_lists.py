@@ -25,7 +25,8 @@ def read_deletions(file: str) -> list[list[str]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(f"cannot be read: {reason.lower()}", code="usage.deletions", location=file) from error
-    found = [_tokens(line, f"{file}:{number}") for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    # Not splitlines: strings of JSON may hold U+2028 and its like as they are.
+    found = [_tokens(line, f"{file}:{number}") for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not found:
         raise UsageError("the file has no deletions", code="usage.deletions", location=file)
     return found
@@ -36,11 +37,16 @@ def _tokens(line: str, place: str) -> list[str]:
         tokens: Any = json.loads(line)
     except (ValueError, RecursionError):
         tokens = None
-    if not isinstance(tokens, list) or not tokens or not all(isinstance(each, (str, int)) for each in tokens):
+    if not isinstance(tokens, list) or not tokens or not all(map(_is_token, tokens)):
         raise UsageError(
             "a list of tokens is expected", code="usage.deletions", location=place, hint='write ["token", "token"]'
         )
     return [str(each) for each in tokens]
+
+
+def _is_token(value: Any) -> bool:
+    """True of a text or a whole number; Python's booleans are whole numbers too."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def require_tokens(tokens: Sequence[str]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, cast
 
 from govtool.cli.formats import OutputFile, chosen
 from govtool.cli.graph import bound
@@ -31,10 +31,13 @@ from govtool.cli.ui import Ui
 if TYPE_CHECKING:
     from govtool.api.ingest_options import CommitOptions, IngestOptions
 
+_PRESENTATION = ("format", "output")
+"""Fields that a command uses itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """How a list of entries is shown, and of which version of the graph it is."""
+    """Options of lists of entries: their bound, format and place, and the version of the graph."""
 
     limit: LimitOption = None
     all: AllOption = False
@@ -69,11 +72,11 @@ class CommitBundle:
 
     def keywords(self) -> CommitOptions:
         """The same as keywords of ``govtool.api``."""
-        return {"message": self.message, "author": self.author, "branch": self.branch, "store": self.store}
+        return cast("CommitOptions", _api_keywords(self))
 
 
 @dataclass(frozen=True, slots=True)
-class IngestBundle:
+class IngestBundle(CommitBundle):
     """Options of every ingest."""
 
     source: SourceOption = None
@@ -85,23 +88,12 @@ class IngestBundle:
     policy: PolicyOption = None
     format: FormatOption = None
     output: OutputOption = None
-    message: MessageOption = None
-    author: AuthorOption = None
-    branch: BranchOption = None
-    store: StoreOption = None
 
     def keywords(self) -> IngestOptions:
-        """The same as keywords of ``govtool.api``; how it is shown is left out."""
-        return {
-            "source": self.source,
-            "replace": self.replace,
-            "strict": self.strict,
-            "min_coverage": self.min_coverage,
-            "explain_failures": self.explain_failures,
-            "dry_run": self.dry_run,
-            "policy": self.policy,
-            "message": self.message,
-            "author": self.author,
-            "branch": self.branch,
-            "store": self.store,
-        }
+        """The same as keywords of ``govtool.api``, without the format and the place of the output."""
+        return cast("IngestOptions", _api_keywords(self))
+
+
+def _api_keywords(bundle: CommitBundle) -> dict[str, object]:
+    names = (each.name for each in fields(bundle))
+    return {name: getattr(bundle, name) for name in names if name not in _PRESENTATION}

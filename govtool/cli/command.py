@@ -75,19 +75,15 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     return command
 
 
-def parameters_of(function: Callable[..., object]) -> list[inspect.Parameter]:
-    """The arguments and options of a command's function, without its ``Ui``; those of bundles one by one.
-
-    A bundle is a parameter whose type is a dataclass: options that several commands have, declared once.
-    """
-    return _parameters(function)[1]
-
-
 _Bundles = dict[str, tuple[type[Any], list[str]]]
 """Classes of bundles and the names of their fields, by parameter."""
 
 
 def _parameters(function: Callable[..., object]) -> tuple[_Bundles, list[inspect.Parameter]]:
+    """The bundles of a command's function, and its arguments and options without ``Ui``, those of bundles one by one.
+
+    A bundle is a parameter whose type is a dataclass: options that several commands have, declared once.
+    """
     bundles: _Bundles = {}
     own: list[inspect.Parameter] = []
     hints = get_type_hints(function, include_extras=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from govtool.cli.formats import chosen
 from govtool.cli.graph import opened_graph
 from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
@@ -9,6 +11,10 @@ from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption, SelectorArgument
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
+
+if TYPE_CHECKING:
+    from govtool.answers.report import ReportAnswer
+    from govtool.report.model import LineageView
 
 
 def export_graph(
@@ -32,11 +38,22 @@ def export_graph(
     Selectors choose datasets, and the edges between them are written; the rows of a dataset are its column *. Formats:
     csv and jsonl (an edge a line), json (all of it, as report/1), dot, mermaid, graphml.
     """
+    from govtool.app.governance import day_of
+    from govtool.app.questions import PolicyChoice
+    from govtool.app.report import graph_view
     from govtool.render.graph_export import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
     with opened_graph(ui, store, at, branch) as graph:
-        answer = graph.report(*selector or (), exclude=exclude, policy=policy, today=today)
+        if any(form == "json" for form, _ in outputs):
+            answer: ReportAnswer | LineageView = graph.report(
+                *selector or (), exclude=exclude, policy=policy, today=today
+            )
+        else:  # findings and coverage are in no other format
+            rules = PolicyChoice(policy, day_of(today))
+            snapshot = graph.snapshot()
+            with snapshot.guard:
+                answer = graph_view(snapshot, rules, selector or (), exclude or ())
     ui.mark("report")
     for form, file in outputs:
         ui.show(render(form, answer), file)

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-COMMON = (
+SHARED_OPTIONS = (
     *("policy", "today", "limit", "all", "format", "output", "at", "branch", "store", "message", "author"),
     *("allow_empty", "quiet", "verbose", "progress", "color", "timings", "debug"),
 )
@@ -29,7 +29,7 @@ def command_help(command: Any, context: Any, function: Any) -> str:
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
     texts = _shared_texts()
-    common = {one.name: one for one in options if one.name in COMMON and one.help in texts}
+    common = {one.name: one for one in options if one.name in SHARED_OPTIONS and one.help in texts}
     own = [one for one in options if one.name not in common]
     formats = _formats(function)
     parts = [
@@ -37,7 +37,7 @@ def command_help(command: Any, context: Any, function: Any) -> str:
         *_about(function, width),
         _entries([(_argument(one), one.help or "") for one in arguments], width),
         _entries([(_spelled(one), _explained(one)) for one in own], width),
-        _filled("Also: ", [_short(common[name], formats) for name in COMMON if name in common], width),
+        _filled("Also: ", [_short(common[name], formats) for name in SHARED_OPTIONS if name in common], width),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -45,7 +45,7 @@ def command_help(command: Any, context: Any, function: Any) -> str:
 def shared_options_help(options: Iterable[Any]) -> str:
     """The help of the options that many commands share."""
     known = {one.name: one for one in options}
-    rows = [(_spelled(known[name]), _explained(known[name])) for name in COMMON if name in known]
+    rows = [(_spelled(known[name]), _explained(known[name])) for name in SHARED_OPTIONS if name in known]
     title = "Options that many commands share; each command's help names those that it takes."
     return "\n".join([*textwrap.wrap(title, _width()), "", *_entries(rows, _width())]) + "\n"
 
@@ -57,7 +57,7 @@ def group_help(
 
     Args:
         context: The group's context.
-        summary: What it is about; command lines begin with ``$``.
+        summary: The summary of the group; command lines begin with ``$``.
         panels: Names and summaries of commands by heading.
         also: Commands that are only named.
     """
@@ -154,13 +154,13 @@ def _value(option: Any) -> str:
 
 
 def _explained(option: Any) -> str:
-    """The text of an option, with its default where that says something."""
+    """The text of an option, with its default where that is not plain."""
     text = str(option.help or "").rstrip()
     if option.required:
         return f"{text} Required."
     default = option.default
-    telling = isinstance(default, (str, int, float)) and not isinstance(default, bool) and default not in ("", 0)
-    return f"{text} Default: {default}." if telling and "Default" not in text and str(default) not in text else text
+    shown = isinstance(default, (str, int, float)) and not isinstance(default, bool) and default not in ("", 0)
+    return f"{text} Default: {default}." if shown and "Default" not in text and str(default) not in text else text
 
 
 def _short(option: Any, formats: Sequence[str]) -> str:

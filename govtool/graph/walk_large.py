@@ -54,10 +54,7 @@ class LargeWalk:
         self.any_column: set[tuple[int, int]] = set()
         self.related: dict[int, list[int]] = {}
         self.defined: Array | None = None
-        kinds = np.asarray(index.arrays["derivation_kind"])
-        parts = [number for number in np.unique(kinds).tolist() if index.string(number) == PARTITION]
-        self.parts_of = np.flatnonzero(np.isin(kinds, parts))
-        """The derivations that make rows of one table those of another."""
+        self.inheriting: Array | None = None
 
     def _array(self, name: str) -> Array:
         return self.a.get(name, _NONE)
@@ -121,12 +118,15 @@ class LargeWalk:
                 yield from self._related(state, relation, nodes)
             if self.rules.references and self.index.reference_count:
                 yield from self._referring(state, nodes)
-            if self.rules.inherited and self.rules.inherited[state] >= 0 and len(self.parts_of):
+            if self.rules.inherited and self.rules.inherited[state] >= 0:
                 yield from self._inheriting(state, nodes)
 
     def _inheriting(self, state: int, nodes: Array) -> Iterator[_Found]:
         """Follow columns to those of the tables that inherit them; see ``SmallWalk._inheriting``."""
-        chosen = nodes[np.isin(self.dataset[nodes], self.a["derivation_target"][self.parts_of])]
+        inheriting = self._inheriting_targets()
+        if not len(inheriting):
+            return
+        chosen = nodes[np.isin(self.dataset[nodes], inheriting)]
         found = [
             (self.rules.inherited[state] * self.n + source, state * self.n + node, edge)
             for node in chosen.tolist()
@@ -135,6 +135,15 @@ class LargeWalk:
         if found:
             key, before, edge = np.array(found, np.int64).T
             yield key, before, edge
+
+    def _inheriting_targets(self) -> Array:
+        """The targets of derivations that make rows of one table those of another; found when first needed."""
+        if self.inheriting is None:
+            kinds = np.asarray(self.index.arrays["derivation_kind"])
+            parts = [number for number in np.unique(kinds).tolist() if self.index.string(number) == PARTITION]
+            made = np.flatnonzero(np.isin(kinds, parts))
+            self.inheriting = self.a["derivation_target"][made] if len(made) else _NONE
+        return self.inheriting
 
     def _related(self, state: int, relation: SourceRelation, nodes: Array) -> Iterator[_Found]:
         start, stop, origin = self._ranges(state, relation, nodes)

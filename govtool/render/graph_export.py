@@ -19,17 +19,27 @@ FIELDS = ("source", "target", "kind", "label", "star", "masking", "file", "line"
 """The columns of the CSV, and the keys of the JSON lines."""
 
 
-def render(form: str, answer: ReportAnswer) -> Iterable[str]:
-    """One of ``FORMATS``. Temporary tables are part of it, as the statements have them."""
-    if form == "json":
-        return json_lines(answer.to_dict())
+def render(form: str, answer: ReportAnswer | LineageView) -> Iterable[str]:
+    """One of ``FORMATS``. Temporary tables are part of it, as the statements have them.
+
+    Args:
+        form: The format.
+        answer: The graph; for ``json``, the whole report.
+    """
+    if isinstance(answer, LineageView):
+        return _drawn(form, answer)
+    return json_lines(answer.to_dict()) if form == "json" else _drawn(form, answer.graph)
+
+
+def _drawn(form: str, view: LineageView) -> Iterable[str]:
+    """One of the formats of the graph alone."""
     if form == "csv":
-        return to_csv(FIELDS, edge_rows(answer.graph))
+        return to_csv(FIELDS, edge_rows(view))
     if form == "jsonl":
-        return (compact(dict(zip(FIELDS, row, strict=True))) for row in edge_rows(answer.graph))
+        return (compact(dict(zip(FIELDS, row, strict=True))) for row in edge_rows(view))
     if form == "graphml":
-        return graphml(answer.graph)
-    return (dot if form == "dot" else mermaid)(drawing(answer.graph))
+        return graphml(view)
+    return (dot if form == "dot" else mermaid)(drawing(view))
 
 
 def edge_rows(view: LineageView) -> Iterator[tuple[str | int | bool, ...]]:

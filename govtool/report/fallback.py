@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections import defaultdict
 from collections.abc import Mapping
 
 from govtool.report.layout import contracted
-from govtool.report.marks import INVISIBLE
+from govtool.report.marks import escaped
 from govtool.report.model import LineageView
 
 MOST_ROWS = 500
@@ -39,9 +38,5 @@ def _row(view: LineageView, number: int, sources: Mapping[int, list[int]]) -> st
     columns = ", ".join(column.path for column in dataset.columns)
     made_of = ", ".join(view.datasets[source].name for source in sources.get(number, ()))
     return (
-        "<tr>" + "".join(f"<td>{_text(one)}</td>" for one in (dataset.name, dataset.kind, columns, made_of)) + "</tr>"
+        "<tr>" + "".join(f"<td>{escaped(one)}</td>" for one in (dataset.name, dataset.kind, columns, made_of)) + "</tr>"
     )
-
-
-def _text(value: str) -> str:
-    return html.escape(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value))

@@ -30,13 +30,12 @@ class Placement:
     """Pairs of edges that cross between neighbouring layers."""
 
 
-def place(count: int, edges: Edges, *, sweeps: int = SWEEPS) -> Placement:
+def place(count: int, edges: Edges) -> Placement:
     """Place nodes ``0 … count - 1``.
 
     Args:
         count: Number of nodes.
         edges: Pairs of nodes, from source to target; loops and repetitions do not matter.
-        sweeps: Passes at most.
     """
     forward = _acyclic(count, sorted({(a, b) for a, b in edges if a != b}))
     layers = _layers(count, forward)
@@ -46,7 +45,7 @@ def place(count: int, edges: Edges, *, sweeps: int = SWEEPS) -> Placement:
     else:
         pieces, heights = _with_bends(forward, layers)
         total = len(heights)
-    order, crossings = _ordered(total, pieces, heights, sweeps)
+    order, crossings = _ordered(total, pieces, heights)
     ranks = [0] * count
     for row in order:
         for rank, node in enumerate(node for node in row if node < count):
@@ -121,14 +120,12 @@ def _with_bends(edges: Sequence[tuple[int, int]], layers: Sequence[int]) -> tupl
     return pieces, heights
 
 
-def _ordered(
-    count: int, edges: Sequence[tuple[int, int]], layers: Sequence[int], sweeps: int
-) -> tuple[list[list[int]], int]:
+def _ordered(count: int, edges: Sequence[tuple[int, int]], layers: Sequence[int]) -> tuple[list[list[int]], int]:
     """The nodes of each layer from the top, and the crossings that are left."""
     rows = _first_order(count, edges, layers)
     after, before = _following(count, edges), _following(count, [(b, a) for a, b in edges])
     best, fewest = [list(row) for row in rows], crossings(rows, after)
-    for sweep in range(sweeps):
+    for sweep in range(SWEEPS):
         if not fewest:
             break
         to_right = sweep % 2 == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 _INVISIBLE = (
@@ -12,3 +13,8 @@ INVISIBLE = re.compile(f"[{_INVISIBLE}]")
 """Control characters, marks of direction, invisible ones, and what UTF-8 cannot hold."""
 UNSAFE = re.compile(f"[<>&{_INVISIBLE}]")
 """The same, and what could end a block of a page."""
+
+
+def escaped(value: str) -> str:
+    """A text of other people as HTML; marks that are invisible or turn the direction are written out."""
+    return html.escape(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value))

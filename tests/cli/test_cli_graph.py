@@ -344,6 +344,7 @@ def test_the_shell_s_completion(graph):
     [
         (("impact", "crm.users.email", "--change", "delete"), "govtool whatif delete SELECTOR"),
         (("impact", "crm.users.email", "--change", "rename"), "--change rename:NEW"),
+        (("impact", "crm.users.email", "--change", "rename:a", "--to", "b"), "--change rename --to b"),
         (("whatif", "rename", "crm.users.email", "mail"), "govtool whatif rename crm.users.email --to mail"),
         (("whatif", "retype", "crm.users.email"), "govtool whatif retype crm.users.email --to NEW"),
     ],

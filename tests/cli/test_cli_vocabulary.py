@@ -7,9 +7,9 @@ from importlib import import_module
 
 import pytest
 
-from govtool.cli.command import as_command, parameters_of
+from govtool.cli.command import as_command
 from govtool.cli.complete import formats_of
-from govtool.cli.help import COMMON
+from govtool.cli.help import SHARED_OPTIONS
 from govtool.cli.main import COMMANDS
 
 LINES_OF_A_SCREEN = 52
@@ -101,7 +101,7 @@ def test_exit_code_is_a_flag_for_a_yes_or_no():
 
 def test_every_command_that_commits_takes_the_same():
     for path, module in LEAVES:
-        names = {each.name for each in parameters_of(getattr(import_module(f"govtool.cli.{module}"), module))}
+        names = {each.name for each in command_of(path, module).params}
         if "message" in names:
             assert {"author", "branch", "store"} <= names, path
 
@@ -153,7 +153,7 @@ def test_the_list_of_commands_is_within_forty_lines(govtool, monkeypatch):
 
 def test_common_options_are_explained_in_one_place(govtool):
     shown = govtool("help", "options").out
-    taken = {name for _, param in ALL for name in [param.name] if name in COMMON}
+    taken = {name for _, param in ALL for name in [param.name] if name in SHARED_OPTIONS}
     for name in taken:
         assert f"--{name.replace('_', '-')}" in shown, name
     assert govtool("help", "ingest", "sql").out == govtool("ingest", "sql", "--help").out

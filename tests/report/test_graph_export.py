@@ -12,7 +12,9 @@ import networkx as nx
 import pytest
 from test_report_data import SCHEMA
 
+from govtool.app import report
 from govtool.cli.main import main
+from govtool.render.graph_export import render
 
 
 @pytest.fixture
@@ -48,6 +50,13 @@ def test_every_format_has_the_same_edges(shop, export):
     pairs = {(source, target) for source, target, _ in truth}
     assert len(re.findall(r"n\d+ -> n\d+ ", export("dot"))) == len(pairs)
     assert len(re.findall(r"n\d+ -(?:->|\.->)", export("mermaid"))) == len(pairs)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "dot", "mermaid", "graphml"])
+def test_formats_of_the_graph_alone_are_those_of_the_report_without_findings(shop, export, monkeypatch, form):
+    wanted = "\n".join(line.rstrip("\n") for line in render(form, shop.report("crm.users+")))
+    monkeypatch.setattr(report, "report_answer", None)
+    assert export(form, "crm.users+").strip() == wanted.strip()
 
 
 def test_selectors_choose_and_an_unknown_one_is_an_error(shop, export, capsys):

@@ -108,6 +108,22 @@ def test_marks_of_a_comparison_are_the_changes_that_diff_lists(ingest):
         assert marks(graph.report(diff="HEAD~1").graph) == listed
 
 
+def test_a_selector_of_something_new_leaves_the_others_as_they_were(ingest):
+    old = {"a.sql": "create table src (a int); create view old_view as select a from src"}
+    ingest(old)
+    graph = ingest({**old, "b.sql": "create view new_view as select a from src"})
+    view = graph.report("old_view", "new_view", diff="HEAD~1").graph
+    assert {one.name: one.change for one in view.datasets} == {"new_view": "added", "old_view": None}
+    for selectors in ([], ["src", "old_view"]):
+        view = graph.report(*selectors, exclude="new_view", diff="HEAD~1").graph
+        assert {one.name: one.change for one in view.datasets} == {"old_view": None, "src": None}
+    view = graph.report("new_view", diff="HEAD~1").graph
+    assert {one.name: one.change for one in view.datasets} == {"new_view": "added"}
+    for mistake in ("no.such", "++"):
+        with pytest.raises(UsageError):
+            graph.report("old_view", mistake, diff="HEAD~1")
+
+
 def marks(view: LineageView) -> set[tuple[str, str, str | None, str | None, str]]:
     def text(ref: ViewNode) -> str:
         dataset = view.datasets[ref.dataset]

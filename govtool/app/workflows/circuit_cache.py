@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CIRCUIT, _TABLES = "circuit", "tables.duckdb"
 _PARTS = ("arrays", "functions", "model", "records", "workflow")
-"""What decides a circuit."""
+"""The folders of the modules that decide a circuit."""
 
 
 def cached_circuit(
@@ -43,7 +43,7 @@ def cached_circuit(
         run: The run.
         files: Its plans and rows.
         paths: The relations.
-        session: What the plans ran in.
+        session: The recorded session that the plans ran in.
         build: Makes the circuit.
 
     Raises:
@@ -75,12 +75,14 @@ def cached_circuit(
 
 @lru_cache
 def _code() -> str:
-    from govtool import __version__
+    """A digest of the code that decides a circuit, by sizes and times of its modules: reading them all is slow."""
     from govtool.app.reader_digest import files
+    from govtool.release import __version__
 
     digest = hashlib.sha256(__version__.encode())
     for file in files(_PARTS):
-        digest.update(file.read_bytes())
+        facts = file.stat()
+        digest.update(f"\n{file}\0{facts.st_size}\0{facts.st_mtime_ns}".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
@@ -104,10 +106,16 @@ def _opened(directory: Path, run: WorkflowRun, files: RunFiles, session: Session
     from govtool.workflow.storage.circuits import unpack_circuit
 
     executor = open_tables(session, directory / _TABLES)
-    data = (directory / _CIRCUIT).read_bytes()
-    stored, tables = unpack_circuit(data, executor, lambda path: files.rows(run.relations[path]))
-    for path in stored.relations:
-        require_unchanged(run.relations[path])
+    try:
+        data = (directory / _CIRCUIT).read_bytes()
+        stored, tables = unpack_circuit(data, executor, lambda path: files.rows(run.relations[path]))
+        if not stored.relations.keys() <= run.relations.keys():
+            raise IntegrityError("a circuit is that of another run", code="store.integrity")
+        for path in stored.relations:
+            require_unchanged(run.relations[path])
+    except BaseException:
+        executor.connection.close()  # its file may be discarded now
+        raise
     return RunCircuit(
         stored.circuit, tables, stored.relations, source_tokens(stored.relations), stored.coarse, stored.inexact,
         None, files,

@@ -36,6 +36,16 @@ def open_tables(session: Session, file: Path) -> DuckExecutor:
         duckdb.Error: The file is no such database, or damaged.
     """
     executor = DuckExecutor(session)
+    try:
+        _attach(executor, file)
+    except BaseException:
+        executor.connection.close()
+        raise
+    return executor
+
+
+def _attach(executor: DuckExecutor, file: Path) -> None:
+    """Add the tables of a file to an executor."""
     connection = executor.connection
     connection.execute(f"ATTACH {_text(file)} AS saved (READ_ONLY)")
     found = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'saved'").fetchall()
@@ -43,7 +53,6 @@ def open_tables(session: Session, file: Path) -> DuckExecutor:
         connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM saved.main.{name}")
     numbers = [int(match[1]) for (name,) in found if (match := _NUMBERED.fullmatch(name))]
     executor.skip(max(numbers, default=0))
-    return executor
 
 
 def _text(file: Path) -> str:

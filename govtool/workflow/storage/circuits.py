@@ -45,15 +45,20 @@ _NAMES = frozenset(
         ("numpy.core.numeric", "_frombuffer"),
     }
 )
+_UNREADABLE = (
+    *(pickle.UnpicklingError, AttributeError, ImportError, EOFError, LookupError, TypeError, ValueError),
+    OverflowError,
+)
+"""Errors of reading bytes that are no circuit."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCircuit:
-    """What is kept of the circuit of a run.
+    """The circuit of a run as it is kept.
 
     Attributes:
         circuit: The annotations.
-        relations: What is known of each relation, by path.
+        relations: The facts about each relation, by path.
         starts: The first node of each relation that went in.
         coarse: Relations that could not be annotated, with the reason.
         inexact: Those of them that another engine may evaluate.
@@ -98,9 +103,11 @@ def unpack_circuit(
     tables = TableStore(executor, Ids(count(1)))
     try:
         stored, number, loaded = _Reader(io.BytesIO(body), tables, rows).load()
-    except (pickle.UnpicklingError, AttributeError, ImportError, EOFError, IndexError, TypeError) as error:
+        tables.ids, tables.loaded = Ids(count(int(number))), int(loaded)
+    except _UNREADABLE as error:
         raise IntegrityError(f"a circuit cannot be read: {error}", code="store.integrity") from error
-    tables.ids, tables.loaded = Ids(count(number)), loaded
+    if not isinstance(stored, StoredCircuit):
+        raise IntegrityError("a circuit cannot be read: it is something else", code="store.integrity")
     return stored, tables
 
 
@@ -138,6 +145,7 @@ class _Reader(pickle.Unpickler):
         found = None
         if "." not in global_name and (module_name.startswith(_PACKAGES) or module_name == __name__):
             found = super().find_class(module_name, global_name)
-        if not isinstance(found, type):  # a function that stands in a module would be called
+        # A function that stands in a module would be called, and so would a class that the module only imports.
+        if not isinstance(found, type) or found.__module__ != module_name:
             raise pickle.UnpicklingError(f"{module_name}.{global_name} is no data of a circuit")
         return found
