@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from govtool.answers.forget import ForgetAnswer, Remainder, RemovedFragment
 from govtool.app.fragment_text import TextForms, rows_without
 from govtool.app.project import existing_branch
 from govtool.app.user import user_name
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import StoreError, UnknownNameError, UsageError
 from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, decode_record_runs
 from govtool.store import cache
 from govtool.store.forget import Forgotten, Removal, StandIn, forget, fragments_in_history
@@ -120,7 +120,8 @@ def _of_runs(store: Store, history: _History, runs: Sequence[str]) -> _Chosen:
         record
         for (table, _), refs in history.items()
         if table == RECORD_RUNS
-        for record in decode_record_runs(store.read(refs[0]))
+        if (data := _read(store, refs[0])) is not None
+        for record in decode_record_runs(data)
         if any(record.run == run or record.run.startswith(f"{run}/") for run in runs)
     ]
     for run in runs:
@@ -130,18 +131,34 @@ def _of_runs(store: Store, history: _History, runs: Sequence[str]) -> _Chosen:
     positions = {record.positions for record in records if record.positions}
     chosen: _Chosen = {name: None for name in history if name[0] == PRIVATE_POSITIONS and name[1] in positions}
     for name, refs in history.items():
-        if name[0] == PRIVATE_VALUES and (left := rows_without(store.read(refs[0]), "run", names)) is not None:
+        data = _read(store, refs[0]) if name[0] == PRIVATE_VALUES else None
+        if data is not None and (left := rows_without(data, "run", names)) is not None:
             chosen[name] = StandIn(*left)
     return chosen
 
 
+def _read(store: Store, ref: FragmentRef) -> bytes | None:
+    """The content of a fragment, or of what stands in its place; None where it was removed without one.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    try:
+        return store.read(ref)
+    except StoreError as error:
+        if error.code == "store.forgotten":
+            return None
+        raise
+
+
 def _with_text(
-    store: Store, history: _History, forms: TextForms, progress: Progress | None, chosen: Collection[tuple[str, str]]
+    store: Store, history: _History, forms: TextForms, progress: Progress | None, chosen: _Chosen
 ) -> _Chosen:
-    """Fragments that hold a text, each with what is read instead."""
+    """Fragments that hold a text, each with what is read instead; of those chosen before what stands in their place."""
     found: _Chosen = {}
     for done, (name, refs) in enumerate(history.items(), 1):
-        data = store.read(refs[0]) if name not in chosen else b""
+        stands = chosen.get(name)
+        data = _read(store, refs[0]) if name not in chosen else stands.data if stands is not None else None
         if data and forms.in_fragment(data):
             left = forms.without(data)
             # Where the names of columns hold it, nothing can stand in its place.

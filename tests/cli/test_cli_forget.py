@@ -107,6 +107,30 @@ def test_the_private_values_of_a_run_are_removed_and_others_stay(store, project)
     assert store("store", "forget", "--run", "nothing").code == 2
 
 
+def test_a_text_is_searched_in_what_stands_for_a_runs_values(store, project):
+    runs = [RecordRun(run, "p", "out", (), "") for run in ("app-1/0", "app-2/0")]
+    values = [PrivateValues(run.run, json.dumps([f"{run.run} {SECRET}"])) for run in runs]
+    add = (
+        Fragment("job", "record_runs", encode_record_runs(runs), 2),
+        Fragment("job", PRIVATE_VALUES, encode_private(values), 2),
+    )
+    opened = Store.open(str(project / ".govtool"))
+    opened.commit(Changes(("job",), add), message="m", author="ann", batch="b")
+    done = store("store", "forget", "--run", "app-1", "--text-file", "-", stdin=SECRET.encode())
+    assert (done.code, holding(project)) == (0, [])
+
+
+def test_a_text_is_removed_after_a_source_was(leaked, project):
+    (project / "more").mkdir()
+    (project / "more" / "b.sql").write_text(
+        "create view mart.b as select 1 as x; comment on table mart.b is 'for Zoe Q'"
+    )
+    assert leaked("ingest", "sql", "more", "-d", "postgres").code == 0
+    assert leaked("store", "forget", "--source", "sql:etl").code == 0
+    done = leaked("store", "forget", "--text-file", "-", stdin=b"for Zoe Q")
+    assert (done.code, holding(project, "for Zoe Q")) == (0, []), done.err
+
+
 @pytest.mark.parametrize("text", ["", "abc", "\n"])
 def test_too_short_a_text_is_refused(leaked, text):
     assert leaked("store", "forget", "--text-file", "-", stdin=text.encode()).code == 2
