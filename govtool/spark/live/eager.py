@@ -25,8 +25,6 @@ _SETTINGS = frozenset(["mode", "format", "option", "options", "partitionBy", "bu
 _WRITES = frozenset(["save", "insertInto", "saveAsTable", "json", "parquet", "text", "csv", "xml", "orc"])
 _SORTING = frozenset(["partitionBy", "bucketBy", "clusterBy"])
 """Settings of a writer with which a task writes its rows in another order than it was given them."""
-_TABLES = frozenset(["insertInto", "saveAsTable"])
-"""Writes to a table that may be there already, with a layout of its own."""
 MAX_PLANS = 1000
 """Queries that are known until the listener has heard of their writes."""
 _TOO_MANY = f"there are more than {packing.MAX_PAIRS:,} pairs of records"
@@ -183,7 +181,9 @@ def _require_order(session: Any, settings: list[tuple[str, tuple[Any, ...]]], na
     sorting = next((each for each, _ in settings if each in _SORTING), None)
     if sorting is not None:
         raise NotCarried(f"{sorting} sorts the rows of a task again, so that their places are not known")
-    if name in _TABLES and words and safely(partial(_is_divided, session, str(words[0]))):
+    mode = next((str(values[0]).lower() for each, values in reversed(settings) if each == "mode" and values), "")
+    adds = name == "insertInto" or (name == "saveAsTable" and mode == "append")
+    if adds and words and safely(partial(_is_divided, session, str(words[0]))):
         raise NotCarried(
             f"{name} sorts the rows of a task by the partitions or buckets of the table, so that their places are not "
             "known"

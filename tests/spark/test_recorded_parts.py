@@ -1,4 +1,4 @@
-"""Rows that the driver collected, recognized when a DataFrame is made of them, and ids that tasks pack: without Spark."""
+"""Parts of the recording of rows without Spark: results that are recognized, packed ids, numbers of files, refusals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from govtool.spark.live import collected, file_numbers, packing
+from govtool.spark.live import collected, eager, file_numbers, packing
+from govtool.spark.live.carried import NotCarried
 from govtool.spark.live.collected import CollectedRows
 
 
@@ -222,3 +223,40 @@ def test_paths_of_a_listing_are_spelled_as_spark_does():
     assert file_numbers.listed_paths(jvm, None) == ["file:/a%20b/é.parquet", "s3a://bucket/c,d", "hdfs:/e"]
     text = ""
     assert file_numbers.listed_paths(jvm, None) == []
+
+
+class _Catalog:
+    """Tables of a session: whether they have partitions, buckets."""
+
+    tables = {"parts": (True, False), "buckets": (False, True), "plain": (False, False)}  # noqa: RUF012
+
+    def getTableMetadata(self, name):
+        parts, buckets = self.tables[name]
+        return SimpleNamespace(
+            partitionColumnNames=lambda: SimpleNamespace(nonEmpty=lambda: parts),
+            bucketSpec=lambda: SimpleNamespace(isDefined=lambda: buckets),
+        )
+
+
+@pytest.mark.parametrize(
+    ("method", "table", "settings", "why"),
+    [
+        ("insertInto", "parts", [], "insertInto sorts the rows of a task by the partitions or buckets"),
+        ("insertInto", "buckets", [("mode", ("overwrite",))], "insertInto sorts"),
+        ("saveAsTable", "buckets", [("mode", ("Append",))], "saveAsTable sorts"),
+        ("parquet", "folder", [("partitionBy", ("k",))], "partitionBy sorts"),
+        ("saveAsTable", "parts", [("mode", ("append",)), ("mode", ("overwrite",))], ""),
+        ("saveAsTable", "absent", [("mode", ("append",))], ""),
+        ("insertInto", "plain", [], ""),
+        ("parquet", "parts", [("mode", ("append",))], ""),
+    ],
+)
+def test_writes_that_sort_are_refused(method, table, settings, why):
+    parser = SimpleNamespace(parseTableIdentifier=lambda name: name)
+    state = SimpleNamespace(catalog=_Catalog, sqlParser=lambda: parser)
+    session = SimpleNamespace(_jsparkSession=SimpleNamespace(sessionState=lambda: state))
+    if not why:
+        eager._require_order(session, settings, method, (table,))
+        return
+    with pytest.raises(NotCarried, match=why):
+        eager._require_order(session, settings, method, (table,))
