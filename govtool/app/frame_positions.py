@@ -18,6 +18,8 @@ from urllib.parse import unquote
 
 from govtool.model.token import ROW_BITS
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
+from govtool.spark.live.packing import PARTITION_BITS
+from govtool.spark.live.spool import POSITIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,10 +37,11 @@ if TYPE_CHECKING:
     Ordinals = NDArray[np.int64]
 
 Json = dict[str, Any]
-_PARTITION_BITS = 33
-_FILE_BITS = (1 << 64 - ROW_BITS) - 1
+_FILE = (1 << 64 - ROW_BITS) - 1
 _ROW = (1 << ROW_BITS) - 1
-_PART = re.compile(r"part-(\d{5,})-.*?(?:-c(\d+))?\.")
+_PART = re.compile(r"part-(\d{5,})-[^.]*-c(\d+)\.")
+"""Names of files that a task wrote in the order of its rows: task and number. Those of partitions and buckets, to which
+rows are sorted first, have a dot before the ``c``, and each such folder begins anew at 0."""
 _SLACK = 0.005
 """Seconds by which the time of a run, in whole milliseconds, may differ."""
 
@@ -61,54 +64,57 @@ def add_frame_positions(
         processes: Its actions.
         notes: Takes remarks.
     """
+    folder = spool / POSITIONS
     for process in processes:
-        lines = list(_lines(spool, process.process))
-        keys = {line["positions"]: line["n"] for line in lines if line.get("e") == "replay"}
+        lines = list(_lines(folder, process.process))
+        numbers = {line["key"]: line["n"] for line in lines if line["e"] == "written"}
         for line in lines:
-            if line.get("e") != "positions":
+            if line["e"] != "positions":
+                continue
+            if "break" in line:
+                notes.problems.append("positions of a write are not kept: the list of its inputs' files is too large")
                 continue
             if "key" not in line:
                 notes.problems += _refusals(process, line)
                 continue
-            for name in process.runs.get(int(keys.get(line["key"], -1)), ()):
+            for name in process.runs.get(int(numbers.get(line["key"], -1)), ()):
                 if name in tables.runs and tables.runs[name].output:
-                    _add(tables, name, line, spool, notes)
+                    _add(tables, name, line, folder, notes)
 
 
-def _lines(spool: Path, process: str) -> Iterator[Json]:
-    """The lines about positions of a process; plans are left unread."""
+def _lines(folder: Path, process: str) -> Iterator[Json]:
+    """The lines about positions of a process; none where a job kept none."""
     pid = process.partition("-")[0]
-    for file in sorted(spool.glob(f"{pid}-*.jsonl")):
+    for file in sorted(folder.glob(f"{pid}-*.jsonl")):
         with file.open(encoding="utf-8", errors="replace") as found:
             for text in found:
-                if '"positions":' not in text[:300] and '"e":"positions"' not in text[:300]:
-                    continue
                 try:
                     line = json.loads(text)
-                except (ValueError, RecursionError):
+                except (ValueError, RecursionError):  # it was cut off
                     continue
-                if isinstance(line, dict) and ("positions" in line or line.get("e") == "positions"):
+                if isinstance(line, dict) and "e" in line:
                     yield line
 
 
 def _refusals(process: ProcessActions, line: Json) -> list[str]:
-    """Why the positions of the write at a time are not kept: the first that began then, as it was heard of."""
+    """The remark on a write that was heard of without positions: on the first run that began while it was under way."""
     from datetime import datetime
 
-    begun = [
+    begun = sorted(
         (datetime.fromisoformat(action.run.started).timestamp(), action.run.id)
         for action in process.executed
         if action.run.outputs and action.run.started
-    ]
-    name = next((run for started, run in sorted(begun) if started >= line["from"] - _SLACK), "a write")
+    )
+    first, last = line["from"] - _SLACK, line["to"] + _SLACK
+    name = next((run for started, run in begun if first <= started <= last), "a write")
     return [f"positions of {name} are not kept: {line['missing']}"]
 
 
-def _add(tables: RecordTables, name: str, line: Json, spool: Path, notes: ProgramNotes) -> None:
+def _add(tables: RecordTables, name: str, line: Json, folder: Path, notes: ProgramNotes) -> None:
     from govtool.model.positions import encode_positions
 
     try:
-        found = _stored(tables, name, line, spool)
+        found = _stored(tables, name, line, folder)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         why = str(error) if isinstance(error, NotKept) else f"{type(error).__name__}: {error}"
         notes.problems.append(f"positions of {name} are not kept: {why}")
@@ -123,12 +129,12 @@ def _add(tables: RecordTables, name: str, line: Json, spool: Path, notes: Progra
     )
 
 
-def _stored(tables: RecordTables, name: str, line: Json, spool: Path) -> StoredPositions:
+def _stored(tables: RecordTables, name: str, line: Json, folder: Path) -> StoredPositions:
     from govtool.model.positions import from_packed
 
     if "missing" in line:
         raise NotKept(line["missing"])
-    data = (spool / Path(line["file"]).name).read_bytes()
+    data = (folder / Path(line["file"]).name).read_bytes()
     if hashlib.sha256(data).hexdigest() != line["sha256"]:
         raise NotKept("the file is not what was written")
     places = _Places(tables, name, line)
@@ -184,7 +190,7 @@ class _Places:
         if node == RESULT:
             pairs[:, 0] = self._tasks.rows(pairs[:, 0])
         if stop in self._files:
-            pairs[:, 1] = _translated(pairs[:, 1], ROW_BITS, _FILE_BITS, self._files[stop])
+            pairs[:, 1] = _translated(pairs[:, 1], self._files[stop])
         elif "rows" in self._sources.get(stop, {}):
             pairs[:, 1] = _driver_rows(pairs[:, 1], self._sources[stop]["rows"])
         return pairs.tobytes()
@@ -215,15 +221,15 @@ def _ordinals(files: Sequence[Sequence[Any]], leaf: Leaf) -> dict[int, int]:
     return {bits: listed[plain_uri(uri)] for bits, uri in files if plain_uri(uri) in listed}
 
 
-def _translated(ids: Ordinals, bits: int, mask: int, numbers: Mapping[int, int]) -> Ordinals:
-    """Ids with other numbers in their upper bits.
+def _translated(ids: Ordinals, numbers: Mapping[int, int]) -> Ordinals:
+    """Ids with the ordinals of files in place of their numbers in a spool.
 
     Raises:
         NotKept: A number is not known.
     """
     import numpy as np
 
-    upper, lower = (ids >> bits) & mask, ids & ((1 << bits) - 1)
+    upper, lower = (ids >> ROW_BITS) & _FILE, ids & _ROW
     known, places = np.unique(upper, return_inverse=True)
     if not set(known.tolist()) <= set(numbers):
         raise NotKept("a file was read that was not listed before")
@@ -239,8 +245,8 @@ def _driver_rows(ids: Ordinals, counts: Sequence[Sequence[int]]) -> Ordinals:
     for partition, rows in counts:
         starts[partition] = begin
         begin += rows
-    offsets = np.array([starts[number] for number in (ids >> _PARTITION_BITS).tolist()], np.int64)
-    return offsets + (ids & ((1 << _PARTITION_BITS) - 1)) if len(ids) else ids
+    offsets = np.array([starts[number] for number in (ids >> PARTITION_BITS).tolist()], np.int64)
+    return offsets + (ids & ((1 << PARTITION_BITS) - 1)) if len(ids) else ids
 
 
 class _Tasks:
@@ -256,28 +262,39 @@ class _Tasks:
             name = _PART.match(unquote(file.uri.rpartition("/")[2]))
             if name is None:
                 raise NotKept("the names of the written files do not show which task wrote them")
-            found[int(name[1])].append((int(name[2] or 0), file.ordinal, _rows_of(written, file.uri)))
+            found[int(name[1])].append((int(name[2]), file.ordinal, _rows_of(written, file.uri)))
         self._files = {task: sorted(files) for task, files in found.items()}
+        for files in self._files.values():
+            if len({number for number, _, _ in files}) < len(files):
+                raise NotKept("a task wrote several files at once, so that the places of its rows are not known")
         for task, rows in counts.items():
-            there = self._files.get(task, [])
-            whole = sum(each[2] for each in there)
-            if (rows and not there) or (there and whole >= 0 and whole != rows) or (whole < 0 and len(there) > 1):
-                raise NotKept("the written files do not have the rows of the tasks that wrote them")
+            _require_rows(self._files.get(task, []), rows)
 
     def rows(self, ids: Ordinals) -> Ordinals:
         """File ordinal and row of written rows, from task and place."""
         import numpy as np
 
         made = np.empty_like(ids)
-        tasks, places = ids >> _PARTITION_BITS, ids & ((1 << _PARTITION_BITS) - 1)
+        tasks, places = ids >> PARTITION_BITS, ids & ((1 << PARTITION_BITS) - 1)
         for task in np.unique(tasks).tolist():
             begin = 0
             for _, ordinal, rows in self._files[task]:
-                end = begin + rows if rows >= 0 else 1 << _PARTITION_BITS
+                end = begin + rows if rows >= 0 else 1 << PARTITION_BITS
                 own = (tasks == task) & (places >= begin) & (places < end)
                 made[own] = (ordinal << ROW_BITS) | (places[own] - begin)
                 begin = end
         return made
+
+
+def _require_rows(files: Sequence[tuple[int, int, int]], rows: int) -> None:
+    """Refuse files of a task that do not have its rows.
+
+    Raises:
+        NotKept: They do not.
+    """
+    whole = sum(each[2] for each in files)
+    if (rows and not files) or (files and whole >= 0 and whole != rows) or (whole < 0 and len(files) > 1):
+        raise NotKept("the written files do not have the rows of the tasks that wrote them")
 
 
 def _rows_of(written: Relation, uri: str) -> int:

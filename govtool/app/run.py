@@ -389,8 +389,9 @@ def _stored_findings(store: Reader, commit: Commit, source: str) -> tuple[list[D
 def remove_spool(spool: Path) -> None:
     """Remove what was committed, and the folder if nothing else is in it."""
     from govtool.app.recorded_writes import PRIVATE
+    from govtool.spark.live.spool import POSITIONS
 
-    for folder in (spool / PRIVATE, spool):
+    for folder in (spool / PRIVATE / POSITIONS, spool / PRIVATE, spool):
         with contextlib.suppress(OSError):
             for file in (*folder.glob("*.jsonl"), *folder.glob("*.positions")):
                 file.unlink()

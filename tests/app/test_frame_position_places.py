@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +13,13 @@ import pytest
 
 from govtool.app import frame_positions
 from govtool.app.frame_positions import NotKept
+from govtool.app.rdd_programs import ProgramNotes
 from govtool.app.record_runs import find_writer
 from govtool.app.record_tables import RecordTables
+from govtool.app.recorded_writes import ProcessActions
+from govtool.app.run import remove_spool
 from govtool.errors import UsageError
+from govtool.model.token import ROW_BITS
 from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
@@ -21,9 +27,8 @@ from govtool.records.plan.nodes import File, Relation, Session
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
 from govtool.records.trace.segment import Grade
+from govtool.spark.live import file_numbers, packing
 from govtool.store import Changes, Store
-
-ROW_BITS = 34
 
 
 def _relation(folder, leaf, first, files):
@@ -60,13 +65,86 @@ def test_files_that_are_not_those_of_the_tasks_are_refused(written, counts):
         frame_positions._Tasks(written, counts)
 
 
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        (["k=1/part-00000-a-c000.parquet", "k=2/part-00000-a-c000.parquet"], "several files at once"),
+        (["part-00000-a-c000.parquet", "part-00000-b-c000.parquet"], "several files at once"),
+        (["k=1/part-00000-a.c000.snappy.parquet", "k=2/part-00000-a.c000.snappy.parquet"], "names of the written"),
+        (["part-00000-a_00000.c000.snappy.parquet"], "names of the written"),
+        (["00000-0-a-00001.parquet"], "names of the written"),
+    ],
+)
+def test_files_of_sorted_rows_are_refused(tmp_path, names, why):
+    """The sum of their rows is that of the task; the order is not."""
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+    written = _relation(tmp_path, 0, 1, {name: [1, 2] for name in names})
+    with pytest.raises(NotKept, match=why):
+        frame_positions._Tasks(written, {0: 2 * len(names)})
+
+
+def _at(seconds):
+    return datetime.fromtimestamp(1_700_000_000 + seconds, UTC).isoformat(timespec="milliseconds")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "run"), [(0, 2, "r1"), (3, 5, "r4"), (1.001, 1.1, "r1"), (2, 3, "a write"), (8, 9, "a write")]
+)
+def test_a_refusal_is_of_the_run_that_began_meanwhile(begin, end, run):
+    """Of a write that failed or was not heard of there is none: the next run is another write."""
+    executed = [
+        SimpleNamespace(run=SimpleNamespace(id=f"r{n}", started=_at(n), outputs=outputs))
+        for n, outputs in [(4, ("b",)), (1, ("a",)), (2.5, ()), (6, ("c",))]
+    ]
+    process = ProcessActions("1-2", {}, executed)
+    line = {"from": 1_700_000_000 + begin, "to": 1_700_000_000 + end, "missing": "a reason"}
+    assert frame_positions._refusals(process, line) == [f"positions of {run} are not kept: a reason"]
+
+
+def test_lines_about_positions_are_in_a_folder_of_their_own(tmp_path):
+    """Plans are not read for them, and a line that is too long or torn costs no other."""
+    (tmp_path / "1-1.jsonl").write_text('{"e":"positions","from":1,"to":2,"missing":"a plan"}\n')
+    process, notes = ProcessActions("1-2", {}, []), ProgramNotes()
+    frame_positions.add_frame_positions(RecordTables(), tmp_path, [process], notes)
+    assert notes.problems == []
+    (tmp_path / "positions").mkdir()
+    lines = [
+        '{"e":"positions","n":null,"break":"plan-too-large"}',
+        '{"e":"pos',
+        '{"e":"positions","from":1,"to":2,"missing":"x"}',
+    ]
+    (tmp_path / "positions" / "1-1.jsonl").write_text("\n".join(lines))
+    (tmp_path / "positions" / "2-1.jsonl").write_text(lines[-1])
+    frame_positions.add_frame_positions(RecordTables(), tmp_path, [process], notes)
+    assert notes.problems == [
+        "positions of a write are not kept: the list of its inputs' files is too large",
+        "positions of a write are not kept: x",
+    ]
+
+
+def test_a_spool_is_removed_with_its_positions(tmp_path):
+    folder = tmp_path / "spool" / "private" / "positions"
+    folder.mkdir(parents=True)
+    for name in ("1-1.jsonl", "1-2.positions"):
+        (folder / name).touch()
+    remove_spool(tmp_path / "spool")
+    assert not (tmp_path / "spool").exists()
+
+
+def test_bits_of_the_job_are_those_of_the_store():
+    """Code within a job imports nothing else of govtool."""
+    assert (file_numbers.ROW_BITS, file_numbers.FILE_BITS) == (ROW_BITS, 64 - ROW_BITS)
+    assert packing.PARTITION_BITS == 33  # of Spark's monotonically_increasing_id
+
+
 def test_a_file_that_was_not_listed_is_refused():
-    found = frame_positions._translated(
-        np.array([(7 << ROW_BITS) | 3, (9 << ROW_BITS) | 1]), ROW_BITS, 15, {7: 1, 9: 0}
-    )
-    assert found.tolist() == [(1 << ROW_BITS) | 3, 1]
+    highest = (1 << 30) - 1  # the number's upper bit is the id's sign
+    ids = np.array([(7 << ROW_BITS) | 3, (9 << ROW_BITS) | 1, -(1 << ROW_BITS) | 2])
+    found = frame_positions._translated(ids, {7: 1, 9: 0, highest: 2})
+    assert found.tolist() == [(1 << ROW_BITS) | 3, 1, (2 << ROW_BITS) | 2]
     with pytest.raises(NotKept, match="not listed"):
-        frame_positions._translated(np.array([8 << ROW_BITS]), ROW_BITS, 15, {7: 1})
+        frame_positions._translated(np.array([8 << ROW_BITS]), {7: 1})
 
 
 def test_rows_of_the_driver_are_numbered_through():

@@ -11,11 +11,19 @@ import pytest
 from recorders import own_recorder
 
 import govtool.spark
+from govtool.app.frame_positions import _PART
 from govtool.app.run import read_captured
 from govtool.cli.main import main
+from govtool.spark.live.file_numbers import xxhash64
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
 
+TABLES = {
+    "eager_parts": "PARTITIONED BY (k)",
+    "eager_buckets": "CLUSTERED BY (k) INTO 2 BUCKETS",
+    "eager_plain": "",
+}
+"""Tables by their layouts."""
 LANDS = [(0, "fr"), (1, "de"), (1, "de"), (7, "zz")]
 
 
@@ -32,6 +40,8 @@ def job(spark, tmp_path_factory):
     ).write.parquet(f"{folder}/rows é")
     same = spark.range(0, 40).selectExpr("id % 2 as v")
     same.coalesce(1).write.parquet(f"{folder}/same")
+    for name, layout in TABLES.items():
+        spark.sql(f"CREATE TABLE {name} (id LONG, name STRING, k LONG) USING parquet {layout}")
     assert main(["init", "--store", str(folder / "store")]) == 0
     with own_recorder():
         capture = govtool.spark.attach(
@@ -62,6 +72,8 @@ def job(spark, tmp_path_factory):
                 frame.write.parquet(f"{folder}/{name}")
             some.join(lands, some.k == lands.key, "left_semi").write.parquet(f"{folder}/semi")
             some.write.partitionBy("k").parquet(f"{folder}/parted")
+            for name in TABLES:
+                some.select("id", "name", "k").write.insertInto(name)
             cached = some.cache()
             cached.write.parquet(f"{folder}/cached")
             cached.unpersist()
@@ -72,7 +84,9 @@ def job(spark, tmp_path_factory):
         finally:
             capture._recorder.replay.eager = False
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept
-    return folder, captured
+    yield folder, captured
+    for name in TABLES:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 @pytest.fixture
@@ -82,7 +96,7 @@ def trace(job, capsys):
 
     def run(way, name, where, *words):
         capsys.readouterr()
-        words = ["trace", way, str(folder / name), "--where", where, *words]
+        words = ["trace", way, name if "." in name else str(folder / name), "--where", where, *words]
         code = main([*words, "--store", str(folder / "store"), "--format", "json"])
         out, err = capsys.readouterr()
         return code, json.loads(out) if out.startswith("{") else err
@@ -110,7 +124,7 @@ def test_every_result_comes_from_the_rows_that_it_collected(job, trace, name, by
         assert {each["exactness"] for each in answer["inputs"]} == {"exact"}
 
 
-def test_rows_that_equal_each_other_are_told_apart(job, trace):
+def test_rows_that_equal_each_other_are_distinguished(job, trace):
     """Half of the rows were chosen by chance; all have one of two values, and no plan knows which were chosen."""
     written = pq.read_table(job[0] / "picked").to_pylist()
     code, answer = trace("back", "picked", "r < 2")
@@ -178,21 +192,45 @@ def test_what_is_written_is_what_would_be(job, spark):
     assert len(list((folder / "timed").glob("part-*"))) == rows.rdd.getNumPartitions()
 
 
-def test_what_cannot_carry_ids_is_written_and_named(job):
+def test_what_cannot_carry_ids_is_written_and_named(job, spark_home):
     folder, captured = job
     reasons = {
         "semi": "a join of type LeftSemi cannot carry the ids of records",
         "parted": "partitionBy sorts the rows of a task again",
         "cached": "it reads cached rows",
+        "eager_parts": "insertInto sorts the rows of a task by the partitions or buckets of the table",
+        "eager_buckets": "insertInto sorts the rows of a task by the partitions or buckets of the table",
     }
     for name, reason in reasons.items():
-        run = next(run.run for run in captured.records.runs.values() if run.output.endswith(f"/{name}"))
+        run = next(run.run for run in captured.records.runs.values() if run.output.endswith((f"/{name}", f".{name}")))
         assert any(run in warning and reason in warning for warning in captured.warnings), captured.warnings
-        assert list((folder / name).rglob("*.parquet"))
+        assert list(_place(folder, spark_home, name).rglob("*.parquet"))
+    for name in TABLES:  # names of files say that rows were sorted, too
+        files = list(_place(folder, spark_home, name).rglob("part-*"))
+        assert files
+        assert all(bool(_PART.match(file.name)) is (name == "eager_plain") for file in files)
     kept = {run.output.rpartition("/")[2] for run in captured.records.runs.values() if run.positions}
     assert kept.isdisjoint({*reasons, "lazy", "names"})
-    assert len(kept) == len(captured.costs) == 9
+    assert len(kept) == len(captured.costs) == 10
     assert "pairs in" in captured.costs[0]
+
+
+def _place(folder, spark_home, name):
+    return spark_home / "warehouse" / name if name in TABLES else folder / name
+
+
+def test_rows_of_a_plain_table_have_their_places(job, trace, spark_home):
+    run = next(r.run for r in job[1].records.runs.values() if r.output.endswith("eager_plain"))
+    written = pq.read_table(spark_home / "warehouse" / "eager_plain").to_pylist()
+    code, answer = trace("back", "default.eager_plain", f"id = {written[-1]['id']}", "--run", run)
+    assert (code, [row["id"] for row in _rows(answer, "rows é")]) == (0, [written[-1]["id"]])
+
+
+def test_numbers_of_files_are_those_of_spark(spark):
+    for text in ("", "file:/a b/é", "x" * 31, "x" * 32, "file:/tmp/part-00000-0123456789.c000.snappy.parquet" * 3):
+        (row,) = spark.range(1).selectExpr(f"xxhash64('{text}', 3) AS v").collect()
+        value = xxhash64((3).to_bytes(4, "little"), xxhash64(text.encode(), 42))
+        assert value == row.v % (1 << 64)
 
 
 def test_a_file_that_changed_is_refused(job, trace):

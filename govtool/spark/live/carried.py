@@ -8,17 +8,16 @@ and its own expressions stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from govtool.spark.live.file_numbers import MAX_FILES, file_expression, listed_paths, numbers_of
 from govtool.spark.live.scala import sequence
 
 PREFIX = "_govtool_"
-"""How the names of carried columns begin."""
-ROW_BITS = 34
-_FILE = f"shiftleft(xxhash64(_metadata.file_path, {{seed}}), {ROW_BITS}) | _metadata.row_index"
-_SEEDS = 16
+"""Beginning of the names of carried columns."""
 _PASSING = frozenset([
     "Filter", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample", "SubqueryAlias", "ResolvedHint",
     "Repartition", "RepartitionByExpression", "RebalancePartitions", "Generate",
@@ -87,7 +86,7 @@ class CarriedSource:
     number: int
     kind: str
     leaf: int
-    files: dict[int, str] = field(default_factory=dict)
+    files: Mapping[int, str] = field(default_factory=dict)
     frame: Any = None
 
 
@@ -322,25 +321,19 @@ class PlanCarrier:
             raise NotCarried("a column is called _metadata")
         seed, files = self._numbered(relation)
         number = next(self._numbers)
-        made, column = self._with(node, _FILE.format(seed=seed))
+        made, column = self._with(node, file_expression(seed))
         self.sources.append(CarriedSource(number, "files", columns[0].exprId().id(), files))
         return made, [Carried(number, column)]
 
-    def _numbered(self, relation: Any) -> tuple[int, dict[int, str]]:
-        """URIs by the bits of their hash that ids keep, and the seed with which no two share them."""
-        made = self._jvm.org.apache.hadoop.fs.Path  # in the spelling of _metadata.file_path: file:/ and not file:///
-        listed = sequence(relation.location().allFiles().toSeq())
-        paths = [str(made(status.getPath().toString()).toUri().toString()) for status in listed]
-        for seed in range(_SEEDS):
-            found = {self._file_bits(path, seed): path for path in paths}
-            if len(found) == len(set(paths)):
-                return seed, found
-        raise NotCarried("its files cannot be distinguished by their hashes")
-
-    def _file_bits(self, path: str, seed: int) -> int:
-        literal = self._object("Literal")
-        value = self._catalyst.expressions.XxHash64(self.seq([literal.apply(path), literal.apply(seed)]))
-        return int(value.eval(None)) & (1 << 64 - ROW_BITS) - 1
+    def _numbered(self, relation: Any) -> tuple[int, Mapping[int, str]]:
+        """The seed of its files' numbers, and URIs by number."""
+        files = relation.inputFiles()
+        if len(files) > MAX_FILES:
+            raise NotCarried(f"it reads more than {MAX_FILES:,} files")
+        found = numbers_of(listed_paths(self._jvm, files))
+        if found is None:
+            raise NotCarried("its files cannot be distinguished by their hashes")
+        return found
 
     def _carry_localrelation(self, node: Any) -> tuple[Any, list[Carried]]:
         return self._driver(node)

@@ -25,14 +25,12 @@ _SETTINGS = frozenset(["mode", "format", "option", "options", "partitionBy", "bu
 _WRITES = frozenset(["save", "insertInto", "saveAsTable", "json", "parquet", "text", "csv", "xml", "orc"])
 _SORTING = frozenset(["partitionBy", "bucketBy", "clusterBy"])
 """Settings of a writer with which a task writes its rows in another order than it was given them."""
-
-
 MAX_PLANS = 1000
 """Queries that are known until the listener has heard of their writes."""
 _TOO_MANY = f"there are more than {packing.MAX_PAIRS:,} pairs of records"
 _patched: set[Any] = set()
 _newest: list[EagerWrites] = []
-"""What hears of writes: the class of writers is patched once, and a process may be recorded anew."""
+"""The recorder of writes: the class of writers is patched once, and a process may be recorded anew."""
 
 
 class TooMany(NotCarried):
@@ -43,7 +41,7 @@ class EagerWrites:
     """Keeps the positions of what DataFrames write.
 
     Args:
-        spool: The private spool.
+        spool: Takes lines about positions; its folder takes the positions, too.
         is_wanted: Whether positions are wanted now.
         known_rows: Gives the ids of first columns of leaves whose rows the driver made and that are kept.
     """
@@ -77,6 +75,10 @@ class EagerWrites:
 
         writer_class.__init__ = made
 
+    def heard(self, key: int, number: int) -> None:
+        """Write down the number of the execution that wrote the rows of some positions."""
+        self._put({"e": "written", "key": key, "n": number})
+
     def write(self, frame: Any, settings: list[tuple[str, tuple[Any, ...]]], plain: Any, name: str, words: Any) -> Any:
         """Run a write, with positions where they can be kept.
 
@@ -97,7 +99,7 @@ class EagerWrites:
 
     def _write(self, frame: Any, settings: Any, plain: Any, name: str, words: Any) -> Any:
         started = time.time()
-        action, reason = self._carried(frame, settings)
+        action, reason = self._carried(frame, settings, name, words)
         if action is None:
             begun = time.time()
             done = getattr(plain, name)(*words)
@@ -112,11 +114,11 @@ class EagerWrites:
         finally:
             action.close()
 
-    def _carried(self, frame: Any, settings: Any) -> tuple[EagerWrite | None, str]:
+    def _carried(self, frame: Any, settings: Any, name: str, words: Any) -> tuple[EagerWrite | None, str]:
         """A write whose rows and ids are evaluated; or None, and why it has none where it needs them."""
         action = None
         try:
-            action = self._prepared(frame, settings)
+            action = self._prepared(frame, settings, name, words)
             if action is not None:
                 action.take()
                 action.prepare(settings)
@@ -129,13 +131,13 @@ class EagerWrites:
             action.close()
         return None, reason
 
-    def _prepared(self, frame: Any, settings: Any) -> EagerWrite | None:
+    def _prepared(self, frame: Any, settings: Any, name: str, words: Any) -> EagerWrite | None:
         session, execution = frame.sparkSession, frame._jdf.queryExecution()
         plan = execution.analyzed()
         why = rewritten.why_eager(session, plan)
         if not why:
             return None
-        _require_order(settings)
+        _require_order(session, settings, name, words)
         reason = rewritten.cannot_carry(session, execution)
         if reason:
             raise NotCarried(reason)
@@ -170,15 +172,29 @@ class EagerWrites:
             sink.write(data)
 
 
-def _require_order(settings: list[tuple[str, tuple[Any, ...]]]) -> None:
-    """Refuse a writer that sorts.
+def _require_order(session: Any, settings: list[tuple[str, tuple[Any, ...]]], name: str, words: Any) -> None:
+    """Refuse a write that sorts: by a setting of the writer, or by the layout of the table that it writes to.
 
     Raises:
         NotCarried: It does.
     """
-    sorting = next((name for name, _ in settings if name in _SORTING), None)
+    sorting = next((each for each, _ in settings if each in _SORTING), None)
     if sorting is not None:
         raise NotCarried(f"{sorting} sorts the rows of a task again, so that their places are not known")
+    mode = next((str(values[0]).lower() for each, values in reversed(settings) if each == "mode" and values), "")
+    adds = name == "insertInto" or (name == "saveAsTable" and mode == "append")
+    if adds and words and safely(partial(_is_divided, session, str(words[0]))):
+        raise NotCarried(
+            f"{name} sorts the rows of a task by the partitions or buckets of the table, so that their places are not "
+            "known"
+        )
+
+
+def _is_divided(session: Any, name: str) -> bool:
+    """Return whether a table is there that has partitions or buckets."""
+    state = session._jsparkSession.sessionState()
+    table = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name))
+    return bool(table.partitionColumnNames().nonEmpty() or table.bucketSpec().isDefined())
 
 
 class _Writer:

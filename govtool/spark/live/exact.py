@@ -27,7 +27,7 @@ from govtool.spark.live.eager import EagerWrites
 from govtool.spark.live.janino import instance_in
 from govtool.spark.live.rewritten import replaced
 from govtool.spark.live.scala import safely, sequence
-from govtool.spark.live.spool import EAGER, RECORDS, Spool
+from govtool.spark.live.spool import EAGER, POSITIONS, RECORDS, Spool
 from govtool.spark.live.stream_batches import StreamBatches
 
 MAX_UDFS = 10_000
@@ -65,7 +65,8 @@ class PlanRecorder:
         self.eager = eager
         self.functions = Functions()
         self.rows = DriverRows()
-        self.writes = EagerWrites(spool, lambda: self.eager, lambda: frozenset(self.rows.known))
+        positions = Spool(os.path.join(spool.folder, POSITIONS))
+        self.writes = EagerWrites(positions, lambda: self.eager, lambda: frozenset(self.rows.known))
         self.batches = StreamBatches()
         self._walkers: dict[int, Walker] = {}
         self._patched = False
@@ -135,7 +136,7 @@ class PlanRecorder:
         """
         line: dict[str, Any] = {"e": "replay", "n": number, "application": application}
         if key is not None:
-            line["positions"] = key
+            self.writes.heard(key, number)
         try:
             walker = self.walker(session)
             line["spark"] = walker.version

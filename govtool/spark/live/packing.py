@@ -9,22 +9,30 @@ from typing import Any
 MAX_PAIRS = 8_000_000
 """Pairs of ids that are kept of one action."""
 PARTITION_BITS = 33
-"""Where ``monotonically_increasing_id`` has the partition."""
+"""Bits below the partition in a number of ``monotonically_increasing_id``."""
 
 
 def numbered(stops: int) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
     """Pack rows of ids under their own number: partition and place.
+
+    A row's own number is unique, so that no pair comes twice: 16 bytes a pair, in the order of the rows.
 
     Returns:
         For a partition and its rows: its number, how many rows it has, and pairs by stop; None: too many.
     """
 
     def pack(partition: int, rows: Iterable[Any]) -> Iterator[tuple[int, int, list[bytes | None]]]:
-        own, found = partition << PARTITION_BITS, _Pairs(stops)
+        first = own = partition << PARTITION_BITS
+        found = [array.array("q") for _ in range(stops)]
         for row in rows:
-            found.add(own, row)
+            if own - first < MAX_PAIRS:
+                for pairs, other in zip(found, row):
+                    if other is not None:
+                        pairs.extend((own, other))
+            else:
+                found.clear()
             own += 1
-        yield partition, own - (partition << PARTITION_BITS), found.packed()
+        yield partition, own - first, [pairs.tobytes() for pairs in found] or [None] * stops
 
     return pack
 
@@ -47,6 +55,8 @@ def counted(partition: int, rows: Iterable[Any]) -> Iterator[tuple[int, int]]:
 
 
 class _Pairs:
+    """Pairs by stop, each once: many rows of a group share its hash and the ids below it."""
+
     def __init__(self, stops: int) -> None:
         self._found: list[set[tuple[int, int]]] = [set() for _ in range(stops)]
         self._full = False

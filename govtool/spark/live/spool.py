@@ -18,6 +18,8 @@ RECORDS = "GOVTOOL_SPARK_RECORDS"
 """The environment variable that asks for records: the folder of their spool."""
 EAGER = "GOVTOOL_SPARK_EAGER"
 """The environment variable that asks for positions of records, too."""
+POSITIONS = "positions"
+"""The folder, within that of records, of positions of rows: small lines, beside plans that are not."""
 FORMAT = 1
 MAX_LINE = 8 << 20
 """Bytes of one line; what is longer becomes a line that says so."""

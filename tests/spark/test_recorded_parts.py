@@ -1,0 +1,262 @@
+"""Parts of the recording of rows without Spark: results that are recognized, packed ids, numbers of files, refusals."""
+
+from __future__ import annotations
+
+import array
+import gc
+from types import SimpleNamespace
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from govtool.spark.live import collected, eager, file_numbers, packing
+from govtool.spark.live.carried import NotCarried
+from govtool.spark.live.collected import CollectedRows
+
+
+class _Frame:
+    """A DataFrame whose actions return what it was made with."""
+
+    def __init__(self, result):
+        self.result = result
+        plan = SimpleNamespace(analyzed=lambda: "plan")
+        self._jdf = SimpleNamespace(queryExecution=lambda: plan)
+
+    def collect(self):
+        return self.result
+
+    def toPandas(self):
+        return self.result
+
+    def toLocalIterator(self):
+        return iter(self.result)
+
+
+@pytest.fixture
+def known():
+    """What is known of results, and the frame class whose actions it hears of."""
+    rows = CollectedRows()
+    kind = type("Frame", (_Frame,), {})
+    rows.patch(kind)
+    return rows, kind
+
+
+def _results():
+    return [
+        [(1, "a"), (2, "b")],
+        [(1, ["x"])],
+        [],
+        pd.DataFrame({"a": [1, 2], "b": ["x", None]}),
+        pa.table({"a": [1, 2]}),
+    ]
+
+
+@pytest.mark.parametrize("result", _results(), ids=["rows", "nested", "none", "pandas", "arrow"])
+def test_a_result_itself_is_known(known, result):
+    rows, kind = known
+    assert not rows.any
+    returned = kind(result).collect()
+    assert rows.any
+    assert returned is result
+    assert rows.plan_of(returned) == "plan"
+    copy = returned.copy() if hasattr(returned, "copy") else returned.slice(0)
+    assert rows.plan_of(copy) is None
+
+
+def _replace(rows):
+    rows[1] = (3, "c")
+
+
+def _swap(rows):
+    rows[0], rows[1] = rows[1], rows[0]
+
+
+def _kind(rows):
+    rows[0] = [1, "a"]
+
+
+@pytest.mark.parametrize("change", [_replace, _swap, _kind, list.pop, list.clear])
+def test_rows_that_changed_are_not_known(known, change):
+    rows, kind = known
+    returned = kind([(1, "a"), (2, "b")]).collect()
+    change(returned)
+    assert rows.plan_of(returned) is None
+
+
+def test_a_list_within_a_row_that_changed_is_noticed(known):
+    rows, kind = known
+    returned = kind([(1, ["x"])]).collect()
+    returned[0][1].append("y")
+    assert rows.plan_of(returned) is None
+
+
+def _value(frame):
+    frame.loc[1, "a"] = 7
+
+
+def _rename(frame):
+    frame.columns = ["b", "a"]
+
+
+def _column(frame):
+    frame["c"] = 1
+
+
+def _type(frame):
+    frame["a"] = frame["a"].astype("float64")
+
+
+def _object(frame):
+    frame["b"] = [[1], [2]]  # has no digest
+
+
+@pytest.mark.parametrize("change", [_value, _rename, _column, _type, _object])
+def test_a_frame_of_pandas_that_changed_in_place_is_not_known(known, change):
+    rows, kind = known
+    returned = kind(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})).toPandas()
+    assert rows.plan_of(returned) == "plan"
+    change(returned)
+    assert rows.plan_of(returned) is None
+
+
+def test_another_object_in_the_place_of_a_result_is_not_known(known):
+    """Addresses are used again: of 200 frames made one after the other many have that of the first."""
+    rows, kind = known
+    frame = pd.DataFrame({"a": [1]})
+    kind(frame).toPandas()
+    place = id(frame)
+    del frame
+    gc.collect()
+    for _ in range(200):
+        other = pd.DataFrame({"a": [1]})
+        assert rows.plan_of(other) is None, id(other) == place
+        del other
+
+
+def test_rows_that_are_known_keep_their_address(known):
+    rows, kind = known
+    kind([(1,)]).collect()
+    for _ in range(200):
+        assert rows.plan_of([(1,)]) is None
+
+
+def test_what_cannot_be_recognized_leaves_the_source_unknown(known, monkeypatch):
+    rows, kind = known
+    assert rows.plan_of(kind([(1,)]).toLocalIterator()) is None
+    assert rows.any
+    assert rows.plan_of(iter([(1,)])) is None
+    monkeypatch.setattr(collected, "MAX_ROWS", 1)
+    monkeypatch.setattr(collected, "MAX_TEXT", 20)
+    monkeypatch.setattr(collected, "MAX_VALUES", 1)
+    large = [[(1,), (2,)], [("x" * 30,)], pd.DataFrame({"a": [1, 2]})]
+    assert [rows.plan_of(kind(each).collect()) for each in large] == [None, None, None]
+    assert rows.plan_of(kind([(1,)]).collect()) == "plan"
+
+
+def test_the_newest_results_are_known(known, monkeypatch):
+    rows, kind = known
+    monkeypatch.setattr(collected, "MAX_KNOWN", 2)
+    kept = [kind([(n,)]).collect() for n in range(3)]
+    assert [rows.plan_of(each) for each in kept] == [None, "plan", "plan"]
+
+
+def _pairs(data):
+    values = array.array("q", data).tolist()
+    return list(zip(values[::2], values[1::2], strict=True))
+
+
+def test_written_rows_are_packed_in_their_order(monkeypatch):
+    first = 3 << packing.PARTITION_BITS
+    rows = [(7, None), (7, 1), (None, -5)]
+    ((partition, count, packed),) = packing.numbered(2)(3, rows)
+    assert (partition, count) == (3, 3)
+    assert [_pairs(each) for each in packed] == [[(first, 7), (first + 1, 7)], [(first + 1, 1), (first + 2, -5)]]
+    assert list(packing.numbered(2)(0, [])) == [(0, 0, [b"", b""])]
+    monkeypatch.setattr(packing, "MAX_PAIRS", 2)
+    assert list(packing.numbered(2)(3, rows)) == [(3, 3, [None, None])]
+    assert next(packing.numbered(2)(3, rows[:2]))[1] == 2
+
+
+def test_rows_of_groups_are_packed_once(monkeypatch):
+    rows = [(5, 1, 2), (4, 1, None), (5, 1, 3), (5, 1, 2)]
+    (packed,) = packing.keyed(2)(rows)
+    assert [_pairs(each) for each in packed] == [[(4, 1), (5, 1)], [(5, 2), (5, 3)]]
+    monkeypatch.setattr(packing, "MAX_PAIRS", 1)
+    assert list(packing.keyed(2)(rows)) == [[None, None]]
+
+
+# Published values of the reference implementation, and of stripes with a tail.
+@pytest.mark.parametrize(
+    ("data", "seed", "value"),
+    [
+        (b"", 0, 0xEF46DB3751D8E999),
+        (b"a", 0, 0xD24EC4F1A98C6E5B),
+        (b"abc", 0, 0x44BC2CF5AD770999),
+        (b"Nobody inspects the spammish repetition", 0, 0xFBCEA83C8A378BF1),
+    ],
+)
+def test_hashes_are_those_of_xxh64(data, seed, value):
+    assert file_numbers.xxhash64(data, seed) == value
+
+
+def test_files_have_numbers_of_their_own():
+    paths = [f"file:/data/part-{n:05d}.parquet" for n in range(3000)]
+    seed, found = file_numbers.numbers_of([*paths, *paths])
+    assert sorted(found.values()) == paths
+    assert max(found) < 1 << file_numbers.FILE_BITS
+    assert f"xxhash64(_metadata.file_path, {seed})" in file_numbers.file_expression(seed)
+
+
+def test_paths_that_share_a_number_get_another_seed(monkeypatch):
+    monkeypatch.setattr(file_numbers, "FILE_BITS", 3)
+    seed, found = file_numbers.numbers_of(["a", "b", "c", "d"])
+    assert seed > 0
+    assert sorted(found.values()) == ["a", "b", "c", "d"]
+    assert file_numbers.numbers_of(map(str, range(9))) is None
+
+
+def test_paths_of_a_listing_are_spelled_as_spark_does():
+    text = "file:///a%20b/é.parquet s3a://bucket/c,d hdfs:///e"
+    util = SimpleNamespace(StringUtils=SimpleNamespace(join=lambda *_: text))
+    jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=SimpleNamespace(util=util))))
+    assert file_numbers.listed_paths(jvm, None) == ["file:/a%20b/é.parquet", "s3a://bucket/c,d", "hdfs:/e"]
+    text = ""
+    assert file_numbers.listed_paths(jvm, None) == []
+
+
+class _Catalog:
+    """Tables of a session: whether they have partitions, buckets."""
+
+    tables = {"parts": (True, False), "buckets": (False, True), "plain": (False, False)}  # noqa: RUF012
+
+    def getTableMetadata(self, name):
+        parts, buckets = self.tables[name]
+        return SimpleNamespace(
+            partitionColumnNames=lambda: SimpleNamespace(nonEmpty=lambda: parts),
+            bucketSpec=lambda: SimpleNamespace(isDefined=lambda: buckets),
+        )
+
+
+@pytest.mark.parametrize(
+    ("method", "table", "settings", "why"),
+    [
+        ("insertInto", "parts", [], "insertInto sorts the rows of a task by the partitions or buckets"),
+        ("insertInto", "buckets", [("mode", ("overwrite",))], "insertInto sorts"),
+        ("saveAsTable", "buckets", [("mode", ("Append",))], "saveAsTable sorts"),
+        ("parquet", "folder", [("partitionBy", ("k",))], "partitionBy sorts"),
+        ("saveAsTable", "parts", [("mode", ("append",)), ("mode", ("overwrite",))], ""),
+        ("saveAsTable", "absent", [("mode", ("append",))], ""),
+        ("insertInto", "plain", [], ""),
+        ("parquet", "parts", [("mode", ("append",))], ""),
+    ],
+)
+def test_writes_that_sort_are_refused(method, table, settings, why):
+    parser = SimpleNamespace(parseTableIdentifier=lambda name: name)
+    state = SimpleNamespace(catalog=_Catalog, sqlParser=lambda: parser)
+    session = SimpleNamespace(_jsparkSession=SimpleNamespace(sessionState=lambda: state))
+    if not why:
+        eager._require_order(session, settings, method, (table,))
+        return
+    with pytest.raises(NotCarried, match=why):
+        eager._require_order(session, settings, method, (table,))
