@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import govtool as package
@@ -79,3 +81,52 @@ def test_the_dialect_is_asked_about_where_there_is_one(govtool, project, kind, a
     done = govtool("ingest", kind, "a", "--strict")
     assert done.code == 3
     assert ("is the --dialect right?" in done.err) is asks
+
+
+NOWHERE = {
+    "impact": ("impact", "nothing.*"),
+    "path": ("path", "nothing.*", "v.a"),
+    "explain": ("explain", "nothing.*"),
+    "whatif": ("whatif", "--drop", "nothing.*"),
+    "whatif drop": ("whatif", "drop", "nothing.*"),
+    "whatif delete": ("whatif", "delete", "nothing.*"),
+    "export": ("export", "graph", "nothing.*"),
+    "ls": ("ls", "nothing.*"),
+}
+
+
+@pytest.mark.parametrize("command", NOWHERE.values(), ids=NOWHERE)
+def test_an_empty_answer_is_a_document_of_its_format(ingested, project, command):
+    govtool = ingested(SQL)
+    refused = govtool(*command, "-f", "json")
+    assert (refused.code, "--allow-empty" in refused.err) == (2, True)
+    done = govtool(*command, "--allow-empty", "-f", "json")
+    assert (done.code, "nothing is selected" in done.err) == (0, True)
+    assert json.loads(done.out)["schema"]
+    entries = govtool(*command, "--allow-empty", "-f", "csv").out
+    one = govtool(
+        command[0],
+        *(word.replace("nothing.*", "**.a" if "explain" in command else "s.a") for word in command[1:]),
+        "-f",
+        "csv",
+    ).out
+    assert entries.splitlines() == one.splitlines()[:1]
+    assert govtool(*command, "--allow-empty", "-f", "json", "-o", "x.json").code == 0
+    assert json.loads((project / "x.json").read_text()) == json.loads(done.out)
+
+
+@pytest.mark.parametrize(("form", "begins"), [("dot", "digraph"), ("mermaid", "flowchart"), ("graphml", "<?xml")])
+def test_an_empty_picture(ingested, form, begins):
+    done = ingested(SQL)("export", "graph", "nothing.*", "--allow-empty", "-f", form)
+    assert (done.code, done.out.startswith(begins)) == (0, True)
+
+
+def test_an_empty_page(ingested, project):
+    govtool = ingested(SQL)
+    assert govtool("report", "html", "nothing.*", "-o", "x.html").code == 2
+    assert govtool("report", "html", "nothing.*", "--allow-empty", "-o", "x.html").code == 0
+    assert "Nothing is selected" in (project / "x.html").read_text()
+
+
+def test_whatif_without_a_change_is_a_mistake_all_the_same(ingested):
+    assert ingested(SQL)("whatif", "--allow-empty", "-f", "json").code == 2
