@@ -232,6 +232,9 @@ def _source(table: _Table, root: Path) -> SourceSettings:
         raise table.mistake("path must be one folder: dbt's target", 'path = "target"')
     kinds = {**SHARED, **KINDS[kind]}
     options = {name: table.value(name, kinds[name], root) for name in table.values if name not in ("kind", place)}
+    least = options.get("min_coverage", 0)
+    if not isinstance(least, (int, float)) or not 0 <= least <= 100:
+        raise table.mistake("min_coverage must be from 0 to 100", "min_coverage = 95")
     name = options.pop("name", None)
     whole = (_address(paths[0], root),) if kind == "catalog" else tuple(str(root / path) for path in paths)
     return SourceSettings(kind, whole, None if name is None else str(name), tuple(paths), options)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from govtool.answers.envelope import envelope
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
-from govtool.wording import count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.answers.version import GraphVersion
     from govtool.model import Diagnostic
 
+_DETAILS = "govtool coverage --details"
 Cell = str | int | float | bool | tuple[str, ...] | None
 """A value of a row. A tuple holds several names; None means that there is no value."""
 
@@ -137,9 +137,9 @@ class GraphAnswer(Answer):
         """
         if self.is_unclear():
             raise EvidenceError(
-                f"not everything that could matter is known: {_unclear(self.version.unclear)}",
+                f"not everything that could matter is known: {self.version.unclear_text() or 'a verdict is unknown'}",
                 code="evidence.unclear",
-                hint="govtool coverage --details",
+                hint=_DETAILS,
             )
 
     def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None) -> None:
@@ -152,17 +152,12 @@ class GraphAnswer(Answer):
         Raises:
             EvidenceError: Less was, or nothing at all (``evidence.coverage``).
         """
-        require_coverage(self.version.coverage, strict=strict, min_coverage=min_coverage)
-
-
-def _unclear(statements: int) -> str:
-    if not statements:
-        return "a verdict is unknown"
-    return f"{count(statements, 'statement')} not understood"
+        coverage = self.version.coverage
+        require_coverage(coverage, strict=strict, min_coverage=min_coverage, hint=_DETAILS)
 
 
 def require_coverage(
-    coverage: Coverage, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
+    coverage: Coverage, *, strict: bool, min_coverage: float | None, hint: str, diagnostics: Sequence[Diagnostic] = ()
 ) -> None:
     """Raise where too little was understood: nothing at all, or less than is asked for.
 
@@ -170,6 +165,7 @@ def require_coverage(
         coverage: Counts of statements.
         strict: Everything has to be understood.
         min_coverage: So many percent have to be.
+        hint: Where to look for the reason.
         diagnostics: What was found on reading; errors among them count with ``strict``.
 
     Raises:
@@ -180,9 +176,7 @@ def require_coverage(
     errors = sum(d.severity == "error" for d in diagnostics)
     problem = shortfall(coverage, strict=strict, min_coverage=min_coverage, errors=errors)
     if problem:
-        raise EvidenceError(
-            problem, code="evidence.coverage", hint="see the diagnostics above; is the --dialect right?"
-        )
+        raise EvidenceError(problem, code="evidence.coverage", hint=hint)
 
 
 def at_least(threshold: str, levels: Sequence[str], noun: str) -> tuple[str, ...]:

@@ -142,16 +142,15 @@ def sentence(coverage: Coverage) -> str:
     """``coverage 96.4% (412/427 statements)``; of a log also by how often they were run.
 
     A file that could not be read counts as one statement that was not understood, as there is at least one in it:
-    ``coverage 50.0% (1/1 statement, 1 file not read)``.
+    ``coverage 50.0% (1/2 statements, counting 1 file not read)``.
     """
-    share = percent(coverage.understood, coverage.relevant + coverage.unread)
-    parts = f"{coverage.understood:,}/{count(coverage.relevant, 'statement')}"
+    relevant, runs = coverage.relevant + coverage.unread, coverage.runs + coverage.unread
+    parts = f"{coverage.understood:,}/{count(relevant, 'statement')}"
     if coverage.unread:
-        parts += f", {count(coverage.unread, 'file')} not read"
-    text = f"coverage {share} ({parts})"
+        parts += f", counting {count(coverage.unread, 'file')} not read"
+    text = f"coverage {percent(coverage.understood, relevant)} ({parts})"
     if coverage.runs > coverage.relevant:
-        share = percent(coverage.runs_understood, coverage.runs + coverage.unread)
-        text += f", {share} of {count(coverage.runs, 'run')}"
+        text += f", {percent(coverage.runs_understood, runs)} of {count(runs, 'run')}"
     return text
 
 

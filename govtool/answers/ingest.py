@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from govtool.answers.answer import require_coverage
+from govtool.config_sources import KINDS
 from govtool.errors import EvidenceError
 
 if TYPE_CHECKING:
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Shortfall
     from govtool.model import Diagnostic
     from govtool.store import Commit
+
+
+def reading_hint(kind: str) -> str:
+    """The hint where too little was understood of a source of this kind."""
+    may_be_dialect = "dialect" in KINDS.get(kind, ())
+    return "see the diagnostics above" + ("; is the --dialect right?" if may_be_dialect else "")
 
 
 class SourceLines(Protocol):
@@ -66,9 +73,10 @@ class RefusedIngestError(EvidenceError):
         shortfalls: tuple[Shortfall, ...],
         reasons: tuple[Reason, ...],
         coverage: Coverage,
+        kind: str,
     ) -> None:
-        """Keep what an outcome would show."""
-        super().__init__(message, hint="see the diagnostics above; is the --dialect right?")
+        """Keep what an outcome would show; ``kind`` is that of the ingest."""
+        super().__init__(message, hint=reading_hint(kind))
         self.diagnostics, self.text, self.shortfalls = diagnostics, text, shortfalls
         self.reasons, self.coverage = reasons, coverage
 
@@ -109,4 +117,18 @@ class IngestResult:
             EvidenceError: one of these demands is not met, or nothing at all was understood (``evidence.coverage``).
         """
         diagnostics = self.diagnostics if errors else ()
-        require_coverage(self.coverage, strict=strict, min_coverage=min_coverage, diagnostics=diagnostics)
+        require_coverage(
+            self.coverage,
+            strict=strict,
+            min_coverage=min_coverage,
+            hint=reading_hint(self._kind()),
+            diagnostics=diagnostics,
+        )
+
+    def _kind(self) -> str:
+        """The kind of the ingest: that in the source's name or, where the user named it, that of its commit."""
+        kind, colon, _ = self.source.partition(":")
+        summary = self.commit.summary
+        if (colon and kind in KINDS) or summary.get("source") != self.source:
+            return kind
+        return str(summary.get("command", "")).removeprefix("ingest ")

@@ -26,6 +26,8 @@ class SourceOutcome:
     result: IngestResult | None = None
     error: GovtoolError | None = None
     """The reason why the source keeps its last version."""
+    kept: bool = False
+    """Of one that failed: its last version is in the graph. False: nothing of it is."""
 
     @property
     def state(self) -> str:
@@ -66,6 +68,8 @@ class IngestAllAnswer(Answer):
     """The URI of the store."""
     branch: str
     outcomes: tuple[SourceOutcome, ...]
+    unlisted: tuple[str, ...] = ()
+    """Live sources that govtool.toml does not list, where all of its sources were read."""
 
     @property
     def failed(self) -> tuple[SourceOutcome, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from govtool.answers.answer import Answer, Cell, require_coverage
 from govtool.answers.diagnostics import diagnostic_object
+from govtool.answers.ingest import reading_hint
 from govtool.model import ROWS
 
 if TYPE_CHECKING:
@@ -85,7 +86,13 @@ class LineageAnswer(Answer):
         Raises:
             EvidenceError: one of these demands is not met, or nothing at all was understood (``evidence.coverage``).
         """
-        require_coverage(self.coverage, strict=strict, min_coverage=min_coverage, diagnostics=self.diagnostics)
+        require_coverage(
+            self.coverage,
+            strict=strict,
+            min_coverage=min_coverage,
+            hint=reading_hint("sql"),
+            diagnostics=self.diagnostics,
+        )
 
 
 def to_object(lineage: SqlLineage, *, with_files: bool = False) -> dict[str, object]:

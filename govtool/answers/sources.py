@@ -48,6 +48,8 @@ class SourcesAnswer(Answer):
     """The URI of the store."""
     at: Commit
     sources: tuple[SourceRow, ...]
+    unlisted: tuple[str, ...] = ()
+    """Sources that govtool.toml does not list, where it lists some."""
 
     def body(self) -> Mapping[str, object]:
         """Store, commit and sources."""

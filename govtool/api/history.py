@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -73,9 +74,11 @@ class HistoryQuestions(OpenedVersion):
         Raises:
             StoreError: a fragment or a commit cannot be read.
         """
+        from govtool.app.listed_sources import unlisted_sources
         from govtool.app.sources import list_sources
 
-        return list_sources(self._reader, self._commit)
+        unlisted = unlisted_sources(self._reader, self._commit)
+        return replace(list_sources(self._reader, self._commit), unlisted=unlisted)
 
     @checked
     def show(self, ref: Ref | None = None) -> CommitAnswer | RunAnswer | ProvenanceAnswer:

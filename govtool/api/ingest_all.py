@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace as replaced
 from typing import TYPE_CHECKING, Any, Unpack
 
 from govtool.api.arguments import Texts, checked, texts
@@ -60,6 +61,7 @@ def ingest(
     """
     from govtool.answers.ingest_all import IngestAllAnswer
     from govtool.app.ingest_all import chosen_sources, ingest_sources
+    from govtool.app.listed_sources import live_sources, unlisted_sources
     from govtool.app.project import existing_branch
 
     if policy and not dry_run:
@@ -75,4 +77,10 @@ def ingest(
         if progress is not None:
             progress(number, len(sources), label)
 
-    return IngestAllAnswer(store.uri, branch, tuple(ingest_sources(sources, INGESTS, shared, starting)))
+    outcomes = tuple(ingest_sources(sources, INGESTS, shared, starting))
+    head = store.head(branch)
+    if any(outcome.error is not None for outcome in outcomes):
+        live = live_sources(sources, store, head)
+        outcomes = tuple(replaced(each, kept=kept) for each, kept in zip(outcomes, live, strict=True))
+    unlisted = unlisted_sources(store, head) if head is not None and not only else ()
+    return IngestAllAnswer(store.uri, branch, outcomes, unlisted)

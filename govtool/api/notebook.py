@@ -60,7 +60,7 @@ def _display() -> Any:
         raise UsageError(
             "no notebook runs here",
             code="usage.no-notebook",
-            hint="write govtool.open().to_html() to a file, or run govtool report html -o lineage.html",
+            hint="graph.report().to_html() of graph = govtool.open(); or govtool report html -o lineage.html",
         )
     from IPython.display import display
 

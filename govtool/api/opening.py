@@ -58,17 +58,20 @@ def init(store: PathArgument | None = None) -> str:
 
 
 @checked
-def write_sources(folder: PathArgument | None = None, *, store: PathArgument | None = None) -> WrittenSources | None:
+def write_sources(
+    folder: PathArgument | None = None, *, store: PathArgument | None = None, append: bool = False
+) -> WrittenSources | None:
     """Write a ``govtool.toml`` that lists the sources in a folder; None where it has one, or holds no sources.
 
     Args:
         folder: The project's folder; by default the working directory.
         store: A path or URI that the file names; by default none.
+        append: Add the sources to a ``govtool.toml`` that lists none.
 
     Raises:
-        UsageError: It cannot be written (``usage.config``).
+        UsageError: It cannot be written, or the one that is there is not valid (``usage.config``).
     """
     from govtool.app.discover import write_config
 
     place = Path.cwd() if folder is None else Path(os.fspath(folder))
-    return write_config(place, None if store is None else os.fspath(store))
+    return write_config(place, None if store is None else os.fspath(store), append=append)

@@ -8,7 +8,8 @@ from govtool.api.arguments import Ref, checked
 from govtool.api.ingest_options import CommitOptions, opened
 
 if TYPE_CHECKING:
-    from govtool.store import Commit, CommitResult
+    from govtool.store import Commit
+    from govtool.store.revert import RevertResult
 
 
 @checked
@@ -40,7 +41,7 @@ def drop_source(
 def revert_commit(
     ref: Ref,
     **options: Unpack[CommitOptions],
-) -> CommitResult:
+) -> RevertResult:
     """Undo a commit: its sources get what they had before it, in a new commit.
 
     Args:
@@ -48,7 +49,7 @@ def revert_commit(
         **options: Those of every commit: see `CommitOptions`.
 
     Returns:
-        The commit; ``created`` is false where nothing of ``ref`` is left.
+        The commit, and the one that is ``undone``; ``created`` is false where nothing of that is left.
 
     Raises:
         ConflictError: sources were changed again since (``store.conflict``).

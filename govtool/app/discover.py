@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from govtool.config import CONFIG_FILE
+from govtool.config import CONFIG_FILE, load_config
 from govtool.config_sources import SourceSettings
 from govtool.errors import UsageError
 
@@ -48,21 +48,28 @@ class WrittenSources:
         return any(source.kind == "sql" for source in self.sources)
 
 
-def write_config(folder: Path, store: str | None) -> WrittenSources | None:
+def write_config(folder: Path, store: str | None, *, append: bool = False) -> WrittenSources | None:
     """Write ``govtool.toml`` with the sources below a folder; None where it has one, or holds no sources.
 
+    Args:
+        folder: The project's folder.
+        store: The store that a new file names; None: none.
+        append: Add the sources to a file that lists none.
+
     Raises:
-        UsageError: It cannot be written (``usage.config``).
+        UsageError: It cannot be written, or the file that is there is not valid (``usage.config``).
     """
     file = folder / CONFIG_FILE
-    if file.exists():
+    there = file.exists()
+    if there and (not append or load_config(folder).sources):
         return None
     sources = discover_sources(folder)
     if not sources:
         return None
+    text = "\n" + config_text(sources) if there else config_text(sources, store)
     try:
-        with file.open("x", encoding="utf-8", newline="\n") as out:
-            out.write(config_text(sources, store))
+        with file.open("a" if there else "x", encoding="utf-8", newline="\n") as out:
+            out.write(text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"cannot write it: {reason}", code="usage.config", location=str(file)) from error

@@ -260,7 +260,8 @@ def ingest_once(
 
 def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand) -> None:
     reasons = reasons_of(payload.source, payload.shortfalls)
-    require(demand, payload.coverage, payload.diagnostics, key.text, payload.shortfalls, reasons)
+    kind = key.command.removeprefix("ingest ")
+    require(demand, payload.coverage, payload.diagnostics, key.text, payload.shortfalls, reasons, kind)
 
 
 def require(
@@ -270,6 +271,7 @@ def require(
     text: SourceText,
     shortfalls: tuple[Shortfall, ...],
     reasons: tuple[Reason, ...],
+    kind: str,
 ) -> None:
     """Refuse to commit something of which too little was understood.
 
@@ -278,7 +280,8 @@ def require(
     """
     problem = demand.problem(coverage, diagnostics)
     if problem:
-        raise RefusedIngestError(f"{problem}; nothing was committed", diagnostics, text, shortfalls, reasons, coverage)
+        message = f"{problem}; nothing was committed"
+        raise RefusedIngestError(message, diagnostics, text, shortfalls, reasons, coverage, kind)
 
 
 def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH) -> IngestResult | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from govtool.answers.ingest_all import SourceOutcome
-from govtool.config import CONFIG_FILE, load_config
-from govtool.errors import EngineError, EvidenceError, SourceError, UnknownNameError, UsageError
+from govtool.config import CONFIG_FILE, Config, load_config
+from govtool.errors import AmbiguousNameError, EngineError, EvidenceError, SourceError, UnknownNameError, UsageError
+from govtool.redaction import clean_location
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
@@ -36,7 +37,8 @@ def chosen_sources(only: Sequence[str]) -> tuple[SourceSettings, ...]:
 
     Raises:
         UsageError: govtool.toml is not valid, or has none (``usage.no-sources``).
-        UnknownNameError: There is no such source (``usage.unknown-source``).
+        UnknownNameError: There is no such source (``usage.unknown-source``), or no such dialect.
+        AmbiguousNameError: Several sources end alike (``usage.ambiguous-source``).
     """
     config = load_config(Path.cwd())
     if not config.sources:
@@ -47,16 +49,11 @@ def chosen_sources(only: Sequence[str]) -> tuple[SourceSettings, ...]:
             hint="govtool init --sources writes them; or one source at a time: govtool ingest sql FOLDER",
         )
     names = [_names(source, config.root) for source in config.sources]
-    for name in only:
-        if not any(name in each for each in names):
-            known = sorted({each for several in names for each in several})
-            raise UnknownNameError(
-                f"no source {name} in {CONFIG_FILE}",
-                code="usage.unknown-source",
-                nearest=tuple(difflib.get_close_matches(name, known)),
-            )
-    chosen = zip(config.sources, names, strict=True)
-    return tuple(source for source, each in chosen if not only or each & set(only))
+    chosen = {number for name in only for number in _named(name, names)} if only else range(len(names))
+    found = tuple(source for number, source in enumerate(config.sources) if number in chosen)
+    for source in found:
+        _check_dialect(source, config)
+    return found
 
 
 def ingest_sources(
@@ -92,7 +89,61 @@ def ingest_sources(
             yield SourceOutcome(source.kind, result.source, result)
 
 
+def _named(name: str, names: Sequence[frozenset[str]]) -> list[int]:
+    """The numbers of the sources that a name means: those with exactly this name, else the one that ends in it."""
+    exact = [number for number, each in enumerate(names) if name in each]
+    if exact:
+        return exact
+    ends = {number: sorted(one for one in each if _ends(one, name)) for number, each in enumerate(names)}
+    found = [number for number, each in ends.items() if each]
+    if not found:
+        known = sorted({each for several in names for each in several})
+        raise UnknownNameError(
+            f"no source {name} in {CONFIG_FILE}",
+            code="usage.unknown-source",
+            nearest=tuple(difflib.get_close_matches(name, known)),
+        )
+    if len(found) > 1:
+        raise AmbiguousNameError(
+            f"{name} may be {len(found)} sources of {CONFIG_FILE}",
+            code="usage.ambiguous-source",
+            nearest=tuple(ends[number][-1] for number in found),
+        )
+    return found
+
+
+def _ends(whole: str, end: str) -> bool:
+    """True if a name or path ends in these parts, with its suffix or without."""
+    stem = whole.rpartition("/")[0] + "/" + PurePosixPath(whole).stem
+    return bool(end) and any(text.endswith((f"/{end}", f":{end}")) for text in (f"/{whole}", f"/{stem}"))
+
+
+def _check_dialect(source: SourceSettings, config: Config) -> None:
+    """Check the dialect of an entry before anything is read.
+
+    Raises:
+        UnknownNameError: There is none of this name (``usage.unknown-dialect``).
+    """
+    from govtool.app.sql import check_dialect
+
+    dialect = source.options.get("dialect")
+    if not isinstance(dialect, str):
+        return
+    try:
+        check_dialect(dialect)
+    except UnknownNameError as error:
+        raise UnknownNameError(
+            f"{source.label}: {error.message}",
+            code=error.code,
+            location=str(config.file),
+            nearest=error.nearest,
+            hint=error.hint,
+        ) from error
+
+
 def _names(source: SourceSettings, root: Path) -> frozenset[str]:
     """All that a source may be named by: its name, kind, paths, and kind and path."""
-    paths = {path.removeprefix(f"{root}/") for path in source.paths}
+    paths = {path.removeprefix(f"{root}/") for path in source.paths} | {clean_location(path) for path in source.written}
+    if source.kind == "catalog":
+        paths |= {PurePosixPath(path).stem for path in source.written}
     return frozenset({source.kind, *paths, *(f"{source.kind}:{path}" for path in paths)} | {source.name or source.kind})

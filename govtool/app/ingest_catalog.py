@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.logged import LoggedScript
-    from govtool.store import Store
+    from govtool.store import Reader, Store
 
 HOW = "catalog"
 """The kind of evidence of a catalog."""
@@ -94,7 +94,7 @@ def ingest_catalog(
     catalog = read_catalog(request.url, request.only)
     former = "" if request.source else catalog.database
     source = request.source or f"catalog:{catalog.database}"
-    origin = SourceOrigin("catalog", _place(request.url, store), former=former, replace=request.replace)
+    origin = SourceOrigin("catalog", address_place(request.url, store), former=former, replace=request.replace)
     settings = _options(catalog, request, source)
     root = root_of(request.sql)
     found = list(scripts(SqlRequest(request.sql), root, None)) if request.sql else []
@@ -251,7 +251,7 @@ def _fact_fragments(catalog: Catalog, settings: Options) -> tuple[Fragment, ...]
     return (Fragment(settings.source, FACTS, encode_facts(facts), len(facts)),) if facts else ()
 
 
-def _place(url: str, store: Store) -> str:
+def address_place(url: str, store: Reader) -> str:
     """The address without secrets; of a file, from the project's root, wherever it is read from."""
     address = parse_address(url)
     if address.kind in ("duckdb", "sqlite"):

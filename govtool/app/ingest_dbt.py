@@ -79,8 +79,7 @@ def ingest_dbt(
 
     target = Path(request.target)
     project = read_project(target, check_dialect(request.dialect))
-    folder = target.parent if target.is_file() else target
-    root = folder.parent if folder.name == "target" else folder
+    root = project_folder(target)
     text = SourceText(root)
     former = project.name or target.absolute().parent.name or "dbt"
     source = request.source or f"dbt:{former}"
@@ -109,6 +108,12 @@ def ingest_dbt(
 
     key = IngestKey("ingest dbt", source, _batch(project, settings), files, text, origin)
     return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
+
+
+def project_folder(target: Path) -> Path:
+    """The folder of a dbt project, by its ``target``, a file in that, or the folder itself."""
+    folder = target.parent if target.is_file() else target
+    return folder.parent if folder.name == "target" else folder
 
 
 def _options(project: DbtArtifacts, request: DbtRequest, source: str) -> Options:

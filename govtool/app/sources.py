@@ -186,7 +186,7 @@ def list_sources(store: Reader, commit: Commit) -> SourcesAnswer:
     Raises:
         StoreError: A fragment or a commit cannot be read.
     """
-    rows = sorted(_rows(store, commit), key=lambda row: row.source)
+    rows = sorted(source_counts(store, commit), key=lambda row: row.source)
     wanted = {row.source for row in rows}
     last: dict[str, Commit] = {}
     for each in islice(store.history(commit), _COMMITS):
@@ -231,7 +231,12 @@ def _nearest(name: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*ending, *difflib.get_close_matches(name, known)]))[:5]
 
 
-def _rows(store: Reader, commit: Commit) -> Iterator[SourceCoverage]:
+def source_counts(store: Reader, commit: Commit) -> Iterator[SourceCoverage]:
+    """The counts of every live source of a commit, with its kind and place.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+    """
     for ref in store.fragments(commit):
         if ref.table == COVERAGE_TABLE:
             yield from source_rows(store.read(ref))

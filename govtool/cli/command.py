@@ -50,7 +50,10 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
             except UsageError as error:
                 if not allow_empty or error.code != "usage.nothing-selected":
                     raise
+                from govtool.cli.nothing import show_nothing
+
                 ui.note(error.message)
+                show_nothing(ui, function, arguments)
                 code = EXIT_OK
             except Exception:
                 if not _starts_again(ui):

@@ -8,7 +8,7 @@ from govtool.cli.formats import chosen
 from govtool.cli.graph import opened_graph
 from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption, SelectorArgument
+from govtool.cli.selecting import ExcludeOption, SelectorArgument, selects
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from govtool.report.model import LineageView
 
 
+@selects
 def export_graph(
     ui: Ui,
     selector: SelectorArgument = None,

@@ -41,13 +41,13 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
     ``-f table -f json -o answer.json`` shows the table and writes the JSON; ``-o answer.csv`` alone writes CSV.
 
     Raises:
-        UnknownNameError: the command has no such format.
+        UnknownNameError: the command has no such format; or it has no table, and a file's suffix names no format.
         UsageError: more files than formats, or several formats for stdout.
     """
     names = list(formats or [])
     places = list(files or [])
     if not names:
-        names = [_BY_SUFFIX.get(place.suffix.lower(), supported[0]) for place in places] or [supported[0]]
+        names = [_of_suffix(place, supported) for place in places] or [supported[0]]
     for name in names:
         if name not in supported:
             raise UnknownNameError(
@@ -64,3 +64,20 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
         OutputFile(name, None if str(place) in _STDOUT else place)
         for name, place in zip(names[len(names) - len(places) :], places, strict=True)
     ]
+
+
+def _of_suffix(place: Path, supported: Sequence[str]) -> str:
+    """The format that a file's suffix names, else the default.
+
+    A table suits a file of any name. Where the default is for machines, a suffix that names no format is a mistake.
+    """
+    suffix = place.suffix.lower()
+    if suffix in _BY_SUFFIX or not suffix or supported[0] == "table" or str(place) in _STDOUT:
+        return _BY_SUFFIX.get(suffix, supported[0])
+    known = [each for each, name in _BY_SUFFIX.items() if name in supported]
+    raise UnknownNameError(
+        f"no format is known by the suffix {suffix}",
+        code="usage.unknown-format",
+        nearest=tuple(difflib.get_close_matches(suffix, known)),
+        hint=f"one of {', '.join(known)}; or -f FORMAT",
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,7 +34,9 @@ def ingest_all(
     ui: Ui,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="NAME", help="Only this source: its name, path or kind. Repeatable."),
+        typer.Option(
+            "--only", metavar="NAME", help="Only this source: its name, path or kind, or the end of one. Repeatable."
+        ),
     ] = None,
     dry_run: DryRunOption = False,
     policy: PolicyOption = None,
@@ -50,7 +54,8 @@ def ingest_all(
       govtool ingest --only sql:warehouse --dry-run
 
     A source that cannot be read, or of which too little is understood, keeps its last version; the others are
-    committed, and the exit code is 3. An unchanged source makes no commit.
+    committed, and the exit code is 3. Mistakes in govtool.toml are found before anything is
+    read. An unchanged source makes no commit.
     """
     from govtool.api.ingest_all import ingest
     from govtool.render.ingest_all import FORMATS, render_ingested
@@ -74,6 +79,7 @@ def ingest_all(
     _show_plans(ui, answer, outputs)
     for form, file in outputs:
         ui.show(render_ingested(form, answer), file)
+    note_unlisted(ui, answer.unlisted)
     return EXIT_EVIDENCE if answer.failed else EXIT_OK
 
 
@@ -87,9 +93,16 @@ def _show_remarks(ui: Ui, outcome: SourceOutcome) -> None:
     if isinstance(outcome.error, RefusedIngestError):
         show_diagnostics(ui, outcome.error.diagnostics, outcome.error.text)
     if outcome.error is not None:
-        ui.note(f"{outcome.source} keeps its last version:")
+        state = "keeps its last version" if outcome.kept else "failed, and nothing of it is in the graph"
+        ui.note(f"{outcome.source} {state}:")
         for line in error_lines(outcome.error):
             ui.remark(line)
+
+
+def note_unlisted(ui: Ui, names: Sequence[str]) -> None:
+    """A remark on each live source that govtool.toml does not list."""
+    for name in names:
+        ui.note(f"in the graph, not in govtool.toml: {name} (govtool sources drop {shlex.quote(name)})")
 
 
 def _show_plans(ui: Ui, answer: IngestAllAnswer, outputs: list[OutputFile]) -> None:

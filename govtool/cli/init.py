@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from govtool.cli.options import StoreOption
 from govtool.cli.ui import Ui
+from govtool.errors import StoreError
 from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.app.discover import WrittenSources
 
 
 def init(
@@ -28,17 +33,43 @@ def init(
       govtool init --store /srv/lineage
 
     Without a place the store is made in .govtool of the working directory. SQL, dbt projects, query logs, event logs
-    of Spark, OpenLineage events, PROV documents and databases in files are recognised; govtool ingest reads them.
+    of Spark, OpenLineage events, PROV documents and databases in files are recognised; govtool ingest reads them. With
+    --sources the store may exist, and the sources are added to a govtool.toml that lists none.
+    """
+    from govtool.api.opening import write_sources
+    from govtool.config import load_config
+
+    _create(ui, store, may_exist=sources is True)
+    wanted = sources if sources is not None else store is None
+    folder = load_config(Path.cwd()).root if sources else None
+    written = write_sources(folder, store=store, append=sources is True) if wanted else None
+    if written is not None:
+        _show(ui, written)
+    elif load_config(Path.cwd()).sources:
+        ui.hint("govtool ingest")
+    else:
+        if sources:
+            ui.note("nothing to ingest was recognised in this folder")
+        ui.hint("govtool ingest sql FOLDER --dialect DIALECT")
+
+
+def _create(ui: Ui, store: str | None, *, may_exist: bool) -> None:
+    """Create the store.
+
+    Raises:
+        StoreError: There is one, and that is a mistake; or it cannot be written.
     """
     from govtool.api.opening import init as create
-    from govtool.api.opening import write_sources
 
-    wanted = sources if sources is not None else store is None
-    ui.note(f"created a store in {create(store)}")
-    written = write_sources(store=store) if wanted else None
-    if written is None or not written.sources:
-        ui.hint("govtool ingest sql FOLDER --dialect DIALECT")
-        return
+    try:
+        ui.note(f"created a store in {create(store)}")
+    except StoreError as error:
+        if error.code != "store.exists" or not may_exist:
+            raise
+        ui.note("the store exists")
+
+
+def _show(ui: Ui, written: WrittenSources) -> None:
     ui.note(f"wrote {written.file.name} with {count(len(written.sources), 'source')}:")
     for source in written.sources:
         ui.note(f"  {source.label}")

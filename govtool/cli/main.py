@@ -191,6 +191,8 @@ _GROUPS = {
 }
 
 
+_FORMS = {"whatif": "govtool whatif --drop A --rename B=C"}
+"""Groups whose help shows the form without a word of their own."""
 _ALONE = {"sources": "list", "ingest": "all", "whatif": "several"}
 """Groups that are a command, too: what they do without a word of their own."""
 _RENAMED = {"record": "snapshot"}
@@ -228,7 +230,8 @@ class LazyGroup(TyperGroup):
                 name=cmd_name, help=about.summary, short_help=about.summary, rich_help_panel=about.panel
             )
         if isinstance(entry, dict):
-            return _group(cmd_name, about.summary, entry, top=False)
+            form = f"\n  $ {_FORMS[cmd_name]}" if cmd_name in _FORMS else ""
+            return _group(cmd_name, about.summary + form, entry, top=False)
         module = import_module(f"govtool.cli.{entry.module}")
         return as_command(cmd_name, getattr(module, entry.module))
 

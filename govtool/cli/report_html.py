@@ -11,13 +11,15 @@ from govtool.cli.complete import complete_commit, complete_name
 from govtool.cli.graph import opened_graph
 from govtool.cli.options import AtOption, BranchOption, StoreOption
 from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption, SelectorArgument
+from govtool.cli.selecting import ExcludeOption, SelectorArgument, selects
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK, UsageError
+from govtool.wording import count
 
 FORMATS = ("html",)
 
 
+@selects
 def report_html(
     ui: Ui,
     selector: SelectorArgument = None,
@@ -72,5 +74,5 @@ def report_html(
     ui.mark("page")
     ui.write([page], None if to_screen else output)
     if not to_screen:
-        ui.note(f"wrote {output}: {sum(1 for _ in answer.rows()):,} datasets, {len(page.encode()) / 1e6:.1f} MB")
+        ui.note(f"wrote {output}: {count(sum(1 for _ in answer.rows()), 'dataset')}, {len(page.encode()) / 1e6:.1f} MB")
     return EXIT_OK

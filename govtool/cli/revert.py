@@ -28,8 +28,8 @@ def revert(
     from govtool.api.sources import revert_commit
 
     result = revert_commit(ref, **options.keywords())
-    commit = result.commit
+    commit, undone = result.commit, f"commit {result.undone.seq}"
     if not result.created:
-        ui.note(f"nothing of {ref} is left at commit {commit.seq} ({commit.short}): nothing to undo")
+        ui.note(f"nothing of {undone} is left at commit {commit.seq} ({commit.short}): nothing to undo")
         return
-    ui.note(f"commit {commit.seq} ({commit.short}) undoes {ref} in {count(len(commit.sources), 'source')}")
+    ui.note(f"commit {commit.seq} ({commit.short}) undoes {undone} in {count(len(commit.sources), 'source')}")

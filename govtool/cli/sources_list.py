@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from govtool.cli.formats import chosen
+from govtool.cli.ingest_all import note_unlisted
 from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
@@ -29,3 +30,5 @@ def sources_list(
     answer = open_version(store, ref=at, branch=branch).sources()
     for form, file in outputs:
         ui.show(render_sources(form, answer), file)
+    if at is None and branch is None:
+        note_unlisted(ui, answer.unlisted)

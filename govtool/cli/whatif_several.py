@@ -9,6 +9,7 @@ import typer
 from govtool.cli.bundles import ListOptions
 from govtool.cli.complete import complete_selector
 from govtool.cli.graph import opened_graph
+from govtool.cli.selecting import selects
 from govtool.cli.ui import Ui
 from govtool.cli.whatif import WhatIfOptions, outputs_of, show
 
@@ -27,6 +28,7 @@ MaskOption = Annotated[list[str] | None, _changes("mask", "SELECTOR", "Columns t
 DeleteOption = Annotated[list[str] | None, _changes("delete", "SELECTOR", "Columns and datasets whose data goes.")]
 
 
+@selects
 def whatif_several(
     ui: Ui,
     drop: DropOption = None,
@@ -39,7 +41,7 @@ def whatif_several(
 ) -> int:
     """Show what changes of several kinds do together.
 
-      govtool whatif --drop crm.users.phone --rename crm.users.email=mail --delete crm.more
+      govtool whatif --drop crm.users.phone --rename crm.users.email=mail
 
     Each column has the worst verdict that any of the changes gives it.
     Formats: table, plain, json, jsonl, csv, markdown.

@@ -137,10 +137,10 @@ def whatif_several(index: Index, changes: Sequence[tuple[str, Selection, str | N
 
     Raises:
         UnknownNameError: There is no such action (``usage.unknown-action``).
-        UsageError: As `whatif`; or there is no change at all (``usage.nothing-selected``).
+        UsageError: As `whatif`; or there is no change at all (``usage.arguments``).
     """
     if not changes:
-        raise UsageError("no change is given", code="usage.nothing-selected", hint="govtool whatif --drop COLUMN")
+        raise UsageError("no change is given", code="usage.arguments", hint="govtool whatif --drop COLUMN")
     _require_consistent(index, changes)
     parts = tuple(whatif(index, action, selection, to) for action, selection, to in changes)
     if len(parts) == 1:

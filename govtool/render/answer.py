@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import sentence
-from govtool.render.text import count, short, when
+from govtool.render.text import short, when
 
 if TYPE_CHECKING:
     from govtool.answers.version import GraphVersion
@@ -25,10 +25,10 @@ def closing(version: GraphVersion, *parts: str) -> str:
 
 
 def unclear(version: GraphVersion) -> str:
-    """Count the statements not understood that could matter: ``3 statements not understood could read it: …``."""
+    """Count what is not known and could matter: ``3 statements not understood could read it: …``."""
     if not version.unclear:
         return ""
-    return f"{count(version.unclear, 'statement')} not understood could read it: govtool coverage --details"
+    return f"{version.unclear_text()} could read it: govtool coverage --details"
 
 
 def places(evidence: Iterable[Evidence]) -> str:

@@ -41,7 +41,8 @@ def _summary(answer: ForgetAnswer) -> str:
         parts.append(f"{count(len(answer.indexes), 'published index', 'published indexes')} deleted")
     parts += [f"{branch}: commit {seq} ({name[:7]})" for branch, seq, name in answer.commits]
     if answer.held:
-        parts.append(f"{count(len(answer.held), 'object')} of the store still hold the text")
+        holds = "holds" if len(answer.held) == 1 else "hold"
+        parts.append(f"{count(len(answer.held), 'object')} of the store still {holds} the text")
     elif not answer.fragments:
         parts.append("nothing in the store holds it")
     return " · ".join(parts)

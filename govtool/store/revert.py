@@ -6,14 +6,15 @@ changed again since is a conflict. No history is lost, and a reverted commit can
 
 from __future__ import annotations
 
+import re
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from govtool.errors import ConflictError, UsageError
 from govtool.release import __version__
 from govtool.store import log
 from govtool.store.branches import again, existing
-from govtool.store.commit import Commit, CommitResult
+from govtool.store.commit import Commit
 from govtool.store.names import DEFAULT_BRANCH, FORGOTTEN
 from govtool.store.writer import Writer
 
@@ -21,10 +22,22 @@ if TYPE_CHECKING:
     from govtool.store.manifest import Entry
     from govtool.store.writable import WritableStore
 
+_REVERTED = re.compile(r"(?P<verb>revert|reapply) (?=\d+: )")
+"""The beginning of a message that `revert_commit` wrote."""
+
+
+class RevertResult(NamedTuple):
+    """The outcome of a revert; ``commit`` is the head of the branch."""
+
+    commit: Commit
+    created: bool
+    """False: nothing of the undone commit was left."""
+    undone: Commit
+
 
 def revert_commit(
     store: WritableStore, undone: Commit, branch: str = DEFAULT_BRANCH, *, author: str, message: str | None = None
-) -> CommitResult:
+) -> RevertResult:
     """Give every source that a commit changed what it had before that commit.
 
     Args:
@@ -50,11 +63,11 @@ def revert_commit(
             hint="ingest the sources again",
         )
 
-    def attempt() -> CommitResult:
+    def attempt() -> RevertResult:
         head = existing(store, branch)
         take = _restored(store, undone, head)
         if not take:
-            return CommitResult(head, created=False)
+            return RevertResult(head, created=False, undone=undone)
         writer = Writer(store.objects, branch)
         added = [entry._replace(op="~") if entry.adds else entry for entries in take.values() for entry in entries]
         draft = Commit(
@@ -66,14 +79,23 @@ def revert_commit(
             author=author,
             time=writer.timestamp(head),
             tool=f"govtool {__version__}",
-            message=message or f"revert {undone.seq}: {undone.message}",
+            message=message or _message(undone),
             summary={"command": "revert", "reverts": undone.id},
             sources=tuple(sorted(take)),
             start=head.start,
         )
-        return CommitResult(writer.land(draft, head.manifest.apply(take, added)), created=True)
+        return RevertResult(writer.land(draft, head.manifest.apply(take, added)), created=True, undone=undone)
 
     return again(attempt)
+
+
+def _message(undone: Commit) -> str:
+    """``revert 6: ingest sql etl``; of a revert, ``reapply 6: …``, and so on in turn."""
+    again = _REVERTED.match(undone.message) if undone.summary.get("command") == "revert" else None
+    if again is None:
+        return f"revert {undone.seq}: {undone.message}"
+    verb = "reapply" if again["verb"] == "revert" else "revert"
+    return f"{verb} {undone.message[again.end() :]}"
 
 
 def _restored(store: WritableStore, undone: Commit, head: Commit) -> dict[str, tuple[Entry, ...]]:

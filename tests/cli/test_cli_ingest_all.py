@@ -228,3 +228,85 @@ def test_secrets_of_addresses_are_never_shown(govtool):
     ]
     assert [done.code for done in shown] == [0, 3, 3, 3]
     assert not any("hunter2" in done.out + done.err for done in shown)
+
+
+@pytest.mark.parametrize("before", [None, "# mine\n[sql]\ndialect = 'duckdb'"])
+def test_the_hint_of_ingest_without_sources_leads_to_an_ingest(govtool, before):
+    write("wh/x.sql", "create view v as select a from t")
+    govtool("init", "--no-sources")
+    if before is not None:
+        write("govtool.toml", before)
+    assert "govtool init --sources" in govtool("ingest").err
+    done = govtool("init", "--sources")
+    assert (done.code, "hint: govtool ingest" in done.err) == (0, True)
+    assert Path("govtool.toml").read_text().startswith(before or "# What")
+    assert set(outcomes(govtool)) == {"sql:wh"}
+    again = govtool("init", "--sources")
+    assert (again.code, "hint: govtool ingest\n" in again.err) == (0, True)
+    assert len(load_config(Path.cwd()).sources) == 1
+
+
+def test_init_beside_settings_with_sources_leads_to_their_ingest(govtool):
+    write("govtool.toml", "[[sources]]\nkind='sql'\npath='wh'\n")
+    assert "hint: govtool ingest\n" in govtool("init").err
+    assert govtool("init").code == 2, "without --sources a store that exists is a mistake"
+
+
+def test_init_sources_where_there_are_none(govtool):
+    govtool("init")
+    done = govtool("init", "--sources")
+    assert (done.code, "nothing to ingest" in done.err, Path("govtool.toml").exists()) == (0, True, False)
+
+
+def test_a_source_that_never_was_in_the_graph_keeps_nothing(sources):
+    shutil.rmtree("prov")
+    done = sources("ingest")
+    assert "prov:prov failed, and nothing of it is in the graph" in done.err
+    outcomes(sources)
+    shutil.rmtree("wh")
+    assert "sql:wh keeps its last version" in sources("ingest").err
+
+
+def test_a_source_that_the_file_lists_no_more_is_named(sources):
+    outcomes(sources)
+    remark = "in the graph, not in govtool.toml: sql:wh (govtool sources drop sql:wh)"
+    assert "not in govtool.toml" not in sources("ingest").err + sources("sources").err
+    text = Path("govtool.toml").read_text()
+    at = text.index('[[sources]]\nkind = "sql"\npath = "wh"')
+    write("govtool.toml", text[:at] + text[text.index("[[sources]]", at + 1) :])
+    for words in (("ingest",), ("sources",)):
+        done = sources(*words)
+        assert (done.code, done.err.count("not in govtool.toml"), remark in done.err) == (0, 1, True)
+    sources("sources", "drop", "sql:wh")
+    assert "not in govtool.toml" not in sources("ingest").err
+
+
+@pytest.mark.parametrize(
+    ("key", "code"), [("dialect='postgre'", "usage.unknown-dialect"), ("min_coverage=101", "usage.config")]
+)
+def test_mistaken_settings_are_found_before_anything_is_read(govtool, key, code):
+    write("wh/x.sql", "create view v as select a from t")
+    write("bad/x.sql", "create view w as select a from t")
+    govtool("init", "--no-sources")
+    write("govtool.toml", f"[[sources]]\nkind='sql'\npath='wh'\n[[sources]]\nkind='sql'\npath='bad'\n{key}\n")
+    done = govtool("ingest")
+    assert (done.code, code in done.err, "govtool.toml" in done.err) == (2, True, True)
+    Path("govtool.toml").unlink()  # a mistake in it ends other commands, too
+    assert json.loads(govtool("log", "-f", "json").out)["commits"] == []
+
+
+@pytest.mark.parametrize(("name", "source"), [("shop", "catalog:shop"), ("catalog:shop", "catalog:shop"), ("d", None)])
+def test_the_end_of_a_name_will_do(sources, name, source):
+    done = sources("ingest", "--only", name, "-f", "json")
+    assert done.code == (0 if source else 2)
+    assert source is None or [each["source"] for each in json.loads(done.out)["sources"]] == [source]
+
+
+def test_an_ambiguous_end_of_a_name_is_a_mistake(govtool):
+    for folder in ("eu/etl", "us/etl"):
+        write(f"{folder}/x.sql", "create view v as select a from t")
+    govtool("init", "--no-sources")
+    write("govtool.toml", "".join(f"[[sources]]\nkind='sql'\npath='{area}/etl'\n" for area in ("eu", "us")))
+    done = govtool("ingest", "--only", "etl")
+    assert (done.code, "usage.ambiguous-source" in done.err, "sql:eu/etl" in done.err) == (2, True, True)
+    assert set(outcomes(govtool, "--only", "us/etl")) == {"sql:us/etl"}

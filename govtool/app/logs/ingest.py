@@ -325,7 +325,7 @@ def _commit(
     codes = findings.codes + Counter(d.code for d in (*schema, *gathered.notes))
     shortfalls = tuple(costliest(findings.failures))
     if demand is not None:
-        require(demand, findings.coverage, diagnostics, text, shortfalls, tuple(reasons))
+        require(demand, findings.coverage, diagnostics, text, shortfalls, tuple(reasons), "log")
     summary: dict[str, Any] = {
         "command": "ingest log",
         "source": source,
