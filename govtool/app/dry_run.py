@@ -6,7 +6,6 @@ differences are those of ``diff``, and those of ``check`` under the same policie
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING
 from govtool.answers.ingest_plan import IngestPlan
 from govtool.app.governance import Governance, day_of
 from govtool.config import load_config
-from govtool.errors import ConflictError, UsageError
+from govtool.errors import ConflictError, StoreError, UsageError
+from govtool.model.diagnostic import Diagnostic
 from govtool.query.diff import Difference
 from govtool.store.commit import Commit
 
@@ -55,7 +55,8 @@ def ingest_or_plan(
 def published_ingest(store: Store, result: IngestResult) -> IngestResult:
     """Publish the index of an ingest's commit, where the project's settings ask for it (``[store] publish``).
 
-    The commit stands whatever happens here: who publishes next, or asks without an index, is not worse off.
+    The commit stands whatever happens here: who publishes next, or asks without an index, is not worse off. A store
+    that fails meanwhile is a diagnostic of the result.
     """
     if not (result.created and store.is_remote and load_config(Path.cwd()).publish):
         return result
@@ -63,8 +64,14 @@ def published_ingest(store: Store, result: IngestResult) -> IngestResult:
     from govtool.app.published import publish_index
 
     head = store.head(result.commit.branch) or result.commit  # a compaction may have followed, or somebody's commit
-    with contextlib.suppress(ConflictError):  # somebody committed meanwhile, and publishes that
+    try:
         publish_index(store, head, open_index(store, head), author=result.commit.author)
+    except ConflictError:  # somebody committed meanwhile, and publishes that
+        return result
+    except StoreError as error:
+        message = f"the commit stands, but its index is not published: {error.message}"
+        note = Diagnostic("store.not-published", "warning", message)
+        return replace(result, diagnostics=(*result.diagnostics, note))
     return result
 
 

@@ -400,6 +400,24 @@ def test_an_ingest_publishes_its_index_where_the_settings_ask_for_it(moto_only, 
     assert not fsck(store).problems
 
 
+def test_a_commit_stands_where_its_index_cannot_be_published(moto_only, tmp_path, monkeypatch):
+    _, uri = moto_only
+    Store.init(uri)
+    (tmp_path / "govtool.toml").write_text(f'[store]\nuri = "{uri}"\npublish = true\n')
+    (tmp_path / "a.sql").write_text("create view v as select x from a;\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GOVTOOL_STORE", uri)
+
+    def refuse(*_, **__):
+        raise StoreError("the disk is full", code="store.io")
+
+    monkeypatch.setattr(app_published, "publish_index", refuse)
+    result = govtool.ingest_sql("a.sql", dialect="postgres")
+    assert result.created
+    assert [note.code for note in result.diagnostics] == ["store.not-published"]
+    assert Store.open(uri).head().id == result.commit.id
+
+
 def test_every_damage_of_a_published_index_is_found(moto_only, shop):
     _, uri = moto_only
     fill(uri, shop)
