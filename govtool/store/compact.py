@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 from govtool.errors import GovtoolError
-from govtool.release import __version__
 from govtool.store import log
 from govtool.store.branches import again, existing
+from govtool.store.codec import JsonValue
 from govtool.store.commit import Commit, CommitResult
 from govtool.store.manifest import EMPTY
 from govtool.store.names import DEFAULT_BRANCH
@@ -71,19 +70,8 @@ def compact(store: WritableStore, branch: str = DEFAULT_BRANCH, *, author: str) 
         if head.manifest.stored == len(entries):
             return CommitResult(head, created=False)
         writer = Writer(store.objects, branch)
-        draft = Commit(
-            seq=head.seq + 1,
-            id="",
-            parent=head.id,
-            branch=branch,
-            batch=uuid.uuid4().hex,
-            author=author,
-            time=writer.timestamp(head),
-            tool=f"govtool {__version__}",
-            message="compact",
-            summary={"compacted": {"before": head.manifest.stored, "after": len(entries)}},
-            start=head.start,
-        )
+        summary: dict[str, JsonValue] = {"compacted": {"before": head.manifest.stored, "after": len(entries)}}
+        draft = writer.draft(head, author=author, message="compact", summary=summary)
         return CommitResult(writer.land(draft, EMPTY.apply((), entries)), created=True)
 
     return again(attempt)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from govtool.release import __version__
 from govtool.store import log, published
 from govtool.store.branches import again, existing, list_branches
 from govtool.store.codec import JsonValue, digest
@@ -191,20 +190,8 @@ def _land(
     author, message = about
     writer = Writer(store.objects, head.branch)
     summary: dict[str, JsonValue] = {"command": "store forget", "forgotten": len(removal.fragments)}
-    draft = Commit(
-        seq=head.seq + 1,
-        id="",
-        parent=head.id,
-        branch=head.branch,
-        batch=uuid.uuid4().hex,
-        author=author,
-        time=writer.timestamp(head),
-        tool=f"govtool {__version__}",
-        message=message,
-        summary=summary,
-        sources=tuple(sorted({*touched, FORGOTTEN})),
-        start=head.start,
-    )
+    sources = tuple(sorted({*touched, FORGOTTEN}))
+    draft = writer.draft(head, author=author, message=message, summary=summary, sources=sources)
     return writer.land(draft, manifest)
 
 

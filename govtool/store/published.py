@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import uuid
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,9 +23,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import FormatError, IntegrityError
-from govtool.release import __version__
 from govtool.store import blobs, log
-from govtool.store.codec import digest
+from govtool.store.codec import JsonValue, digest
 from govtool.store.commit import Commit, PublishedName
 from govtool.store.objects import Objects, ReadableObjects, in_parallel
 from govtool.store.writer import Writer
@@ -146,19 +144,8 @@ def land_name(objects: Objects, head: Commit, name: PublishedName, author: str) 
         LostSlotError: Somebody else committed meanwhile.
     """
     writer = Writer(objects, head.branch)
-    draft = Commit(
-        seq=head.seq + 1,
-        id="",
-        parent=head.id,
-        branch=head.branch,
-        batch=uuid.uuid4().hex,
-        author=author,
-        time=writer.timestamp(head),
-        tool=f"govtool {__version__}",
-        message="publish the index",
-        summary={"command": "index", "index": {"commit": name.commit, "root": name.root}},
-        start=head.start,
-    )
+    summary: dict[str, JsonValue] = {"command": "index", "index": {"commit": name.commit, "root": name.root}}
+    draft = writer.draft(head, author=author, message="publish the index", summary=summary)
     return writer.land(draft, head.manifest)
 
 

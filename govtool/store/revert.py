@@ -7,11 +7,9 @@ changed again since is a conflict. No history is lost, and a reverted commit can
 from __future__ import annotations
 
 import re
-import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
 from govtool.errors import ConflictError, UsageError
-from govtool.release import __version__
 from govtool.store import log
 from govtool.store.branches import again, existing
 from govtool.store.commit import Commit
@@ -70,19 +68,12 @@ def revert_commit(
             return RevertResult(head, created=False, undone=undone)
         writer = Writer(store.objects, branch)
         added = [entry._replace(op="~") if entry.adds else entry for entries in take.values() for entry in entries]
-        draft = Commit(
-            seq=head.seq + 1,
-            id="",
-            parent=head.id,
-            branch=branch,
-            batch=uuid.uuid4().hex,
+        draft = writer.draft(
+            head,
             author=author,
-            time=writer.timestamp(head),
-            tool=f"govtool {__version__}",
             message=message or _message(undone),
             summary={"command": "revert", "reverts": undone.id},
             sources=tuple(sorted(take)),
-            start=head.start,
         )
         return RevertResult(writer.land(draft, head.manifest.apply(take, added)), created=True, undone=undone)
 

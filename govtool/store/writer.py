@@ -168,6 +168,31 @@ class Writer:
         self._renew([(ref.key, data)], [self._objects.create(ref.key, data)])
         return ref
 
+    def draft(
+        self,
+        head: Commit,
+        *,
+        author: str,
+        message: str,
+        summary: Mapping[str, JsonValue],
+        sources: tuple[str, ...] = (),
+    ) -> Commit:
+        """The commit that follows a branch's head, for `land`, which gives it its id and content."""
+        return Commit(
+            seq=head.seq + 1,
+            id="",
+            parent=head.id,
+            branch=head.branch,
+            batch=uuid.uuid4().hex,
+            author=author,
+            time=self.timestamp(head),
+            tool=f"govtool {__version__}",
+            message=message,
+            summary=summary,
+            sources=sources,
+            start=head.start,
+        )
+
     def land(self, draft: Commit, manifest: Manifest) -> Commit:
         """Commit ``draft`` with exactly this manifest on top of its parent; there is no rebase.
 
