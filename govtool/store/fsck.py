@@ -315,8 +315,12 @@ class _Checker:
         """Published indexes: roots as their names say, bound to the commit of their folder, with all of their parts."""
         there = {info.key: info.size for info in self._objects.scan(published.FOLDER)}
         named = {commit.published for commit in self._commits.values() if commit.published is not None}
+        roots_of: dict[str, list[str]] = {}
+        for key in there:
+            if key.endswith(".root"):
+                roots_of.setdefault(key.rpartition("/")[0], []).append(key)
         for name in sorted(named):
-            roots = [key for key in there if key.startswith(f"{published.folder(name.commit)}/") and ".root" in key]
+            roots = roots_of.get(published.folder(name.commit))
             if roots and not any(key.endswith(f"-{name.root}.root") for key in roots):
                 message = f"the root that a commit names, {name.root[:12]}, is not here; readers take no other"
                 self._report("store.corrupt-index", published.folder(name.commit), message)

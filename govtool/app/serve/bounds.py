@@ -83,6 +83,10 @@ class HeldBytes:
             self._held += size
 
 
+_PIECE = 1 << 18
+"""Bytes that are expanded at once."""
+
+
 class BodySize:
     """The bytes that one request holds."""
 
@@ -112,19 +116,30 @@ def check_values(body: bytes) -> None:
         raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MAX_VALUES:,} values")
 
 
-def inflated(data: bytes) -> bytes:
-    """A compressed body, as far as the limit goes.
+def inflated(data: bytes, size: BodySize) -> bytes:
+    """A compressed body, piece by piece: what it expands to counts before it is held.
+
+    Args:
+        data: The body as it came, which has been counted.
+        size: Counts what it expands to beyond that.
 
     Raises:
-        RefusedError: 400, it is damaged or breaks off; 413, it expands to too much.
+        RefusedError: 400, it is damaged or breaks off; 413, it expands to too much; as `BodySize.grow`.
     """
     inflater = zlib.decompressobj(wbits=47)
-    try:
-        whole = inflater.decompress(data, MAX_BODY + 1)
-    except zlib.error:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "the compressed body is damaged") from None
-    if len(whole) > MAX_BODY:
-        raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expands to more than {MAX_BODY >> 20} MiB")
+    whole, rest = bytearray(), data
+    while not inflater.eof:
+        size.grow(min(max(0, len(whole) + _PIECE - size.size), MAX_BODY - size.size))
+        try:
+            piece = inflater.decompress(rest, _PIECE)
+        except zlib.error:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the compressed body is damaged") from None
+        whole += piece
+        rest = inflater.unconsumed_tail
+        if len(whole) > MAX_BODY:
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expands to more than {MAX_BODY >> 20} MiB")
+        if not piece and not rest:
+            break
     if not inflater.eof:
         raise RefusedError(HTTPStatus.BAD_REQUEST, "the compressed body breaks off")
-    return whole
+    return bytes(whole)

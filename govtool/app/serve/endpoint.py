@@ -82,6 +82,10 @@ class LineageServer(ThreadingHTTPServer):
         """Note that a connection's next request is awaited."""
         with self._lock:
             self._reading[request] = time.monotonic()
+            ending = self.stopping
+        if ending:  # `stop` may have looked before: this connection awaits nothing any more
+            with suppress(OSError):
+                request.shutdown(socket.SHUT_RD)
 
     def end_reading(self, request: Any) -> None:
         """Note that a request has arrived: it is never closed from here."""
@@ -190,9 +194,7 @@ class Handler(BaseHTTPRequestHandler):
             data = self._exactly(self._length(), size)
         if encoding == "identity":
             return data
-        whole = inflated(data)
-        size.grow(max(0, len(whole) - size.size))
-        return whole
+        return inflated(data, size)
 
     def _length(self) -> int:
         length = self.headers.get("Content-Length")
