@@ -58,9 +58,9 @@ def weed() -> str | None:
 
 @contextmanager
 def moto() -> Iterator[Server]:
-    """The moto server: S3 in memory, in a process of its own."""
+    """The moto server: S3 in memory, in a process of its own, that creates an object only once."""
     (port,) = free_ports(1)
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(Path(__file__).with_name("moto_serialised.py")), "-H", "127.0.0.1", "-p", str(port)]
     with running(command, Path(os.devnull)) as process:
         server = Server("moto", "127.0.0.1", port)
         wait(f"{server.url}/moto-api/data.json", process)

@@ -24,6 +24,29 @@ def postgres():
         pytest.skip(str(error))
 
 
+def _activate_the_shared_session() -> None:
+    """Spark takes the session in which somebody last made a DataFrame for the active one; tests expect their own."""
+    if "pyspark.sql" in sys.modules:
+        from pyspark.sql import SparkSession
+
+        session = SparkSession._instantiatedSession
+        if session is not None and session._sc._jsc is not None:
+            SparkSession._activeSession = session
+            class_of = getattr(SparkSession, "_get_j_spark_session_class", lambda jvm: jvm.SparkSession)  # Spark 3.5
+            class_of(session._jvm).setActiveSession(session._jsparkSession)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _active_session_of_the_file():
+    _activate_the_shared_session()
+
+
+@pytest.fixture(autouse=True)
+def _active_session(request):
+    if "spark" in request.fixturenames:
+        _activate_the_shared_session()
+
+
 @pytest.fixture(scope="session")
 def spark_home(tmp_path_factory):
     """A folder for what the shared session leaves on disk: warehouse, event log, scratch files."""

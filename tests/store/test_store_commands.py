@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -111,5 +112,7 @@ def test_a_published_index_answers_on_another_machine(run, proxy, through, monke
     assert not [exchange for exchange in proxy.exchanges if "/frag/" in exchange.path]
     assert len(proxy.exchanges) == 5
     proxy.reset(lambda request: Fault("status", status=403, error="AccessDenied") if "index" in request.path else None)
-    code, _, err = run("index", "--publish", "--at", "1")
+    Path("etl/more.sql").write_text("create view mart.more as select email from crm.users;\n")
+    assert run("ingest", "sql", "etl", "-d", "postgres")[0] == 0
+    code, _, err = run("index", "--publish")
     assert (code, "permission denied" in err) == (4, True)

@@ -7,6 +7,7 @@ other data of the driver may hold some of them, changed or not: where it came fr
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -126,9 +127,7 @@ def _rows_content(rows: list[Any]) -> str | None:
 def _pandas_content(frame: Any) -> str | None:
     if frame.size > MAX_VALUES:
         return None
-    from pandas.util import hash_pandas_object  # type: ignore[import-untyped]
-
     header = repr((list(frame.columns), [str(kind) for kind in frame.dtypes], len(frame)))
     digest = hashlib.sha256(header.encode("utf-8", "backslashreplace"))
-    digest.update(hash_pandas_object(frame).to_numpy().tobytes())
+    digest.update(sys.modules["pandas"].util.hash_pandas_object(frame).to_numpy().tobytes())
     return digest.hexdigest()

@@ -75,7 +75,7 @@ class EagerWrites:
 
         writer_class.__init__ = made
 
-    def heard(self, key: int, number: int) -> None:
+    def confirm(self, key: int, number: int) -> None:
         """Write down the number of the execution that wrote the rows of some positions."""
         self._put({"e": "written", "key": key, "n": number})
 

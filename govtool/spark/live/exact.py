@@ -136,7 +136,7 @@ class PlanRecorder:
         """
         line: dict[str, Any] = {"e": "replay", "n": number, "application": application}
         if key is not None:
-            self.writes.heard(key, number)
+            self.writes.confirm(key, number)
         try:
             walker = self.walker(session)
             line["spark"] = walker.version
