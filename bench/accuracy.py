@@ -122,7 +122,7 @@ def _spark() -> str:
             version = session.version
             for name, (tables, queries) in tpc_queries().items():
                 outcomes[name] = compare_queries(session, name.replace("-", "_").lower(), tables, queries)
-            outcomes["hard, by hand"] = compare_queries(session, "hard", *written_spark())
+            outcomes["hard, by hand"] = compare_queries(session, "hard_statements", *written_spark())
         finally:
             session.stop()
     aspects = {aspect: meaning for aspect, meaning in ASPECTS.items() if aspect != "depends"}

@@ -38,7 +38,7 @@ def test_tpc_h(spark, tpc):
 
 
 def test_hard_statements(spark):
-    outcome = compare_queries(spark, "hard", *written_spark())
+    outcome = compare_queries(spark, "hard_statements", *written_spark())
     assert outcome.refused == {}
     different = {v.view.query: v.differences for v in outcome.verdicts if v.differences}
     assert different.keys() == EXPLAINED_SPARK.keys(), different
