@@ -1,4 +1,4 @@
-"""The stateless answer: the column lineage of some SQL, per written relation.
+"""The column lineage of some SQL without a store, per written relation.
 
 Value flow, ``conditional`` and ``window`` are *contributed* edges between columns; what only decides which rows there
 are (joins, filters, grouping …) is *referenced* by the relation as a whole (Zhang, Miao, Wang: "LineageX"). Fields
@@ -7,7 +7,7 @@ below a column count as the column; temporary tables that something reads are pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import IO
 
@@ -64,53 +64,72 @@ def summarise(
     written = [d for d in derivations if d.mode not in _NOT_WRITTEN and d.target_kind != "function"]
     through = _Passage(written if context is None else list(context))
     counted = ROW_SET if semantics == "lineagex" else ROW_SET - {EdgeKind.UNION_ALL}
-    contributed: dict[tuple[str, str], set[EdgeKind]] = {}
-    referenced: dict[tuple[str, str], set[EdgeKind]] = {}
-    unclear: dict[tuple[str, str], set[str]] = {}
-    columns: dict[str, dict[str, None]] = {}
-    sources: set[str] = set()
+    summary = _Summary(through, counted)
     queries: set[str] = set()
     for derivation in written:
         if derivation.target in through.temporary:
             continue
-        target = QUERY_TARGET if derivation.target_kind == "query" else derivation.target
-        if not target:
+        if derivation.target_kind == "query":
             queries.add(derivation.target)
-        names = columns.setdefault(target, {})
+            summary.add(QUERY_TARGET, derivation)
+        else:
+            summary.add(derivation.target, derivation)
+    reports = tuple(_renamed(d, queries) for d in diagnostics)
+    return SqlLineage(
+        id=id,
+        edges=_edges(summary.contributed),
+        referenced=_edges(summary.referenced),
+        unclear=tuple(
+            LineageEdge(source, to, tuple(sorted(why))) for (to, source), why in sorted(summary.unclear.items())
+        ),
+        columns={target: tuple(names) for target, names in sorted(summary.columns.items())},
+        sources=tuple(sorted(summary.sources)),
+        targets=tuple(sorted(target for target in summary.columns if target)),
+        diagnostics=reports,
+        error=next((d for d in reports if d.severity == "error"), None),
+    )
+
+
+class _Summary:
+    """Edges by target column and source column, while derivations are added."""
+
+    def __init__(self, through: _Passage, counted: Set[EdgeKind]) -> None:
+        self.through = through
+        self.counted = counted
+        self.contributed: dict[tuple[str, str], set[EdgeKind]] = {}
+        self.referenced: dict[tuple[str, str], set[EdgeKind]] = {}
+        self.unclear: dict[tuple[str, str], set[str]] = {}
+        self.columns: dict[str, dict[str, None]] = {}
+        """Column names by target, in order."""
+        self.sources: set[str] = set()
+
+    def add(self, target: str, derivation: Derivation) -> None:
+        names = self.columns.setdefault(target, {})
         for column in derivation.columns:
             names.setdefault(column_of(column.path))
         if any(edge.target_path == HIDDEN for edge in derivation.edges):
             names.setdefault(HIDDEN)  # columns behind a * that are not known
         for edge in derivation.edges:
-            if edge.kind in CONTRIBUTED and edge.target_path != ROWS and edge.source.path != ROWS:
-                reached = f"{target}.{column_of(edge.target_path)}"
-                for source, kind in through.columns(edge.source, edge.kind):
-                    contributed.setdefault((reached, source), set()).add(kind)
-                for source, reason in through.unclear(edge.source):
-                    unclear.setdefault((reached, source), set()).add(reason)
-            elif edge.kind in counted and edge.source.path != ROWS:
-                for source, _ in through.columns(edge.source, edge.kind):
-                    referenced.setdefault((f"{target}.{ROWS}", source), set()).add(edge.kind)
-            elif edge.kind is EdgeKind.OPAQUE:
-                reached = f"{target}.{column_of(edge.target_path)}"
-                for source in through.candidates(edge.source):
-                    unclear.setdefault((reached, source), set()).add(_reason(edge))
-            sources.update(through.datasets(edge.source.dataset))
-            if edge.source.dataset in through.temporary:
-                for source, kind in through.rows(edge.source.dataset, counted):
-                    referenced.setdefault((f"{target}.{ROWS}", source), set()).add(kind)
-    reports = tuple(_renamed(d, queries) for d in diagnostics)
-    return SqlLineage(
-        id=id,
-        edges=_edges(contributed),
-        referenced=_edges(referenced),
-        unclear=tuple(LineageEdge(source, to, tuple(sorted(why))) for (to, source), why in sorted(unclear.items())),
-        columns={target: tuple(names) for target, names in sorted(columns.items())},
-        sources=tuple(sorted(sources)),
-        targets=tuple(sorted(target for target in columns if target)),
-        diagnostics=reports,
-        error=next((d for d in reports if d.severity == "error"), None),
-    )
+            self._add_edge(target, edge)
+            dataset = edge.source.dataset
+            self.sources.update(self.through.datasets(dataset))
+            if dataset in self.through.temporary:
+                for source, kind in self.through.rows(dataset, self.counted):
+                    self.referenced.setdefault((f"{target}.{ROWS}", source), set()).add(kind)
+
+    def _add_edge(self, target: str, edge: Edge) -> None:
+        reached = f"{target}.{column_of(edge.target_path)}"
+        if edge.kind in CONTRIBUTED and edge.target_path != ROWS and edge.source.path != ROWS:
+            for source, kind in self.through.columns(edge.source, edge.kind):
+                self.contributed.setdefault((reached, source), set()).add(kind)
+            for source, reason in self.through.unclear(edge.source):
+                self.unclear.setdefault((reached, source), set()).add(reason)
+        elif edge.kind in self.counted and edge.source.path != ROWS:
+            for source, _ in self.through.columns(edge.source, edge.kind):
+                self.referenced.setdefault((f"{target}.{ROWS}", source), set()).add(edge.kind)
+        elif edge.kind is EdgeKind.OPAQUE:
+            for source in self.through.candidates(edge.source):
+                self.unclear.setdefault((reached, source), set()).add(_reason(edge))
 
 
 def lineage_of(

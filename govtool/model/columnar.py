@@ -12,16 +12,18 @@ name or JSON escape can bring, is written as U+FFFD.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from govtool.errors import IntegrityError
 from govtool.model.derivation import ColumnRef, Counted, Derivation, Edge, OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
 from govtool.model.parquet import read_parquet
+
+_T = TypeVar("_T")
 
 DERIVATIONS = "derivations"
 """The store table whose fragments hold derivations."""
@@ -144,10 +146,6 @@ def to_table(derivations: Iterable[Derivation]) -> Any:
     rows = derivations if isinstance(derivations, Sequence) else list(derivations)
     types = schema()
     statements = [d.statement for d in rows]
-    edges = list(chain.from_iterable(d.edges for d in rows))
-    outputs = list(chain.from_iterable(d.columns for d in rows))
-    diagnostics = list(chain.from_iterable(d.diagnostics for d in rows))
-
     arrays: dict[str, Any] = {
         name: _text([getattr(d, name) for d in rows])
         for name in ("target", "target_kind", "mode", "status", "namespace")
@@ -157,45 +155,55 @@ def to_table(derivations: Iterable[Derivation]) -> Any:
     arrays |= {name: pa.array([getattr(s, name) for s in statements], pa.int64()) for name in _STATEMENT_INT}
     arrays[_COUNTED] = _text([join_counted(s.min_group_of) for s in statements])
     arrays[_PLACES] = _text([s.places for s in statements])
-    arrays["columns"] = _nest(
-        types.field("columns").type,
-        [len(d.columns) for d in rows],
-        [_text([c.path for c in outputs]), _text([c.type for c in outputs])],
-    )
-    arrays["edges"] = _nest(
-        types.field("edges").type,
-        [len(d.edges) for d in rows],
-        [
-            _text([e.source.dataset for e in edges]),
-            _text([e.source.path for e in edges]),
-            _text([e.target_path for e in edges]),
-            pa.array([int(e.kind) for e in edges], pa.uint8()),
-            _text([join_functions(e.functions) for e in edges]),
-            pa.array([e.star for e in edges], pa.bool_()),
-            pa.array([e.arm for e in edges], pa.int32()),
-            pa.array([e.masking for e in edges], pa.bool_()),
-            _text([e.reason for e in edges]),
-        ],
-    )
-    candidates = [_clean(list(d.candidates)) for d in diagnostics]
-    arrays["diagnostics"] = _nest(
-        types.field("diagnostics").type,
-        [len(d.diagnostics) for d in rows],
-        [
-            *(_text([getattr(d, name) for d in diagnostics]) for name in ("code", "severity", "message", "file")),
-            pa.array([d.line for d in diagnostics], pa.int64()),
-            pa.array([d.column for d in diagnostics], pa.int64()),
-            _text([d.target for d in diagnostics]),
-            pa.array(candidates, pa.list_(pa.string())),
-        ],
-    )
-    references = list(chain.from_iterable(d.references for d in rows))
-    arrays[_REFERENCES] = _nest(
-        types.field(_REFERENCES).type,
-        [len(d.references) for d in rows],
-        [_text([r.dataset for r in references]), _text([r.path for r in references])],
-    )
+    nested: dict[str, tuple[list[int], list[Any]]] = {
+        "columns": _nested([d.columns for d in rows], _output_arrays),
+        "edges": _nested([d.edges for d in rows], _edge_arrays),
+        "diagnostics": _nested([d.diagnostics for d in rows], _diagnostic_arrays),
+        _REFERENCES: _nested([d.references for d in rows], _reference_arrays),
+    }
+    arrays |= {name: _nest(types.field(name).type, *parts) for name, parts in nested.items()}
     return pa.Table.from_arrays([arrays[name] for name in types.names], schema=types)
+
+
+def _nested(lists: Sequence[Sequence[_T]], arrays: Callable[[list[_T]], list[Any]]) -> tuple[list[int], list[Any]]:
+    """The lengths of lists, and the arrays of all their items."""
+    return [len(items) for items in lists], arrays(list(chain.from_iterable(lists)))
+
+
+def _output_arrays(outputs: list[OutputColumn]) -> list[Any]:
+    return [_text([c.path for c in outputs]), _text([c.type for c in outputs])]
+
+
+def _edge_arrays(edges: list[Edge]) -> list[Any]:
+    import pyarrow as pa
+
+    return [
+        _text([e.source.dataset for e in edges]),
+        _text([e.source.path for e in edges]),
+        _text([e.target_path for e in edges]),
+        pa.array([int(e.kind) for e in edges], pa.uint8()),
+        _text([join_functions(e.functions) for e in edges]),
+        pa.array([e.star for e in edges], pa.bool_()),
+        pa.array([e.arm for e in edges], pa.int32()),
+        pa.array([e.masking for e in edges], pa.bool_()),
+        _text([e.reason for e in edges]),
+    ]
+
+
+def _diagnostic_arrays(diagnostics: list[Diagnostic]) -> list[Any]:
+    import pyarrow as pa
+
+    return [
+        *(_text([getattr(d, name) for d in diagnostics]) for name in ("code", "severity", "message", "file")),
+        pa.array([d.line for d in diagnostics], pa.int64()),
+        pa.array([d.column for d in diagnostics], pa.int64()),
+        _text([d.target for d in diagnostics]),
+        pa.array([_clean(list(d.candidates)) for d in diagnostics], pa.list_(pa.string())),
+    ]
+
+
+def _reference_arrays(references: list[ColumnRef]) -> list[Any]:
+    return [_text([r.dataset for r in references]), _text([r.path for r in references])]
 
 
 def write_table(table: Any) -> bytes:

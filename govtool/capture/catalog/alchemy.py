@@ -56,45 +56,10 @@ def _read(inspector: Any, engine: Any, address: Address) -> Catalog:
     two_levels = backend in ("mysql", "mariadb", "clickhouse", "hive")
     database = None if two_levels else engine.url.database
     default = inspector.default_schema_name
-    relations: list[CatalogRelation] = []
-    diagnostics: list[Diagnostic] = []
+    reader = _Reader(inspector, dialect, database)
     for schema in inspector.get_schema_names():
-        if schema is not None and schema.lower() in _SYSTEM:
-            continue
-        shown = None if backend == "sqlite" else schema
-        tables = [(name, "table") for name in inspector.get_table_names(schema)]
-        views = [(name, "view") for name in inspector.get_view_names(schema)]
-        views += [(name, "materialized_view") for name in _materialized(inspector, schema)]
-        for table, kind in (*tables, *views):
-            name = stored_name((database if shown else None, shown, table), dialect)
-            columns = inspector.get_columns(table, schema)
-            remarks = [
-                CatalogRemark(stored(str(column["name"]), dialect), "description", str(column["comment"]))
-                for column in columns
-                if column.get("comment")
-            ]
-            comment = _comment(inspector, table, schema)
-            definition = None
-            if kind != "table":
-                query = _definition(inspector, table, schema)
-                if query:
-                    named = [str(column["name"]) for column in columns]
-                    text = _statement((schema, table) if shown else (table,), named, query, dialect, kind)
-                    here = stored(shown, dialect, table=True) if shown else None
-                    catalog = stored(database, dialect, table=True) if database and shown else None
-                    definition = CatalogDefinition(text, catalog, here)
-                else:
-                    message = "the definition of the view is not given to this user"
-                    diagnostics.append(Diagnostic("opaque", "warning", message, target=name))
-            relations.append(
-                CatalogRelation(
-                    name,
-                    kind,
-                    tuple(CatalogColumn(stored(str(c["name"]), dialect), str(c["type"])) for c in columns),
-                    definition,
-                    (*([CatalogRemark(None, "description", comment)] if comment else ()), *remarks),
-                )
-            )
+        if schema is None or schema.lower() not in _SYSTEM:
+            reader.add_schema(schema, None if backend == "sqlite" else schema)
     return Catalog(
         dialect,
         _namespace(backend, address),
@@ -102,10 +67,58 @@ def _read(inspector: Any, engine: Any, address: Address) -> Catalog:
         stored(database, dialect, table=True) if database and default else None,
         stored(default, dialect, table=True) if default and backend != "sqlite" else None,
         (),
-        tuple(sorted(relations, key=lambda relation: relation.name)),
+        tuple(sorted(reader.relations, key=lambda relation: relation.name)),
         (),
-        tuple(diagnostics),
+        tuple(reader.diagnostics),
     )
+
+
+class _Reader:
+    """Relations of schemas, as an inspector lists them."""
+
+    def __init__(self, inspector: Any, dialect: str, database: str | None) -> None:
+        self.inspector = inspector
+        self.dialect = dialect
+        self.database = database
+        self.relations: list[CatalogRelation] = []
+        self.diagnostics: list[Diagnostic] = []
+
+    def add_schema(self, schema: str | None, shown: str | None) -> None:
+        """Read the relations of a schema; ``shown`` is the schema in their names."""
+        names = {
+            "table": self.inspector.get_table_names(schema),
+            "view": self.inspector.get_view_names(schema),
+            "materialized_view": _materialized(self.inspector, schema),
+        }
+        for kind, tables in names.items():
+            self.relations += [self._relation(schema, shown, table, kind) for table in tables]
+
+    def _relation(self, schema: str | None, shown: str | None, table: str, kind: str) -> CatalogRelation:
+        name = stored_name((self.database if shown else None, shown, table), self.dialect)
+        columns = self.inspector.get_columns(table, schema)
+        comment = _comment(self.inspector, table, schema)
+        remarks = [CatalogRemark(None, "description", comment)] if comment else []
+        remarks += [
+            CatalogRemark(stored(str(column["name"]), self.dialect), "description", str(column["comment"]))
+            for column in columns
+            if column.get("comment")
+        ]
+        definition = None
+        if kind != "table":
+            query = _definition(self.inspector, table, schema)
+            if query:
+                definition = self._view(shown, table, kind, query, [str(column["name"]) for column in columns])
+            else:
+                message = "the definition of the view is not given to this user"
+                self.diagnostics.append(Diagnostic("opaque", "warning", message, target=name))
+        typed = tuple(CatalogColumn(stored(str(c["name"]), self.dialect), str(c["type"])) for c in columns)
+        return CatalogRelation(name, kind, typed, definition, tuple(remarks))
+
+    def _view(self, shown: str | None, table: str, kind: str, query: str, columns: list[str]) -> CatalogDefinition:
+        text = _statement((shown, table) if shown else (table,), columns, query, self.dialect, kind)
+        here = stored(shown, self.dialect, table=True) if shown else None
+        catalog = stored(self.database, self.dialect, table=True) if self.database and shown else None
+        return CatalogDefinition(text, catalog, here)
 
 
 def _namespace(backend: str, address: Address) -> str:

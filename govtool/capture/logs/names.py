@@ -38,30 +38,36 @@ def needs_schema(text: str, dialect: str) -> bool:
     if any(token.token_type == TokenType.SEMICOLON for token in tokens[:-1]):
         return True
     listing = [False]
-    for at, text_ in enumerate(words):
+    for at, upper in enumerate(words):
         kind = tokens[at].token_type
         if kind == TokenType.L_PAREN:
-            # ``FROM (a JOIN b)``: a parenthesis in the place of a table holds tables.
-            place = at > 0 and (
-                words[at - 1] in _TABLE_PLACES
-                or (tokens[at - 1].token_type in (TokenType.COMMA, TokenType.L_PAREN) and listing[-1])
-            )
+            place = _holds_tables(tokens, words, at, listing[-1])
             listing.append(place)
-            if place and _bare(tokens, at + 1, last, defined):
-                return True
         elif kind == TokenType.R_PAREN:
             if len(listing) > 1:
                 listing.pop()
+            continue
+        elif upper in _ENDS:
+            listing[-1] = False
+            continue
         else:
-            if text_ in _ENDS:
-                listing[-1] = False
-            elif text_ in _BEFORE or (" " in text_ and text_.endswith((" JOIN", " INTO", " TABLE"))):
-                listing[-1] = listing[-1] or text_ == "FROM"
-            elif not (kind == TokenType.COMMA and listing[-1]):
-                continue
-            if text_ not in _ENDS and _bare(tokens, at + 1, last, defined):
-                return True
+            place = _before_table(upper) or (kind == TokenType.COMMA and listing[-1])
+            listing[-1] = listing[-1] or upper == "FROM"
+        if place and _bare(tokens, at + 1, last, defined):
+            return True
     return False
+
+
+def _holds_tables(tokens: list[Token], words: list[str], at: int, in_list: bool) -> bool:
+    """Return whether a parenthesis stands in the place of a table, as in ``FROM (a JOIN b)``."""
+    if at == 0:
+        return False
+    inner = tokens[at - 1].token_type in (TokenType.COMMA, TokenType.L_PAREN)
+    return words[at - 1] in _TABLE_PLACES or (inner and in_list)
+
+
+def _before_table(word: str) -> bool:
+    return word in _BEFORE or (" " in word and word.endswith((" JOIN", " INTO", " TABLE")))
 
 
 def _bare(tokens: list[Token], at: int, last: int, defined: set[str]) -> bool:

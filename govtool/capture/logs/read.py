@@ -269,37 +269,56 @@ def recognised_format(sample: bytes) -> str:
 
 def _recognised(sample: bytes, is_json: bool, options: LogOptions) -> str:
     """The format that the head of a log has; empty if it has none that is known."""
-    known = lines(iter([sample]), "")
-    names: set[str] = set()
     if is_json:
-        for number, row in enumerate(json_rows(known, "")):
-            if not isinstance(row, Reject):
-                names.update(key.lower() for key in row[1])
-            if number > 20:
-                break
+        names = _json_names(sample)
         if {"error_severity", "message"} <= names and names & {"session_id", "pid", "dbname"}:
             return "postgres-json"
-        if not names:
-            names = _names_of_half(sample)
     else:
-        text = text_of(sample)
-        if mysql.looks_like_general_log(text):
-            return "mysql"
-        if thrift.looks_like_thrift_log(text):
-            return "thrift"
-        first = next((line for line in known if not isinstance(line, Reject) and line[1].strip()), (1, b""))
-        fields = _fields(iter([text_of(first[1])]))
-        more = _fields(_texts(chain([first], known)))
-        if postgres.looks_like_csvlog(more):
-            return "postgres-csv"
-        if _SQL.match(sample) and not any(
-            p.marks and {f.strip().lower() for f in fields} >= m for p in PRESETS for m in p.marks
-        ):
-            return "sql"
-        separator = max(",;\t|", key=text_of(first[1]).count)
-        names = {name.strip().lower() for name in _fields(iter([text_of(first[1])]), separator)}
+        special = _text_format(sample)
+        if special:
+            return special
+        names = _header_names(sample)
     found = _named(names, options)
     return found if found != generic.PRESET.name else "jsonl" if is_json else "csv"
+
+
+def _json_names(sample: bytes) -> set[str]:
+    """Names of the first objects of a JSON log, in lower case."""
+    names: set[str] = set()
+    for number, row in enumerate(json_rows(lines(iter([sample]), ""), "")):
+        if not isinstance(row, Reject):
+            names.update(key.lower() for key in row[1])
+        if number > 20:
+            break
+    return names or _names_of_half(sample)
+
+
+def _text_format(sample: bytes) -> str:
+    """The format of text that is no table with a header, or is PostgreSQL's CSV log, which has none; else empty."""
+    text = text_of(sample)
+    if mysql.looks_like_general_log(text):
+        return "mysql"
+    if thrift.looks_like_thrift_log(text):
+        return "thrift"
+    first, more = _first_line(sample)
+    if postgres.looks_like_csvlog(_fields(_texts(chain([first], more)))):
+        return "postgres-csv"
+    fields = {name.strip().lower() for name in _fields(iter([text_of(first[1])]))}
+    marked = any(fields >= mark for preset in PRESETS for mark in preset.marks)
+    return "sql" if _SQL.match(sample) and not marked else ""
+
+
+def _header_names(sample: bytes) -> set[str]:
+    """Names in the first line of a table whose separator is the likeliest, in lower case."""
+    first = text_of(_first_line(sample)[0][1])
+    separator = max(",;\t|", key=first.count)
+    return {name.strip().lower() for name in _fields(iter([first]), separator)}
+
+
+def _first_line(sample: bytes) -> tuple[Line, Iterator[Line | Reject]]:
+    """The first line that is not blank, and those behind it."""
+    known = lines(iter([sample]), "")
+    return next((line for line in known if not isinstance(line, Reject) and line[1].strip()), (1, b"")), known
 
 
 def _fields(texts: Iterator[str], separator: str = ",") -> list[str]:

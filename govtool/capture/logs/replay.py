@@ -68,16 +68,7 @@ class Replay:
     def _apply(self, effect: Effect, place: int, dialect: str) -> None:
         kind = effect.kind
         if kind == "use" and effect.change is not None:
-            if effect.local and self.begun is None:
-                return
-            if effect.local and self.outside is None:
-                self.outside = self.now
-            change = effect.change
-            self.now = NameContext(
-                change.catalog if change.catalog is not None else self.now.catalog,
-                change.schema if change.schema is not None else self.now.schema,
-                change.search_path or (() if change.schema is not None else self.now.search_path),
-            )
+            self._use(effect.change, local=effect.local)
         elif kind == "begin":
             if self.begun is None:
                 self._begin(place)
@@ -91,17 +82,33 @@ class Replay:
             self._undo(place, dialect)
             self._end()
         elif kind == "back":
-            for at in range(len(self.savepoints) - 1, -1, -1):
-                name, since, context = self.savepoints[at]
-                if name == effect.name:
-                    self._forget(since, place)
-                    self.now = context if dialect in ABORTING else self.now
-                    # What is behind it is undone for good: going back once more does not look at it again.
-                    self.savepoints[at:] = [(name, place + 1, self.now)]
-                    self.aborted = False
-                    return
+            self._back_to(effect.name, place, dialect)
         elif kind in ("create", "drop", "rename") and dialect in COMMITTING:
             self._end()
+
+    def _use(self, change: NameContext, *, local: bool) -> None:
+        """Change the names' context; ``SET LOCAL`` lasts until the transaction ends."""
+        if local and self.begun is None:
+            return
+        if local and self.outside is None:
+            self.outside = self.now
+        self.now = NameContext(
+            change.catalog if change.catalog is not None else self.now.catalog,
+            change.schema if change.schema is not None else self.now.schema,
+            change.search_path or (() if change.schema is not None else self.now.search_path),
+        )
+
+    def _back_to(self, savepoint: str, place: int, dialect: str) -> None:
+        """Roll back to the latest savepoint of a name."""
+        for at in range(len(self.savepoints) - 1, -1, -1):
+            name, since, context = self.savepoints[at]
+            if name == savepoint:
+                self._forget(since, place)
+                self.now = context if dialect in ABORTING else self.now
+                # What is behind it is undone for good: going back once more does not look at it again.
+                self.savepoints[at:] = [(name, place + 1, self.now)]
+                self.aborted = False
+                return
 
     def _undo(self, place: int, dialect: str) -> None:
         if self.begun is None:

@@ -10,11 +10,12 @@ extractor reads.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from govtool.capture.logs.dedup import Log, LogCollector, NameContext
-from govtool.capture.logs.effects import LIFE, words
+from govtool.capture.logs.effects import LIFE, Effect, words
 from govtool.capture.logs.replay import Replay
 
 MAX_EPISODE = 2_000
@@ -112,6 +113,23 @@ class _Episode:
     since: dict[_Key, int] = field(default_factory=dict)
     """Position of a statement since the last making or dropping of a table: once more changes nothing."""
     made: set[_Key] = field(default_factory=set)
+    live: set[str] = field(default_factory=set)
+    """Tables that it made and that are still there."""
+
+    def ends_before(self, key: _Key, makes: set[str]) -> bool:
+        """Return whether a statement that makes tables begins another episode."""
+        again = self.live <= makes and key in self.made
+        return not self.live or again or len(self.keys) >= MAX_EPISODE
+
+    def live_after(self, effects: Iterable[Effect]) -> None:
+        """Take in tables that come and go."""
+        for effect in effects:
+            if effect.kind in ("temp", "create"):
+                self.live.add(effect.name)
+            else:
+                self.live.discard(effect.name)
+                if effect.other:
+                    self.live.add(effect.other)
 
 
 class _Fold:
@@ -190,7 +208,6 @@ class _Fold:
         self.rolled_back += sum(log.statement[r] >= 0 for r in records) - len(kept)
         tracked = self._tracked(kept)
         episode: _Episode | None = None
-        live: set[str] = set()
         for record in kept:
             number = log.statement[record]
             key = (number, contexts[record])
@@ -206,11 +223,7 @@ class _Fold:
                 runs.add(record, log)
                 continue
             makes = {e.name for e in acts if e.kind in ("temp", "create")}
-            if (
-                episode is not None
-                and makes
-                and (not live or (live <= makes and key in episode.made) or len(episode.keys) >= MAX_EPISODE)
-            ):
+            if episode is not None and makes and episode.ends_before(key, makes):
                 self._close(episode)
                 episode = None
             if episode is None:
@@ -219,14 +232,7 @@ class _Fold:
                     self.alone.setdefault(key, _Runs(record)).add(record, log)
                     continue
                 episode = _Episode()
-                live = set()
-            for effect in acts:
-                if effect.kind in ("temp", "create"):
-                    live.add(effect.name)
-                else:
-                    live.discard(effect.name)
-                    if effect.other:
-                        live.add(effect.other)
+            episode.live_after(acts)
             self._take(episode, key, record, bool(acts))
         if episode is not None:
             self._close(episode)

@@ -1,4 +1,4 @@
-"""From merged events to derivations: the runs of a job that said the same are one derivation, seen so many times."""
+"""From merged events to derivations: what several runs repeat is one derivation, with the number of sightings."""
 
 from __future__ import annotations
 
@@ -49,6 +49,44 @@ class _Seen:
     run: str | None
     count: int
     succeeded: bool
+
+    def again(self, times: tuple[str, str], run: str | None, *, succeeded: bool) -> None:
+        """Take in one more sighting."""
+        first, last = times
+        self.first = min(self.first or first, first or self.first)
+        if last >= self.last or self.run is None:
+            self.last, self.run = max(last, self.last), run or self.run
+        self.count += 1
+        self.succeeded = self.succeeded or succeeded
+
+
+class _JobHistory:
+    """The distinct derivations of a job's runs, in the order of the runs."""
+
+    def __init__(self) -> None:
+        self._seen: list[_Seen] = []
+        self._latest: dict[tuple[str, int, str], _Seen] = {}
+        self._by_content: dict[Derivation, _Seen] = {}
+
+    def add(self, derivation: Derivation, times: tuple[str, str], run: str | None, *, failed: bool) -> None:
+        """Count a derivation of a run: a new one, or one more sighting of one that an earlier run had."""
+        place = (derivation.target, derivation.statement.line, derivation.statement.kind)
+        known = self._by_content.get(derivation)
+        if known is not None and derivation.mode in _ORDERED and self._latest.get(place) is not known:
+            known = None  # another one came between: the order counts
+        if failed and known is None:
+            derivation = _attempted(derivation)
+            known = self._by_content.get(derivation)
+        if known is None:
+            known = _Seen(derivation, *times, run, 0, False)
+            self._by_content[derivation] = self._latest[place] = known
+            self._seen.append(known)
+        known.again(times, run, succeeded=not failed)
+
+    def standing(self) -> list[_Seen]:
+        """All but failed attempts at what another run achieved."""
+        achieved = {(s.derivation.target, s.derivation.edges) for s in self._seen if s.succeeded}
+        return [s for s in self._seen if s.succeeded or (s.derivation.target, s.derivation.edges) not in achieved]
 
 
 def derive(
@@ -153,41 +191,20 @@ class _Deriver:
         return sorted(found, key=_order)
 
     def _job(self, job: tuple[str, str], items: list[tuple[Key, Registers]]) -> list[Derivation]:
-        seen: list[_Seen] = []
-        standing: dict[tuple[str, int, str], _Seen] = {}
-        by_content: dict[Derivation, _Seen] = {}
+        seen = _JobHistory()
         unfinished = 0
         for key, registers in items:
             outcome = run_state(registers)
             if key.kind == RUN:
                 self.runs[outcome] += 1
                 unfinished += outcome in ("START", "RUNNING", "OTHER")
-            failed = outcome in ("FAIL", "ABORT")
-            first, last = span(registers)
             derivations = derivations_of(key, registers, self.context)
             if not derivations:
                 self.outcomes["ignored"] += 1
+            times = span(registers)
             for derivation in derivations:
-                place = (derivation.target, derivation.statement.line, derivation.statement.kind)
-                known = by_content.get(derivation)
-                if derivation.mode in _ORDERED and known is not None and standing.get(place) is not known:
-                    known = None
-                if failed and known is None:
-                    derivation = _attempted(derivation)
-                    known = by_content.get(derivation)
-                if known is None:
-                    known = _Seen(derivation, first, last, key.run or None, 0, False)
-                    by_content[derivation] = known
-                    seen.append(known)
-                    standing[place] = known
-                known.first = min(known.first or first, first or known.first)
-                if last >= known.last or known.run is None:
-                    known.last, known.run = max(last, known.last), key.run or known.run
-                known.count += 1
-                known.succeeded = known.succeeded or not failed
-        good = {(s.derivation.target, s.derivation.edges) for s in seen if s.succeeded}
-        kept = [s for s in seen if s.succeeded or (s.derivation.target, s.derivation.edges) not in good]
-        found = [_finish(s) for s in kept if s.derivation.mode != "drop" or s.succeeded]
+                seen.add(derivation, times, key.run or None, failed=outcome in ("FAIL", "ABORT"))
+        found = [_finish(s) for s in seen.standing() if s.derivation.mode != "drop" or s.succeeded]
         self._count(found)
         if unfinished:
             message = f"{unfinished} run{'s' if unfinished > 1 else ''} whose end no event reports"

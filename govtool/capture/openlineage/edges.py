@@ -115,24 +115,15 @@ def explicit_lineage(
     if not isinstance(facet, Mapping):
         return
     inputs = facet.get("inputs")
-    if isinstance(inputs, list):
-        into.reads = set() if into.reads is None else into.reads
+    if isinstance(inputs, list) and into.reads is None:
+        into.reads = set()
     for item in _items(inputs, into):
         source = _source(item, resolver, own_job)
         if source is None or into.reads is None:
             into.partial = True
             continue
         into.reads.add(source.dataset)
-        extra = item.get(EXTRA)
-        hidden = isinstance(extra, Mapping) and extra.get("target") == HIDDEN
-        transformations = _items(item.get("transformations"), into)
-        if hidden:
-            into.edges.extend(_edge(source, HIDDEN, t, into) for t in transformations)
-        elif source.path == ROWS and not item.get("field"):
-            # Entity level: the rows come from there, which ``reads`` says; more only where it says more.
-            into.edges.extend(e for t in transformations if (e := _edge(source, ROWS, t, into)).kind in _OF_ROWS)
-        else:
-            into.edges.extend(e for t in transformations or [{}] for e in _row_edges(source, t, into))
+        into.edges.extend(_dataset_edges(item, source, into))
     fields = facet.get("fields")
     for name, entry in fields.items() if isinstance(fields, Mapping) else ():
         path = resolver.path(target.id, str(name), entry)
@@ -144,13 +135,30 @@ def explicit_lineage(
                 into.partial = True
                 continue
             into.named.add(source.dataset)
-            for transformation in _items(item.get("transformations"), into) or [{}]:
-                if item.get("type") == "JOB":
-                    into.edges.append(Edge(source, path, EdgeKind.OPAQUE, reason="job"))
-                elif source.path == ROWS and not transformation:
-                    into.edges.append(Edge(source, path, EdgeKind.OPAQUE, reason=f"{UNKNOWN}: no column is named"))
-                else:
-                    into.edges.append(_edge(source, path, transformation, into))
+            into.edges.extend(_column_edges(item, source, path, into))
+
+
+def _dataset_edges(item: Mapping[str, Any], source: ColumnRef, into: FacetLineage) -> list[Edge]:
+    """Edges of an input of the dataset as a whole."""
+    extra = item.get(EXTRA)
+    transformations = _items(item.get("transformations"), into)
+    if isinstance(extra, Mapping) and extra.get("target") == HIDDEN:
+        return [_edge(source, HIDDEN, t, into) for t in transformations]
+    if source.path == ROWS and not item.get("field"):
+        # Entity level: the rows come from there, which ``reads`` records; more only where the facet states more.
+        return [e for t in transformations if (e := _edge(source, ROWS, t, into)).kind in _OF_ROWS]
+    return [e for t in transformations or [{}] for e in _row_edges(source, t, into)]
+
+
+def _column_edges(item: Mapping[str, Any], source: ColumnRef, path: str, into: FacetLineage) -> Iterator[Edge]:
+    """Edges of an input of one column."""
+    for transformation in _items(item.get("transformations"), into) or [{}]:
+        if item.get("type") == "JOB":
+            yield Edge(source, path, EdgeKind.OPAQUE, reason="job")
+        elif source.path == ROWS and not transformation:
+            yield Edge(source, path, EdgeKind.OPAQUE, reason=f"{UNKNOWN}: no column is named")
+        else:
+            yield _edge(source, path, transformation, into)
 
 
 _OF_ROWS = ROW_SET | {EdgeKind.OPAQUE, EdgeKind.AGGREGATION}

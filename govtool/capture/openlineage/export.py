@@ -75,6 +75,38 @@ class _Group:
     derivations: dict[str, list[Derivation]] = field(default_factory=dict)
 
 
+class _Described:
+    """What derivations state about datasets: columns with types, kinds, and symlinks by the dataset they lead to."""
+
+    def __init__(self, derivations: Iterable[Derivation]) -> None:
+        self.columns: dict[str, dict[str, str | None]] = {}
+        self.kinds: dict[str, str] = {}
+        self.links: dict[str, list[tuple[str, str]]] = {}
+        for derivation in derivations:
+            if not derivation.target.startswith(JOBS):
+                self._add(derivation)
+
+    def _add(self, derivation: Derivation) -> None:
+        target = derivation.target
+        for edge in derivation.edges:
+            if not edge.source.dataset.startswith(JOBS):
+                self.columns.setdefault(edge.source.dataset, {})
+        known = self.columns.setdefault(target, {})
+        if derivation.statement.kind == ALIAS:
+            self._add_link(derivation)
+            return
+        self.kinds[target] = max(self.kinds.get(target, ""), derivation.target_kind if _stays(derivation) else "")
+        if derivation.mode == "declare":
+            for column in derivation.columns:
+                known[column.path] = column.type or known.get(column.path)
+
+    def _add_link(self, derivation: Derivation) -> None:
+        text = derivation.statement.text
+        if text.startswith("symlink"):
+            (source,) = {edge.source.dataset for edge in derivation.edges}
+            self.links.setdefault(source, []).append((derivation.target, text.partition(" ")[2]))
+
+
 class _Writer:
     def __init__(self, derivations: list[Derivation], time: str, kept: Kept | None) -> None:
         self.derivations = derivations
@@ -95,38 +127,18 @@ class _Writer:
     # Datasets.
 
     def _datasets(self) -> Iterator[Event]:
-        columns: dict[str, dict[str, str | None]] = {}
-        kinds: dict[str, str] = {}
-        links: dict[str, list[tuple[str, str]]] = {}
-        for derivation in self.derivations:
-            target = derivation.target
-            if target.startswith(JOBS):
-                continue
-            for edge in derivation.edges:
-                if not edge.source.dataset.startswith(JOBS):
-                    columns.setdefault(edge.source.dataset, {})
-            known = columns.setdefault(target, {})
-            if derivation.statement.kind == ALIAS:
-                text = derivation.statement.text
-                if text.startswith("symlink"):
-                    (source,) = {edge.source.dataset for edge in derivation.edges}
-                    links.setdefault(source, []).append((target, text.partition(" ")[2]))
-                continue
-            kinds[target] = max(kinds.get(target, ""), derivation.target_kind if _stays(derivation) else "")
-            if derivation.mode == "declare":
-                for column in derivation.columns:
-                    known[column.path] = column.type or known.get(column.path)
-        for identity in sorted(columns):
+        described = _Described(self.derivations)
+        for identity in sorted(described.columns):
             name = self.name(identity)
             facets = self.kept.dataset(identity, PRODUCER) if self.kept else {}
-            if columns[identity]:
-                facets["schema"] = _schema(columns[identity])
-            kind = _TYPES.get(kinds.get(identity, ""))
+            if columns := described.columns[identity]:
+                facets["schema"] = _schema(columns)
+            kind = _TYPES.get(described.kinds.get(identity, ""))
             if kind is not None and not (kind[0] == "FILE" and name.is_path):
                 body = {"datasetType": kind[0]} | ({"subType": kind[1]} if kind[1] else {})
                 facets["datasetType"] = facet(PRODUCER, "1-0-1/DatasetTypeDatasetFacet", body)
-            if identity in links:
-                listed = [{**_named(self.name(other)), "type": relation} for other, relation in sorted(links[identity])]
+            if links := described.links.get(identity):
+                listed = [{**_named(self.name(other)), "type": relation} for other, relation in sorted(links)]
                 facets["symlinks"] = facet(PRODUCER, "1-0-1/SymlinksDatasetFacet", {"identifiers": listed})
             yield {
                 "eventTime": self.time,
@@ -215,29 +227,36 @@ class _Writer:
 
     def _output(self, target: str, derivations: list[Derivation], edges: list[Edge], *, explicit: bool) -> Event:
         name = self.name(target)
-        facets: dict[str, Any] = {}
         columns = {c.path: c.type for d in derivations for c in d.columns}
-        first = derivations[-1]
-        if first.statement.kind in ("drop", "rename", "truncate") and first.mode in ("drop", "rename", "delete"):
-            facets["lifecycleStateChange"] = self._change(first, edges)
-            if first.mode == "rename" and columns:
+        last = derivations[-1]
+        if last.statement.kind in ("drop", "rename", "truncate") and last.mode in ("drop", "rename", "delete"):
+            facets = {"lifecycleStateChange": self._change(last, edges)}
+            if last.mode == "rename" and columns:
                 facets["schema"] = _schema(columns)
             return {**_named(name), "facets": facets}
+        facets = {}
         if columns and any(d.columns_complete for d in derivations):
             facets["schema"] = _schema(columns)
-        mode = first.mode
-        if mode == "replace" and first.target_kind not in _IMPLIED:
+        if last.mode == "replace" and last.target_kind not in _IMPLIED:
             change = facet(PRODUCER, "1-0-1/LifecycleStateChangeDatasetFacet", {"lifecycleStateChange": "OVERWRITE"})
             facets["lifecycleStateChange"] = change
+        facets |= self._lineage_facets(edges, columns, last, explicit=explicit)
+        return {**_named(name), "facets": facets}
+
+    def _lineage_facets(
+        self, edges: list[Edge], columns: Mapping[str, str | None], last: Derivation, *, explicit: bool
+    ) -> dict[str, Any]:
+        """``columnLineage``, and ``lineage`` for what that facet cannot hold."""
+        facets: dict[str, Any] = {}
         by_row = [e for e in edges if e.source.path in (ROWS, HIDDEN) or e.target_path == HIDDEN]
         extra = [e for e in by_row if e.kind is not EdgeKind.READ]
-        opaque = [e for e in extra if _is_silence(e)]
-        if not opaque or len(opaque) < len(extra) or len(edges) > len(by_row):
-            facets["columnLineage"] = self._column_lineage(edges, columns, mode, first)
-        extra = [e for e in extra if not _is_silence(e)]
-        if extra or (explicit and not opaque):
-            facets["lineage"] = self._lineage(edges, extra)
-        return {**_named(name), "facets": facets}
+        stated = [e for e in extra if not _is_silence(e)]
+        all_stated = len(stated) == len(extra)
+        if all_stated or stated or len(edges) > len(by_row):
+            facets["columnLineage"] = self._column_lineage(edges, columns, last.mode, last)
+        if stated or (explicit and all_stated):
+            facets["lineage"] = self._lineage(edges, stated)
+        return facets
 
     def _change(self, derivation: Derivation, edges: list[Edge]) -> dict[str, Any]:
         body: dict[str, Any] = {"lifecycleStateChange": "TRUNCATE" if derivation.mode == "delete" else "DROP"}

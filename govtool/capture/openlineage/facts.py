@@ -43,38 +43,56 @@ def _stated_values(facets: Mapping[str, Any]) -> Iterator[tuple[str | None, str,
     schema = facets.get("schema")
     listed = schema.get("fields") if isinstance(schema, Mapping) else None
     fields = Fields(listed)
-    for field in _objects(listed):
-        if isinstance(field.get("description"), str) and isinstance(field.get("name"), str) and field["description"]:
-            yield fields.path(field["name"]), "description", field["description"]
+    yield from _column_descriptions(listed, fields)
     for owner in _objects(_get(facets, "ownership", "owners")):
         if isinstance(owner.get("name"), str):
             yield None, "owner", owner["name"]
-    for tag in _objects(_get(facets, "tags", "tags")):
-        key, value, of = tag.get("key"), tag.get("value"), tag.get("field")
-        if isinstance(key, str) and key:
-            plain = value is None or value == "" or str(value).lower() == "true"
-            column = fields.path(of) if isinstance(of, str) and of else None
-            yield column, "tag", key if plain else f"{key}:{value}"
-    for facet, key, name in (
-        ("documentation", "description", "description"),
-        ("version", "datasetVersion", "version"),
-        ("storage", "fileFormat", "format"),
-    ):
+    yield from _tags(facets, fields)
+    for facet, key, name in _DATASET_TEXTS:
         text = _get(facets, facet, key)
         if isinstance(text, str) and text:
             yield None, name, text
     for name, entry in facets.items():
         stem, _, figure = name.partition("/")
-        if stem not in FIELDWISE or not figure:
+        if stem in FIELDWISE and figure:
+            yield from _figures(_PREFIXES[stem], figure, entry, fields)
+
+
+_DATASET_TEXTS = (
+    ("documentation", "description", "description"),
+    ("version", "datasetVersion", "version"),
+    ("storage", "fileFormat", "format"),
+)
+"""Texts about a dataset as a whole: facet, its key, name of the fact."""
+
+
+def _column_descriptions(listed: object, fields: Fields) -> Iterator[tuple[str | None, str, Any]]:
+    for field in _objects(listed):
+        name, description = field.get("name"), field.get("description")
+        if isinstance(description, str) and isinstance(name, str) and description:
+            yield fields.path(name), "description", description
+
+
+def _tags(facets: Mapping[str, Any], fields: Fields) -> Iterator[tuple[str | None, str, Any]]:
+    for tag in _objects(_get(facets, "tags", "tags")):
+        key, value, of = tag.get("key"), tag.get("value"), tag.get("field")
+        if not isinstance(key, str) or not key:
             continue
-        prefix = _PREFIXES[stem]
-        if _is_number(entry):
-            yield None, f"{prefix}.{figure}", entry
-        elif figure == "columnMetrics" and isinstance(entry, Mapping):
-            for named, figures in entry.items():
-                for one, number in figures.items() if isinstance(figures, Mapping) else ():
-                    if _is_number(number):
-                        yield fields.path(str(named)), f"{prefix}.{one}", number
+        column = fields.path(of) if isinstance(of, str) and of else None
+        plain = value in (None, "") or str(value).lower() == "true"
+        yield column, "tag", key if plain else f"{key}:{value}"
+
+
+def _figures(prefix: str, figure: str, entry: Any, fields: Fields) -> Iterator[tuple[str | None, str, Any]]:
+    """Statistics and quality metrics: a number of the dataset, or numbers by column."""
+    if _is_number(entry):
+        yield None, f"{prefix}.{figure}", entry
+    if figure != "columnMetrics" or not isinstance(entry, Mapping):
+        return
+    for column, figures in entry.items():
+        for name, number in figures.items() if isinstance(figures, Mapping) else ():
+            if _is_number(number):
+                yield fields.path(str(column)), f"{prefix}.{name}", number
 
 
 def _get(facets: Mapping[str, Any], facet: str, key: str) -> Any:

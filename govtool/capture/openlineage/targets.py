@@ -104,33 +104,33 @@ class _Job:
 
     def derivations(self) -> list[Derivation]:
         """One for each output and each further target of explicit lineage."""
-        found: list[Derivation] = []
         entries, jobs = self._entries()
         for name in entries:
             self.outputs.setdefault(name, {})
-        lineages: dict[DatasetName, FacetLineage] = {}
-        for name, facets in self.outputs.items():
-            change = _lifecycle(name, facets, self.base, self.context)
-            if change is not None:
-                found.append(change)
-            if change is None or (change.mode != "drop" and load(facets, "columnLineage") is not None):
-                lineages[name] = _lineage(name, facets, entries.get(name, []), self.context, self.own)
-        found += jobs
+        changes = {name: _lifecycle(name, facets, self.base, self.context) for name, facets in self.outputs.items()}
+        lineages = {
+            name: _lineage(name, self.outputs[name], entries.get(name, []), self.context, self.own)
+            for name, change in changes.items()
+            if change is None or (change.mode != "drop" and load(self.outputs[name], "columnLineage") is not None)
+        }
         open_ = [n for n, lineage in lineages.items() if not lineage.known and lineage.reads is None]
         by_sql = self._from_sql(open_) if (open_ or not self.outputs) and not jobs else []
         covered = {d.target for d in by_sql}
-        found += by_sql
-        named = {dataset for lineage in lineages.values() for dataset in lineage.named}
+        made = [
+            _made(name, self.outputs[name], lineage, self._reads(lineage, lineages), self.base, "append", self.context)
+            for name, lineage in lineages.items()
+            if name not in open_ or name.id not in covered
+        ]
+        return [*(change for change in changes.values() if change is not None), *jobs, *by_sql, *made]
+
+    def _reads(self, lineage: FacetLineage, lineages: Mapping[DatasetName, FacetLineage]) -> set[str]:
+        """The datasets that an output reads; without a statement of its own, the inputs that no other output names."""
+        if lineage.reads is not None:
+            return lineage.reads | lineage.named
         inputs = {name.id for name in self.inputs}
-        for name, lineage in lineages.items():
-            if name in open_ and name.id in covered:
-                continue
-            if lineage.reads is not None:
-                reads = lineage.reads | lineage.named
-            else:
-                reads = lineage.named | (inputs - named if lineage.known and len(lineages) > 1 else inputs)
-            found.append(_made(name, self.outputs[name], lineage, reads, self.base, "append", self.context))
-        return found
+        if lineage.known and len(lineages) > 1:
+            inputs -= {dataset for one in lineages.values() for dataset in one.named}
+        return lineage.named | inputs
 
     def _entries(self) -> tuple[dict[DatasetName, list[Any]], list[Derivation]]:
         """The job's explicit lineage: entries by target dataset, and derivations of target jobs."""
