@@ -5,7 +5,7 @@ the first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
@@ -55,22 +55,7 @@ class Aggregates(PlanReader):
         bound = [*keys.items(), *bindings]
         full = tuple(p.Output(o.id, o.name, _let(bound, o.value)) for o in made)
         if not functions and len(keys) == len(full) and {o.id for o in full} == set(keys):
-            distinct = p.Project(child, tuple(p.Output(o.id, o.name, keys[o.id]) for o in full))
-            inner = child if all(isinstance(keys[o.id], p.Attribute) for o in full) else distinct
-            if [o.id for o in p.outputs_of(inner)] != [o.id for o in full]:
-                inner = distinct
-            plain = (
-                inner.child
-                if isinstance(inner, p.Project) and isinstance(inner.child, p.Union) and inner is distinct
-                else inner
-            )
-            if isinstance(plain, p.Union) and not plain.distinct:
-                return p.Renamed(
-                    build.union(plain.children, plain.outputs, distinct=True),
-                    tuple(p.Named(o.id, o.name) for o in full),
-                )
-            below = inner.child if isinstance(inner, p.Project) else inner
-            return inner if isinstance(below, p.SetOperation) else p.Distinct(inner)
+            return _distinct(child, keys, full)
         return p.Aggregate(child, tuple(keys.values()), full)
 
     def _first_phase(
@@ -101,9 +86,7 @@ class Aggregates(PlanReader):
                 lower = list(lists.split(below.fields.get("Functions", ""), below.counts.get("Functions")).items)
                 if renamed:
                     below_reuse += lower
-                phased = [f for f in lower if re.match(r"(?:partial|merge|finalmerge)_", f)]
-                grouping = not lower and not functions and len(keys) == operator.counts.get("Keys", 0)
-                if not phased and not (grouping and below.counts.get("Keys") == operator.counts.get("Keys")):
+                if not _is_phase(operator, below, lower, functions, keys):
                     break
                 # A condition, FILTER (WHERE …), is with the first phase only.
                 first = all(f.startswith("partial_") for f in lower)
@@ -267,3 +250,33 @@ def _without_first(outputs: tuple[p.Output, ...]) -> tuple[p.Output, ...]:
             value = value.arguments[0]
         kept.append(p.Output(output.id, output.name, value))
     return tuple(kept)
+
+
+def _is_phase(
+    operator: Operator,
+    below: Operator,
+    lower: Sequence[str],
+    functions: Sequence[str],
+    keys: Mapping[int, p.Expression],
+) -> bool:
+    """Return whether an aggregate below another is an earlier phase of it."""
+    if any(re.match(r"(?:partial|merge|finalmerge)_", f) for f in lower):
+        return True
+    grouping = not lower and not functions and len(keys) == operator.counts.get("Keys", 0)
+    return grouping and below.counts.get("Keys") == operator.counts.get("Keys")
+
+
+def _distinct(child: p.Node, keys: Mapping[int, p.Expression], outputs: tuple[p.Output, ...]) -> p.Node:
+    """An aggregate without functions whose keys are its outputs: DISTINCT, or the distinct form of what is below."""
+    wanted = [keys[o.id] for o in outputs]
+    by_name = [key.id for key in wanted if isinstance(key, p.Attribute)]
+    columns = [o.id for o in p.outputs_of(child)]
+    if isinstance(child, p.Union) and not child.distinct and len(wanted) == len(by_name) and by_name == columns:
+        named = tuple(p.Named(o.id, o.name) for o in outputs)
+        return p.Renamed(build.union(child.children, child.outputs, distinct=True), named)
+    if len(wanted) == len(by_name) and columns == [o.id for o in outputs]:
+        inner = child
+    else:
+        inner = p.Project(child, tuple(p.Output(o.id, o.name, keys[o.id]) for o in outputs))
+    below = inner.child if isinstance(inner, p.Project) else inner
+    return inner if isinstance(below, p.SetOperation) else p.Distinct(inner)

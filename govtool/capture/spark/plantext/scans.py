@@ -87,53 +87,62 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
     """
     name = _PREFIX.sub("", operator.name.strip(), count=1)
     arguments = operator.fields.get("Arguments", "")
-    if name.startswith(_RDDS):
-        return _nothing(RDD, "an RDD: what it was made of is not in the plan")
-    if name.startswith(_VALUES):
-        if "<empty>" in arguments or name.startswith("Scan EmptyRelation"):
-            return _nothing(
-                EMPTY, "the optimizer found that there are no rows, and left out where they would come from"
-            )
-        return ScannedSource(_NOWHERE, nothing=True)
-    location = operator.fields.get("Location", "") or _inline_location(arguments)
-    location_text = (metadata or {}).get("Location", "")
+    found = _without_dataset(name, arguments) or _connected(name, arguments)
+    if found is not None:
+        return found
     words = name.split()
-    kind = words[0] if words else ""
     table = _table_in(words, names)
-    relation = _JDBC.search(name)
-    if relation is not None:
-        return _connection(relation[1])
-    topics = _TOPICS.search(name) or _TOPICS.search(arguments)
-    if topics is not None and "afka" in name + arguments:
-        places = [DatasetPlace(topic_name("", topic.strip()), "table") for topic in topics[1].split(",")]
-        return ScannedSource(places[0], tuple(places[1:]), format="kafka")
     delta = _DELTA.search(arguments) or _DELTA.search(name)
     version = int(delta[1]) if delta is not None else None
+    location = operator.fields.get("Location", "") or _inline_location(arguments)
+    location_text = (metadata or {}).get("Location", "")
     if location or location_text:
         found = _files(location, location_text, table, words[1] if len(words) > 1 else "", names.streams)
         if found is not None:
             return found if version is None else _versioned(found, version)
     if delta is not None:
         return ScannedSource(_place([path_name(delta[2])], table), format="delta", version=version)
-    if table is None:
-        quoted = _QUOTED.search(arguments)
-        if quoted is not None:
-            table = names.table(quoted[0])
-    if table is None and kind in ("RelationV2", "DataSourceV2Relation", "DataSourceV2ScanRelation", "BatchScan"):
-        table = next(
-            (
-                names.table(a.split()[0])
-                for a in lists.arguments(arguments)
-                if a.split() and _DOTTED.match(a.split()[0])
-            ),
-            None,
-        )
-    if table is None and kind in ("MicroBatchScan", "ContinuousScan"):
-        described = _SCAN_OF.match(operator.fields.get("Text", ""))
-        table = names.table(described[1]) if described is not None else None
+    table = table or _described_table(operator, words, arguments, names)
     if table is None and len(words) > 1 and _URI.match(words[-1]):
         return ScannedSource(DatasetPlace(path_name(words[-1]), "file"))
     return ScannedSource(DatasetPlace(table, "table")) if table is not None else None
+
+
+def _without_dataset(name: str, arguments: str) -> ScannedSource | None:
+    """The source of rows that no dataset holds."""
+    if name.startswith(_RDDS):
+        return _nothing(RDD, "an RDD: what it was made of is not in the plan")
+    if not name.startswith(_VALUES):
+        return None
+    if "<empty>" in arguments or name.startswith("Scan EmptyRelation"):
+        return _nothing(EMPTY, "the optimizer found that there are no rows, and left out where they would come from")
+    return ScannedSource(_NOWHERE, nothing=True)
+
+
+def _connected(name: str, arguments: str) -> ScannedSource | None:
+    """A relation of a database over JDBC, or topics of Kafka."""
+    relation = _JDBC.search(name)
+    if relation is not None:
+        return _connection(relation[1])
+    topics = _TOPICS.search(name) or _TOPICS.search(arguments)
+    if topics is None or "afka" not in name + arguments:
+        return None
+    places = [DatasetPlace(topic_name("", topic.strip()), "table") for topic in topics[1].split(",")]
+    return ScannedSource(places[0], tuple(places[1:]), format="kafka")
+
+
+def _described_table(operator: Operator, words: list[str], arguments: str, names: Names) -> DatasetName | None:
+    """A table that the arguments or a connector's description name."""
+    quoted = _QUOTED.search(arguments)
+    table = names.table(quoted[0]) if quoted is not None else None
+    kind = words[0] if words else ""
+    if table is None and kind in ("RelationV2", "DataSourceV2Relation", "DataSourceV2ScanRelation", "BatchScan"):
+        firsts = (argument.split()[0] for argument in lists.arguments(arguments) if argument.split())
+        table = next((names.table(first) for first in firsts if _DOTTED.match(first)), None)
+    if table is None and kind in ("MicroBatchScan", "ContinuousScan"):
+        described = _SCAN_OF.match(operator.fields.get("Text", ""))
+        table = names.table(described[1]) if described is not None else None
+    return table
 
 
 def _nothing(reason: str, message: str) -> ScannedSource:
