@@ -33,6 +33,15 @@ def merge(name: str, body: str, order: Iterable[str]) -> None:
     PAGE.write_text(f"{_HEAD}\n{text}")
 
 
+def put(page: Path, name: str, body: str) -> None:
+    """Put a section into a page of another subject, in place of an earlier one of its name, else at its end."""
+    text = page.read_text()
+    own = f"<!-- section: {name} -->\n{body.rstrip(chr(10))}\n\n{machine()}\n<!-- end -->\n"
+    found = next((each for each in _SECTION.finditer(text) if each[1] == name), None)
+    kept = f"{text.rstrip(chr(10))}\n\n{own}" if found is None else text[: found.start()] + own + text[found.end() :]
+    page.write_text(kept)
+
+
 def table(head: list[str], rows: Iterable[Iterable[object]]) -> str:
     """A Markdown table; the first column is text, the others are figures."""
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]

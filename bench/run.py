@@ -5,7 +5,7 @@
     python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
     python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
-    python -m bench records --help                      capture and traces of records: resumable, sections of its own
+    python -m bench records --help                      capture and traces of records: resumable, in docs/records.md
     python -m bench.workflowgen figures --help          WorkflowGen, tracked and not: resumable, own section
     python -m bench changes --warehouses 2000           verdicts of changes against what fails in DuckDB; no page
 
@@ -21,8 +21,6 @@ from pathlib import Path
 
 from bench.page import merge, table
 
-RECORD_SECTIONS = ("records", "record-actions", "record-traces")
-"""Written by ``python -m bench records``."""
 WORKFLOW_SECTION = "workflowgen"
 """Written by ``python -m bench.workflowgen figures``."""
 GRAPH_TITLE = "## Questions on large graphs"
@@ -33,7 +31,7 @@ def main() -> None:
     if sys.argv[1:2] == ["records"]:  # long, resumable, with options of its own
         from bench.records.command import main as records
 
-        records(sys.argv[2:], [*SECTIONS, *RECORD_SECTIONS, WORKFLOW_SECTION])
+        records(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -84,7 +82,7 @@ def main() -> None:
             continue
         print(f"{name} …", file=sys.stderr)
         body = SECTIONS[name](arguments)
-        merge(name, body, [*SECTIONS, *RECORD_SECTIONS])
+        merge(name, body, SECTIONS)
         if arguments.print:
             print(body)
 

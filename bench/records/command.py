@@ -1,4 +1,4 @@
-"""``python -m bench records``: measure what is missing in the file of results, and write the page's sections from it.
+"""``python -m bench records``: measure what is missing in the file of results; sections of docs/records.md from it.
 
 python -m bench records --rows 16000000 --pairs 10             everything; again after a break: it goes on
 python -m bench records --only capture --workload L6 --rows 1000000 --rows 4000000
@@ -11,22 +11,18 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.page import merge
+from bench.page import put
 from bench.records.results import Results
 from bench.records.workloads import WORKLOADS
 
 PARTS = ("capture", "actions", "trace", "page")
 ROWS = 16_000_000
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "records.md"
 RESULTS = Path(__file__).resolve().parents[1] / "data" / "records.json"
 
 
-def main(words: Sequence[str], order: Sequence[str]) -> None:
-    """The command line.
-
-    Args:
-        words: Its arguments.
-        order: The sections of the page.
-    """
+def main(words: Sequence[str]) -> None:
+    """The command line, from its arguments."""
     options = _parser().parse_args(words)
     options.rows = options.rows or [ROWS]
     options.folder = options.folder.resolve()
@@ -51,7 +47,7 @@ def main(words: Sequence[str], order: Sequence[str]) -> None:
         from bench.records import report
 
         for name, body in report.sections(results):
-            merge(name, body, order)
+            put(PAGE, name, body)
 
 
 def _parser() -> argparse.ArgumentParser:

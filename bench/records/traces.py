@@ -1,6 +1,8 @@
 """What a trace costs: back from 1, 100 and 10,000 results, forward, raw rows by id, the cold command, and its rivals.
 
-Recorded runs of L6 and L7 are made once and kept. Warm traces run in a process of their own, whose memory is measured.
+Recorded runs of L6 and L7 are made once and kept. Warm traces run in a process of their own, whose memory is measured:
+first with an empty cache, then with the key sidecars that ``govtool index RUN --records`` built. CPU is that of the
+process and of the JVM below it: where it is less than a goal in seconds, a machine with nothing else to do meets it.
 The rivals give the same rows: a naive join, as in Titian's Figure 15, makes every association of results and rows
 before it chooses; the re-execution filters the input in a warm Spark session, as a user without records would.
 """
@@ -8,8 +10,10 @@ before it chooses; the re-execution filters the input in a warm Spark session, a
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -20,7 +24,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from bench.records.cpu import become_subreaper
+from bench.records.cpu import become_subreaper, cost_of, tree_cpu
 from bench.records.data import made
 from bench.records.job import WARM
 from bench.records.overhead import GOVTOOL, recorded_job
@@ -30,6 +34,8 @@ from bench.records.workloads import WORKLOADS
 
 NAMES = ("L6", "L7")
 SIZES = (1, 100, 10_000)
+PARTS = ("warm", "index", "warm with sidecars", "replay", "naive", "spark", "cold")
+PLAIN, INDEXED = "cache-plain", "cache-indexed"
 REPEATS = 5
 COLD = 5
 KEYS = {"L6": ("user", "query_term", "ip_addr", "timestamp"), "L7": ("user",)}
@@ -42,17 +48,22 @@ def measure(rows: int, folder: Path, results: Results) -> None:
         entry = results.entry(f"trace/{name}/{rows}")
         place = _run(name, rows, folder)
         entry["input bytes"] = made(folder / "data", WORKLOADS[name].reads, rows)
-        parts: dict[str, Callable[[], Any]] = {
-            "warm": lambda place=place, name=name: _in_process("warm", name, rows, place),  # type: ignore[misc]
-            "naive": lambda place=place, name=name: _in_process("naive", name, rows, place),  # type: ignore[misc]
-            "spark": lambda place=place, name=name: _in_process("spark", name, rows, place),  # type: ignore[misc]
-            "cold": lambda place=place, name=name: _cold(name, place),  # type: ignore[misc]
-        }
-        for part, take in parts.items():
+        for part in PARTS:
             if part not in entry:
                 print(f"trace/{name}/{rows}: {part} …", file=sys.stderr)
-                entry[part] = take()
+                entry[part] = _part(part, name, rows, place)
                 results.save()
+
+
+def _part(part: str, name: str, rows: int, place: Path) -> Any:
+    """Measure one part; those of traces without sidecars have a cache of their own, which stays empty."""
+    if part == "cold":
+        return _cold(name, place)
+    if part == "index":
+        return _indexed(rows, place)
+    if part == "warm with sidecars":
+        return _in_process("warm", name, rows, place, INDEXED)
+    return _in_process(part, name, rows, place)
 
 
 def _run(name: str, rows: int, folder: Path) -> Path:
@@ -66,25 +77,41 @@ def _run(name: str, rows: int, folder: Path) -> Path:
     return place
 
 
-def _in_process(part: str, name: str, rows: int, place: Path) -> Any:
+def _in_process(part: str, name: str, rows: int, place: Path, cache: str = PLAIN) -> Any:
     command = [sys.executable, "-m", "bench.records.traces", part, name, str(rows), str(place)]
-    done = subprocess.run(command, env=clean_environment(), cwd=place, capture_output=True, text=True)
+    done = subprocess.run(command, env=_with_cache(place, cache), cwd=place, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{part} of {name}: {done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def _with_cache(place: Path, cache: str) -> dict[str, str]:
+    return {**clean_environment(), "GOVTOOL_CACHE": str(place / cache), "GOVTOOL_CACHE_SIZE": "8GB"}
+
+
 def _cold(name: str, place: Path) -> dict[str, float]:
-    """Wall seconds of ``govtool trace back`` of one result, as a new process each time."""
-    seconds = []
+    """``govtool trace back`` of one result, as a new process each time, which leaves no sidecars."""
+    costs = []
     for condition, _ in Choices(name, place).of(1, COLD):
-        command = [*GOVTOOL, "trace", "back", "out0", "--where", condition]
-        start = time.perf_counter()
-        done = subprocess.run(command, env=clean_environment(), cwd=place, capture_output=True, text=True)
-        seconds.append(time.perf_counter() - start)
-        if done.returncode:
-            raise RuntimeError(done.stderr[-2000:])
-    return {"seconds": statistics.median(seconds)}
+        command = [*GOVTOOL, "trace", "back", "out0", "--no-sidecars", "--where", condition]
+        costs.append(cost_of(command, _with_cache(place, PLAIN), place))
+    return {"seconds": statistics.median(c.wall for c in costs), "cpu": statistics.median(c.cpu for c in costs)}
+
+
+def _indexed(rows: int, place: Path) -> dict[str, float]:
+    """Build the key sidecars of the run: their cost, and their bytes for each row and set of keys."""
+    import govtool
+
+    cache = place / INDEXED
+    shutil.rmtree(cache, ignore_errors=True)
+    run = govtool.open(str(place / ".govtool")).records(str(place / "out0")).lineage.run
+    cost = cost_of([*GOVTOOL, "index", run, "--records"], _with_cache(place, INDEXED), place)
+    files = list((cache / "sidecars").rglob("*.keys"))
+    inputs = list((place.parent / "data" / f"page_views-{rows}").glob("*.parquet"))
+    size, read = (sum(file.stat().st_size for file in each) for each in (files, inputs))
+    sets = len(files) / len(inputs)
+    found = {"bytes": size, "input bytes": read, "key sets": sets, "bytes a row": size / sets / rows}
+    return {"seconds": cost.wall, "cpu": cost.cpu, **found}
 
 
 # ---- chosen results -------------------------------------------------------------------------------------------------
@@ -120,13 +147,14 @@ class Choices:
 
 
 def _median(take: Callable[[Any], Any], given: list[Any]) -> dict[str, float]:
-    """Median seconds, the first of them not counted, and the rows of all."""
-    seconds, rows = [], 0
+    """Median seconds and CPU, the first of them not counted, and the rows of all."""
+    seconds, spent, rows = [], [], 0
     for each in given:
-        start = time.perf_counter()
+        start, before = time.perf_counter(), tree_cpu(os.getpid())
         rows += take(each)
         seconds.append(time.perf_counter() - start)
-    return {"seconds": statistics.median(seconds[1:]), "rows": rows}
+        spent.append(tree_cpu(os.getpid()) - before)
+    return {"seconds": statistics.median(seconds[1:]), "cpu": statistics.median(spent[1:]), "rows": rows}
 
 
 def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
@@ -160,6 +188,19 @@ def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
     found["raw 100"] = _median(lambda each: every.rows(each).arrow().num_rows, ids)
     found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return found
+
+
+def replay(name: str, rows: int, place: Path) -> dict[str, Any]:
+    """The replay of one result without the rows behind it: only its group is evaluated."""
+    import govtool
+
+    found = govtool.open(str(place / ".govtool")).records(str(place / "out0"))
+
+    def take(condition: str) -> int:
+        chosen = found.where(condition)
+        return len(chosen.replay(exclude=chosen.go_back_all()).gone)
+
+    return {"1": _median(take, [condition for condition, _ in Choices(name, place).of(1, REPEATS + 1)])}
 
 
 def naive(name: str, rows: int, place: Path) -> dict[str, Any]:
@@ -198,9 +239,21 @@ def spark(name: str, rows: int, place: Path) -> dict[str, Any]:
     def take(users: list[str]) -> int:
         return len(views.where(F.col("user").isin(users)).limit(1000).collect())
 
-    return {f"back {size}": _median(take, [users for _, users in choices.of(size, 4)]) for size in SIZES}
+    found = {f"back {size}": _median(take, [users for _, users in choices.of(size, 4)]) for size in SIZES}
+
+    def whole(number: int) -> int:
+        build = WORKLOADS[name].build(opener(made_session, str(place.parent / "data"), rows))
+        build.write.mode("overwrite").parquet(str(place / "again"))
+        return number
+
+    found["whole job"] = _median(whole, [0, 1])
+    return found
 
 
 if __name__ == "__main__":
     part, named, count, where = sys.argv[1:5]
-    print(json.dumps({"warm": warm, "naive": naive, "spark": spark}[part](named, int(count), Path(where))))
+    print(
+        json.dumps(
+            {"warm": warm, "replay": replay, "naive": naive, "spark": spark}[part](named, int(count), Path(where))
+        )
+    )

@@ -94,10 +94,10 @@ def main(words: list[str]) -> int:
         print(f"{name}: {len(runs)} of {setting.runs}", file=sys.stderr, flush=True)
     if options.page or "page" in options.only:
         from bench.page import merge
-        from bench.run import RECORD_SECTIONS, SECTIONS, WORKFLOW_SECTION
+        from bench.run import SECTIONS, WORKFLOW_SECTION
         from bench.workflowgen.report import section
 
-        merge(WORKFLOW_SECTION, section(results.entries), [*SECTIONS, *RECORD_SECTIONS, WORKFLOW_SECTION])
+        merge(WORKFLOW_SECTION, section(results.entries), [*SECTIONS, WORKFLOW_SECTION])
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -105,11 +106,29 @@ def _refusals() -> Iterator[None]:
     from pyspark.errors import PySparkException
 
     try:
-        yield
+        with _unlogged():
+            yield
     except (PySparkException, Py4JError) as error:
         own = getattr(error, "java_exception", None)
         text = str(error if own is None else own.getMessage()).strip()
         raise NotExact(f"Spark: {(text.splitlines() or [type(error).__name__])[0]}") from error
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """PySpark 4 prints the stack of each error of a statement, as JSON, before it raises it: not while this lasts."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # PySpark 3
+        yield
+        return
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def plain(value: Any, kind: t.Type) -> Any:

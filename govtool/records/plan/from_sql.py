@@ -58,6 +58,8 @@ def condition_from_sql(text: str, columns: Sequence[Attribute], dialect: str = "
         UsageError: See ``from_sql``; positions are those in ``text``.
     """
     context = Context(text, {}, dialect, bound_query)
+    if not text.strip():
+        raise UsageError("the expression is empty", code="usage.sql-syntax", location="1:1")
     query = Context(f"{_BEFORE}{_escaped(text)}", {}, dialect, bound_query)
     try:
         parsed = query.parsed()

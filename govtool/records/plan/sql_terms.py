@@ -30,6 +30,7 @@ from govtool.records.plan.nodes import Project, outputs
 from govtool.records.plan.sql_context import Context
 from govtool.records.plan.sql_scope import Calls, Scope
 from govtool.records.plan.sql_types import FUNCTIONS, NAMED, arithmetic, averaged, common, is_numeric, summed
+from govtool.records.plan.text_values import is_no_number, text_value
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import (
     BOOLEAN,
@@ -174,10 +175,18 @@ class Terms:
     # Operators
 
     def _comparison(self, at: exp.Expr, name: str) -> Expression:
-        left, right = self._same_type(at, self.bound(at.this), self.bound(at.expression))
+        left, right = self._comparable(at, self.bound(at.this), self.bound(at.expression))
         if name == "NEQ":
             return Call("not", (Call("=", (left, right), BOOLEAN),), BOOLEAN)
         return Call(_COMPARED[name], (left, right), BOOLEAN)
+
+    def _comparable(self, at: exp.Expr, *values: Expression) -> tuple[Expression, ...]:
+        """Operands of one type; a word that is compared with numbers fails in Spark, whatever the rows are."""
+        same = self._same_type(at, *values)
+        for value, found in zip(values, same, strict=True):
+            if isinstance(value, Literal) and isinstance(value.value, str) and is_no_number(value.value, found.type):
+                raise self._context.wrong(f"'{value.value}' is no number, and is compared with one", at)
+        return same
 
     def _same_type(self, at: exp.Expr, *values: Expression) -> tuple[Expression, ...]:
         wide: Type | None = values[0].type
@@ -192,7 +201,14 @@ class Terms:
             return value
         if kind == BOOLEAN and value.type not in (VOID, STRING):
             raise self._context.wrong(f"a condition is expected: {at.sql(dialect=self._context.dialect)}", at)
+        if isinstance(value, Literal) and value.type == STRING and kind != STRING:
+            return self._constant(value, kind)
         return Literal(None, kind) if value == Literal(None, VOID) else Cast(value, kind, "ansi")
+
+    def _constant(self, text: Literal, kind: Type) -> Expression:
+        """The value of a text as another type; its cast, where that is for an engine to decide."""
+        found = None if text.value is None else text_value(str(text.value), kind)
+        return Cast(text, kind, "ansi") if found is None else Literal(found, kind)
 
     def _date_added(self, at: exp.TsOrDsAdd) -> Expression:
         """``date_add`` and ``date_sub``, which sqlglot writes as ``date_add(d, n * -1)``."""
@@ -254,8 +270,8 @@ class Terms:
     def _between(self, at: exp.Expr) -> Expression:
         value = self.bound(at.this)
         low, high = self.bound(at.args["low"]), self.bound(at.args["high"])
-        above, least = self._same_type(at, value, low)
-        below, most = self._same_type(at, value, high)
+        above, least = self._comparable(at, value, low)
+        below, most = self._comparable(at, value, high)
         return Call("and", (Call(">=", (above, least), BOOLEAN), Call("<=", (below, most), BOOLEAN)), BOOLEAN)
 
     def _in(self, at: exp.In) -> Expression:
@@ -264,7 +280,7 @@ class Terms:
             if not at.expressions:
                 raise self._context.refused("IN over anything but a list or a subquery", at=at)
             items = [self.bound(at.this), *map(self.bound, at.expressions)]
-            return Call("in", self._same_type(at, *items), BOOLEAN)
+            return Call("in", self._comparable(at, *items), BOOLEAN)
         values = at.this.expressions if isinstance(at.this, exp.Tuple) else [at.this]
         plan, outer = self._subquery(query)
         columns = outputs(plan)

@@ -16,6 +16,7 @@ from govtool.records.plan import functions
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import AggregateCall, Call, Cast, Expression, Lambda, Literal, Udf, Value
 from govtool.records.plan.nodes import Generate, Session
+from govtool.records.plan.text_values import text_value
 from govtool.records.sql.dialect import Dialect, NotExact
 
 _TYPES = {
@@ -157,6 +158,10 @@ class DuckDialect(Dialect):
             return f"CAST({part} AS {kind})"
         if cast.mode == "try":
             raise NotExact("TRY_CAST")
+        if isinstance(cast.value, Literal) and isinstance(cast.value.value, str) and source == t.STRING:
+            found = text_value(cast.value.value, target, self.session.zone)
+            if found is not None:
+                return self.literal(Literal(found, target))
         write = _cast(source, target, cast.mode, self.session.zone in _UTC)
         if write is None:
             raise NotExact(f"a cast of {t.to_json(source)} to {t.to_json(target)}")
