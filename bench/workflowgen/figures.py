@@ -4,8 +4,9 @@
     python -m bench.workflowgen figures --pieces 2 --only a/10  two pieces of one setting
     python -m bench.workflowgen figures --only page             the section again, from the file of results
 
-A piece is one run of one setting in a JVM of its own, after a warm-up: a minute or two. Results are written down after
-each execution, so that a break loses one; a run that was broken off counts with the executions that it has.
+A piece is one run of one setting. Settings of one family on as many cores share a JVM, which is warmed up once.
+Results are written down after each execution, so that a break loses one; a run that was broken off counts with the
+executions that it has.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import argparse
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +28,17 @@ from bench.workflowgen.arms import ARMS
 from bench.workflowgen.car import CarFamily
 from bench.workflowgen.family import Family
 from bench.workflowgen.generate import arctic_spec, car_spec
-from bench.workflowgen.measure import run_arms
+from bench.workflowgen.measure import PARTITIONS, run_arms
 
 RESULTS = Path(__file__).resolve().parents[1] / "data" / "workflowgen.json"
 RUNS = 3
 """Measured runs of a setting."""
 EXECUTIONS = 5
 """Executions of a run: 8 to 12, or 96 to 100."""
-WARM_UP = 1
-"""Executions that warm a JVM up."""
+WARM_UP = 2
+"""Executions that warm a JVM up: in its first, what is compiled for an arm weighs more than what the arm does."""
+TO_THE_END = 60.0
+"""Seconds that a run's end may take: the commit, and building the graph."""
 CARS, STATIONS, FAN = 20_000, 24, 6
 
 
@@ -59,6 +63,11 @@ class Setting:
     partitions: int = 2
     arms: tuple[str, ...] = ARMS
     runs: int = RUNS
+
+    @property
+    def machine(self) -> tuple[object, ...]:
+        """Equal for settings that one JVM may run, one after another: their code is the same, and their cores."""
+        return self.family, self.master, self.arms
 
     def spec(self, executions: int) -> dict[str, Any]:
         """The workflow with its data."""
@@ -85,13 +94,10 @@ def main(words: list[str]) -> int:
     """The command line; the exit code."""
     options = _parser().parse_args(words)
     results = Results(options.results)
-    for name, setting in islice(_missing(results, options.only), options.pieces):
-        runs = results.entry(name).setdefault("runs", [])
-        runs.append({})  # not saved before it has an execution
-        for found in _piece(setting, len(runs), options.executions):
-            runs[-1] = found
-            results.save()
-        print(f"{name}: {len(runs)} of {setting.runs}", file=sys.stderr, flush=True)
+    until = time.monotonic() + options.seconds - TO_THE_END
+    wanted = islice(_missing(results, options.only), options.pieces)
+    for _, pieces in groupby(wanted, lambda each: each[1].machine):
+        _measure(results, list(pieces), options.executions, until)
     if options.page or "page" in options.only:
         from bench.page import merge
         from bench.run import SECTIONS, WORKFLOW_SECTION
@@ -110,26 +116,35 @@ def _missing(results: Results, only: list[str]) -> Iterator[tuple[str, Setting]]
                 yield name, setting
 
 
-def _piece(setting: Setting, number: int, executions: int = EXECUTIONS) -> Iterator[dict[str, Any]]:
-    """One run of a setting, as it stands after each execution and at its end."""
+def _measure(results: Results, pieces: list[tuple[str, Setting]], executions: int, until: float) -> None:
+    """Measure runs in one JVM after a warm-up; results are written down as they stand after each execution."""
     from bench.workflowgen.__main__ import start_session
     from govtool.store import Store
 
-    family: Family = CarFamily() if setting.family == "car" else ArcticFamily()
+    first = pieces[0][1]
+    family: Family = CarFamily() if first.family == "car" else ArcticFamily()
     with tempfile.TemporaryDirectory(prefix="workflowgen-") as text:
         folder = Path(text)
         store = Store.init(str(folder / "store")).uri
-        spark = start_session(setting.master, setting.partitions)
+        spark = start_session(first.master, first.partitions)
         try:
-            for name, count in (("warm", WARM_UP), ("run", executions)):
-                spec = setting.spec(count)
-                family.write(spec, folder / name / "inputs")
-                for costs in run_arms(family, spec, spark, folder / name, setting.arms, store, number):
-                    if name == "run":
-                        yield {
-                            "load": round(os.getloadavg()[0], 1),
-                            "arms": {arm: asdict(cost) for arm, cost in costs.items()},
-                        }
+            warm_up = first.spec(WARM_UP)
+            family.write(warm_up, folder / "warm" / "inputs")
+            for _ in run_arms(family, warm_up, spark, folder / "warm", first.arms, store):
+                pass
+            for number, (name, setting) in enumerate(pieces):
+                if number and time.monotonic() > until:
+                    return
+                runs = results.entry(name).setdefault("runs", [])
+                runs.append({})  # not saved before it has an execution
+                spec, place = setting.spec(executions), folder / f"run{number}"
+                family.write(spec, place / "inputs")
+                spark.conf.set(PARTITIONS, setting.partitions)
+                for costs in run_arms(family, spec, spark, place, setting.arms, store, len(runs), until):
+                    arms = {arm: asdict(cost) for arm, cost in costs.items()}
+                    runs[-1] = {"load": round(os.getloadavg()[0], 1), "arms": arms}
+                    results.save()
+                print(f"{name}: {len(runs)} of {setting.runs}", file=sys.stderr, flush=True)
         finally:
             spark.stop()
 
@@ -143,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", action="append", default=[], metavar="SETTING", help="a, b/dense, c/1/2 …; or page")
     parser.add_argument("--pieces", type=int, help="measure at most so many (default: all that are missing)")
     parser.add_argument("--executions", type=int, default=EXECUTIONS, help=f"of a run (default: {EXECUTIONS})")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="end a run before its last execution then")
     parser.add_argument("--page", action="store_true", help="write the section of docs/benchmarks.md afterwards")
     parser.add_argument("--results", type=Path, default=RESULTS, help=f"default: bench/data/{RESULTS.name}")
     return parser

@@ -20,6 +20,7 @@ from bench.records.cpu import process_cpu
 from bench.workflowgen.arms import HandArm, WorkflowArm
 from bench.workflowgen.family import Family, OutputRow, Spec
 
+PARTITIONS = "spark.sql.shuffle.partitions"
 BUS_SECONDS = 60_000
 """Milliseconds that Spark's listeners may take."""
 
@@ -93,6 +94,7 @@ def run_arms(
     arms: Sequence[str],
     store: str,
     turn: int = 0,
+    until: float = float("inf"),
 ) -> Iterator[dict[str, ArmCost]]:
     """Run a spec once in each arm; each execution runs in all arms before the next begins.
 
@@ -106,6 +108,7 @@ def run_arms(
         arms: Names of ``ARMS``.
         store: Where the tracked arm commits.
         turn: Which arm begins.
+        until: No execution begins that is not expected to end by then, by ``time.monotonic``; the first runs always.
 
     Yields:
         The costs up to now: after each execution, and at the end.
@@ -120,12 +123,15 @@ def run_arms(
     outputs: dict[str, list[OutputRow]] = {name: [] for name in order}
     clocks.settle()
     for execution in range(1, len(spec["execs"]) + 1):
+        began = time.monotonic()
         shift = execution % len(order)
         for name in [*order[shift:], *order[:shift]]:
             with clocks.measured(_appended(costs[name]), made[name].settle):
                 rows = made[name].execute(execution)
             outputs[name] += rows
         yield costs
+        if 2 * time.monotonic() - began > until:
+            break
     for name, arm in made.items():
         with clocks.measured(_ended(costs[name])):
             arm.finish()
@@ -141,6 +147,7 @@ def run_arms(
 def _arm(name: str, family: Family, spec: Spec, spark: Any, folder: Path, store: str) -> HandArm | WorkflowArm:
     # The tracked arm has a session of its own: the listener of one session is called for that session only.
     session = spark.newSession()
+    session.conf.set(PARTITIONS, spark.conf.get(PARTITIONS))
     if name == "hand":
         return HandArm(family, spec, session, folder / "inputs", folder / name)
     return WorkflowArm(family, spec, session, folder / "inputs", folder / name, store if name == "tracked" else None)

@@ -168,9 +168,8 @@ def _tokens(name: str, schema: Any, key: str | None, rows: int, file: Path, read
     column = names[(key or TOKEN).lower()]
     tokens = _as_text(read(column))
     if tokens.null_count:
-        raise UsageError(
-            f"{tokens.null_count:,} records of {name} have no {column}", code="usage.token", location=str(file)
-        )  # fmt: skip
+        lacking = "1 record has" if tokens.null_count == 1 else f"{tokens.null_count:,} records have"
+        raise UsageError(f"{name}: {lacking} no {column}", code="usage.token", location=str(file))
     _unique(name, column, tokens, file)
     return tokens
 

@@ -15,6 +15,7 @@ from govtool.answers.workflow import (
     SubgraphAnswer,
     ZoomAnswer,
 )
+from govtool.app.token_lists import near_tokens, require_tokens
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.workflow import vocabulary as terms
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 _NAMES_COMPARED = 100_000
 """Names that are looked through for one like a name that there is not."""
-_CUTOFF = 0.5
 
 
 def node_called(graph: ProvenanceGraph, text: str) -> int:
@@ -122,9 +122,7 @@ def _unknown(graph: ProvenanceGraph, text: str, noun: str) -> UnknownNameError:
         names = [str(each) for each in graph.ids_of(np.arange(min(graph.node_count, _NAMES_COMPARED)))]
     what = "no record or node of the graph is called" if noun == "token" else "no node of the graph is called"
     return UnknownNameError(
-        f"{what} {text!r}",
-        code=f"usage.unknown-{noun}",
-        nearest=tuple(difflib.get_close_matches(text, list(dict.fromkeys(names)), 3, _CUTOFF)),
+        f"{what} {text!r}", code=f"usage.unknown-{noun}", nearest=near_tokens(text, list(dict.fromkeys(names)))
     )
 
 
@@ -204,7 +202,6 @@ def deletion_answer(
         UnknownNameError: A token is of no record (``usage.unknown-token``).
         UsageError: One record is deleted twice (``usage.token-gone``), or none (``usage.arguments``).
     """
-    from govtool.app.token_lists import require_tokens
     from govtool.workflow.deletion import delete
     from govtool.workflow.evaluation import UNDECIDED, World
     from govtool.workflow.modules.run_rows import output_deletions

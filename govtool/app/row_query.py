@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from govtool.app.data_folder import DataFolder, opened_folder
-from govtool.errors import EngineError
+from govtool.errors import EngineError, UsageError
 
 if TYPE_CHECKING:
     from govtool.records.plan.tree import Node
@@ -43,7 +44,22 @@ def opened_query(sql: str, data: str, keys: Mapping[str, str], dialect: str) -> 
     from govtool.records.plan.from_sql import from_sql
 
     with opened_folder(Path(data), keys) as folder:
-        yield OpenedQuery(from_sql(sql, folder.relations, dialect), folder)
+        try:
+            yield OpenedQuery(from_sql(sql, folder.relations, dialect), folder)
+        except UsageError as error:
+            if error.code == "usage.why-unsupported" and error.location is None:  # of a plan, which has no places
+                error.location = _function_place(sql, error.message)
+            raise
+
+
+def _function_place(sql: str, message: str) -> str | None:
+    """``line:column`` of the first call of the function that a message names in capitals."""
+    name = re.search(r"\b[A-Z][A-Z_]+\b", message)
+    call = re.search(rf"\b{name[0]}\s*\(", sql, re.IGNORECASE) if name is not None else None
+    if call is None:
+        return None
+    before = sql[: call.start()]
+    return f"{before.count(chr(10)) + 1}:{call.start() - before.rfind(chr(10))}"
 
 
 _ENGINES = (("duckdb", "Error"), ("pyspark.errors", "PySparkException"), ("py4j.protocol", "Py4JError"))

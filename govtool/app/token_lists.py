@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from govtool.errors import UsageError
+
+_FOLDER_AND_VERSION = re.compile(r"^(?:.*/)?([^/@]+)@[^:@]*:")
 
 
 def read_deletions(file: str) -> list[list[str]]:
@@ -62,3 +66,15 @@ def require_tokens(tokens: Sequence[str]) -> None:
         if token in seen:
             raise UsageError(f"token '{token}' is deleted twice: it is gone already", code="usage.token-gone")
         seen.add(token)
+
+
+def near_tokens(text: str, known: Sequence[str], most: int = 3) -> tuple[str, ...]:
+    """Tokens that a text may mean: near ones, else those whose file and row are near, else the first ones.
+
+    Tokens of files begin with a folder and hold a version, which nobody types.
+    """
+    near = difflib.get_close_matches(text, known, most, 0.5)
+    if not near:
+        short = {_FOLDER_AND_VERSION.sub(r"\1:", token): token for token in reversed(known)}
+        near = [short[each] for each in difflib.get_close_matches(text, list(short), most, 0.4)]
+    return tuple(near or known[:most])

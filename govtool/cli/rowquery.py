@@ -63,7 +63,8 @@ def read_query(file: str) -> str:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise UsageError(f"cannot be read: {reason.lower()}", code="usage.query", location=file) from error
+        hint = "--sql takes a file; - reads the query from stdin" if len(file.split()) > 1 else None
+        raise UsageError(f"cannot be read: {reason.lower()}", code="usage.query", location=file, hint=hint) from error
 
 
 @contextmanager

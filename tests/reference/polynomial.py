@@ -256,7 +256,7 @@ class Agg(Value):
 
 def _term(poly: Poly, cell: Cell) -> str:
     text = str(poly)
-    return f"{f'({text})' if len(poly.terms) > 1 else text}⊗{shown(cell)}"
+    return f"{f'({text})' if len(poly.terms) > 1 else text}⊗{_operand(cell)}"
 
 
 def shown(cell: Cell) -> str:

@@ -163,11 +163,7 @@ def find_version(run: WorkflowRun, files: RunFiles, address: RowAddress) -> Addr
     if len(found) > 1 and address.key:
         found = _with_row(run, files, found, address.key)
         if not found:
-            raise UnknownNameError(
-                f"no version of {address.relation} has such a row",
-                code="usage.unknown-row",
-                hint=f"name one of them to see candidates: {_distinct(select_versions(run, address))[0]}",
-            )
+            raise _no_such_row(run, files, address, _distinct(select_versions(run, address)))
     if len(found) > 1:
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise AmbiguousNameError(
@@ -241,6 +237,25 @@ def key_text(value: Any) -> str:
     from govtool.workflow.semirings.texts import value_text
 
     return value_text(json_value(value))
+
+
+def _no_such_row(
+    run: WorkflowRun, files: RunFiles, address: RowAddress, versions: Sequence[AddressedRelation]
+) -> UnknownNameError:
+    """The error of a key that no version has, with keys near it."""
+    near: dict[str, None] = {}
+    for each in versions:
+        rows = files.rows(run.relations[each.path])
+        try:
+            near.update(dict.fromkeys(unknown_row(address, rows.columns, rows.values).nearest))
+        except UsageError:  # a version without these columns
+            continue
+    return UnknownNameError(
+        f"no version of {address.relation} has such a row",
+        code="usage.unknown-row",
+        nearest=tuple(near)[:_SHOWN],
+        hint=f"name one of them to see candidates: {versions[0]}",
+    )
 
 
 def unknown_row(address: RowAddress, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> UnknownNameError:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
 from govtool.answers.run_deletion import RunDeletionAnswer
-from govtool.app.token_lists import require_tokens
+from govtool.app.token_lists import near_tokens, require_tokens
 from govtool.app.workflows.addresses import AddressedRelation, parse_address, select_versions, versions_of
 from govtool.app.workflows.opened import engine_errors
 from govtool.app.workflows.replay import ReplayedRun
@@ -125,12 +125,11 @@ class InputRecords:
         require_tokens(tokens)
         missing = [token for token in tokens if token not in self.places]
         if missing:
-            known = list(self.places)[:_NEAR]
             raise UnknownNameError(
                 f"no record of the run is '{missing[0]}'"
                 + (f", nor are {len(missing) - 1:,} more" if missing[1:] else ""),
                 code="usage.unknown-token",
-                nearest=tuple(difflib.get_close_matches(missing[0], known, 3, 0.5)),
+                nearest=near_tokens(missing[0], list(self.places)[:_NEAR]),
                 hint="a record that was deleted before the run is not there either",
             )
 

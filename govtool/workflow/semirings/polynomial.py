@@ -6,7 +6,7 @@ A polynomial is a sum of monomials: sorted atoms, with repetitions, and a coeffi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -35,7 +35,7 @@ from govtool.workflow.annotate.circuit import (
 from govtool.workflow.semirings.ancestors import ancestors
 from govtool.workflow.semirings.capped import capped
 from govtool.workflow.semirings.long_sums import LongSums
-from govtool.workflow.semirings.texts import aggregate_name, expression_text, folded, plain_type, value_text
+from govtool.workflow.semirings.texts import aggregate_name, expression_text, folded, operand, plain_type, value_text
 from govtool.workflow.semirings.tokens import Tokens
 
 MAX_MONOMIALS = 5_000_000
@@ -232,20 +232,25 @@ class Polynomials:
         self._texts.update((start + at, text) for at, text in zip(own.tolist(), made, strict=True))
 
     def _functions(self, function: ValueFunction, own: Array) -> list[str]:
-        cells = dict(function.cells)
-        expression, plain = folded(function.expression, frozenset(cells))
+        """The texts of a function; what reads nothing computed in a row stands there as its value."""
+        found = np.empty(len(own), object)
+        for computed, places in _by_computed_cells(function, own):
+            found[places] = self._function_texts(function, computed, own[places])
+        return list(found)
+
+    def _function_texts(self, function: ValueFunction, computed: frozenset[int], own: Array) -> list[str]:
+        expression, plain = folded(function.expression, computed)
+        standing = {number: Attribute(number, "", plain_type(function.expression, number)) for number in computed}
+        columns = {**plain, **standing}
         values = {
             number: column.take(own).to_pylist()
-            for number, column in zip(plain, function.table.read(*plain.values()), strict=True)
+            for number, column in zip(columns, function.table.read(*columns.values()), strict=True)
         }
-        as_it_stands = function.table.read(*(Attribute(n, "", plain_type(expression, n)) for n in cells))
-        standing = {n: column.take(own).to_pylist() for n, column in zip(cells, as_it_stands, strict=True)}
+        cells = {number: nodes for number, nodes in function.cells if number in computed}
         found = []
         for place, at in enumerate(own.tolist()):
             texts = {number: value_text(column[place]) for number, column in values.items()}
-            for number, nodes in cells.items():
-                node = int(nodes[at])
-                texts[number] = value_text(standing[number][place]) if node == NONE else self.text(node)
+            texts.update((n, self.text(int(nodes[at]))) for n, nodes in cells.items() if int(nodes[at]) != NONE)
             found.append(expression_text(expression, texts))
         return found
 
@@ -270,10 +275,23 @@ class Polynomials:
     def _cell(self, block: Terms, place: int, value: Any) -> str:
         node = NONE if block.cells is None else int(block.cells[place])
         if node != NONE:
-            return self.text(node)
+            return operand(self.text(node))
         return "1" if block.argument is None else value_text(value)
 
 
 def _term(polynomial: Polynomial, value: str) -> str:
     text = text_of(polynomial)
     return f"({text})⊗{value}" if len(polynomial) > 1 else f"{text}⊗{value}"
+
+
+def _by_computed_cells(function: ValueFunction, own: Array) -> Iterator[tuple[frozenset[int], Array]]:
+    """Places of rows by the cells that are computed in them: in the padded row of an outer join, those of one side.
+
+    A function of which no cell is computed in a row is written as it is.
+    """
+    numbers = [number for number, _ in function.cells]
+    there = np.array([nodes[own] != NONE for _, nodes in function.cells], bool).reshape(len(numbers), len(own))
+    patterns, which = np.unique(there, axis=1, return_inverse=True)
+    for at, pattern in enumerate(patterns.T):
+        computed = frozenset(number for number, has in zip(numbers, pattern, strict=True) if has)
+        yield computed or frozenset(numbers), np.flatnonzero(which.reshape(-1) == at)

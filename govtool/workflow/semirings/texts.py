@@ -32,8 +32,24 @@ def value_text(value: Any) -> str:
 
 
 def expression_text(value: Expression, columns: Mapping[int, str]) -> str:
-    """An expression with texts for its columns; casts are left out, as types are not provenance."""
+    """An expression with texts for its columns; casts are left out, as types are not provenance.
+
+    Args:
+        value: The expression.
+        columns: Texts; one that is an ``OperatorText`` stands in brackets within an operator.
+    """
     return _text(value, columns, False)
+
+
+class OperatorText(str):
+    """The text of an operator between operands, ``COUNT(a⊗1) - 1``: within another one it stands in brackets."""
+
+    __slots__ = ()
+
+
+def operand(text: str) -> str:
+    """A text as it stands within an operator."""
+    return f"({text})" if isinstance(text, OperatorText) else text
 
 
 def folded(value: Expression, computed: frozenset[int]) -> tuple[Expression, dict[int, Expression]]:
@@ -69,7 +85,8 @@ def plain_type(value: Expression, number: int) -> Any:
 
 def _text(term: Term, columns: Mapping[int, str], inside: bool) -> str:
     if isinstance(term, Attribute):
-        return columns.get(term.id, term.name)
+        text = columns.get(term.id, term.name)
+        return operand(text) if inside else text
     if isinstance(term, Literal):
         return value_text(_literal(term))
     if isinstance(term, Cast):
@@ -90,14 +107,14 @@ def _call(call: Call, columns: Mapping[int, str], inside: bool) -> str:
     if call.name in INFIX and len(call.arguments) == 2:
         return _infix(call.name.upper(), call, columns, inside)
     if call.name in ("is null", "is not null"):
-        text = f"{_text(call.arguments[0], columns, True)} {call.name.upper()}"
-        return f"({text})" if inside else text
+        text = OperatorText(f"{_text(call.arguments[0], columns, True)} {call.name.upper()}")
+        return operand(text) if inside else text
     return f"{call.name.upper()}({', '.join(_text(each, columns, False) for each in call.arguments)})"
 
 
 def _infix(name: str, call: Call, columns: Mapping[int, str], inside: bool) -> str:
-    text = f" {name} ".join(_text(each, columns, True) for each in call.arguments)
-    return f"({text})" if inside else text
+    text = OperatorText(f" {name} ".join(_text(each, columns, True) for each in call.arguments))
+    return operand(text) if inside else text
 
 
 def _literal(term: Literal) -> Any:

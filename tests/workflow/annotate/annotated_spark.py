@@ -1,6 +1,6 @@
 """Annotated queries through Spark's executor, and constructs of Spark SQL against Spark's own answers.
 
-python tests/workflow/annotate/annotated_spark.py [random queries] [first seed]
+python tests/workflow/annotate/annotated_spark.py [random queries] [first seed] [--only-random]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
 from annotated_cases import SESSION
-from annotated_differential import run
+from annotated_differential import Report, run
 
 from govtool.app.whatif_rows import delete_rows
 from govtool.app.why import why
@@ -59,10 +59,16 @@ CONSTRUCTS = [
     "select g, k, count(*) as n from r group by grouping sets ((g), (k), ())",
     "select id from r where x > (select max(k) from s where s.k = r.k)",
     "select id, bool_or(b) over (partition by g) as o from r",
+    "select g, k, count(*) as n, sum(x) as s from r where id > 100 group by rollup(g, k)",
+    "select g, k, count(*) as n from r where id > 100 group by cube(g, k)",
+    "select g, count(*) as n from r where id > 100 group by grouping sets ((g), ())",
+    "select g, count(*) as n from r where id > 100 group by grouping sets ((g))",
+    "select count(*) as n, sum(x) as s from r where id > 100 group by ()",
+    "select g, k, sum(x) as s from r group by rollup(g, k) having count(*) <> 2",
 ]
 
 
-DELETIONS = [["r1", "r5"], ["r2", "r4", "s0"], ["r0", "r1", "r2", "r3", "r4", "r5"]]
+DELETIONS = [["r1", "r5"], ["r2", "r4", "s0"], [f"r{at}" for at in range(6)], [f"r{at}" for at in range(7)]]
 
 
 def frames(spark: Any, folder: Path) -> dict[str, Any]:
@@ -120,11 +126,8 @@ def session() -> Any:
     return engines(settings())[1].start().spark
 
 
-def main(arguments: list[str]) -> int:
-    from govtool.records.execute.spark_executor import SparkExecutor
-
-    numbers = [int(text) for text in arguments]
-    spark = session()
+def constructs(spark: Any) -> list[str]:
+    """The differences of all constructs."""
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         for name, text in ROWS.items():
@@ -135,11 +138,22 @@ def main(arguments: list[str]) -> int:
                 wrong += problems(spark, sql, Path(folder), relations)
             except Exception as error:
                 wrong.append(f"{sql}: {type(error).__name__} {str(error).splitlines()[0]}")
-            print(".", end="", flush=True)
     print(*wrong, f"{len(CONSTRUCTS)} constructs, {len(wrong)} wrong", sep="\n", flush=True)
+    return wrong
+
+
+def main(arguments: list[str]) -> int:
+    from govtool.records.execute.spark_executor import SparkExecutor
+
+    numbers = [int(text) for text in arguments if not text.startswith("-")]
+    spark = session()
+    wrong = [] if "--only-random" in arguments else constructs(spark)
     first = numbers[1] if len(numbers) > 1 else 0
-    report = run(range(first, first + (numbers[0] if numbers else 20)), lambda: SparkExecutor(SESSION, spark))
-    print(*(text[:600] for text in report.wrong), sep="\n")
+    report = Report()
+    for seed in range(first, first + (numbers[0] if numbers else 20)):
+        own = run(range(seed, seed + 1), lambda: SparkExecutor(SESSION, spark))
+        report.add(own)
+        print(*(text[:600] for text in own.wrong), sep="\n", end="", flush=True)
     print(
         f"{report.cases} random, {report.skipped} skipped,",
         f"{len(report.wrong)} wrong",

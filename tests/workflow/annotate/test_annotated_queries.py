@@ -24,6 +24,11 @@ def test_random_queries_are_annotated_as_the_reference_does(first):
     assert report.statuses["unknown"] < report.statuses.total() / 8
 
 
+@pytest.mark.parametrize("seed", [7000083, 7000118])
+def test_operators_over_computed_cells_are_written_as_the_reference_does(seed):
+    assert run(range(seed, seed + 1)).wrong == []
+
+
 RELATIONS = {
     "r": (("id", "int"), ("k", "int"), ("x", "int"), ("g", "str")),
     "s": (("id", "int"), ("k", "int")),
@@ -80,6 +85,18 @@ def delete(sql, tmp_path, *tokens, data=DATA):
         (
             "select u from (select collect_list(x) as xs from r where g = 'a') lateral view explode(xs) v as u",
             {((10,), "r0"), ((20,), "r1")},
+        ),
+        (
+            "select n * 2 as w from (select count(*) - 1 as n from s) where n * 2 > 3",
+            {((4,), "[((COUNT(s0⊗1 + s1⊗1 + s2⊗1) - 1) * 2) > 3]")},
+        ),
+        (
+            "select k from (select id as k from s) left join (select k, count(*) as n from r group by k) using (k)"
+            " where n = 2 or n + 1 < k",
+            {
+                ((1,), "[(COUNT(r0⊗1 + r1⊗1) = 2) OR ((COUNT(r0⊗1 + r1⊗1) + 1) < 1)]*s1*δ(r0 + r1)"),
+                ((2,), "[(COUNT(r2⊗1) = 2) OR ((COUNT(r2⊗1) + 1) < 2)]*s2*δ(r2)"),
+            },
         ),
     ],
 )

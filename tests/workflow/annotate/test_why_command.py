@@ -112,6 +112,9 @@ def test_a_mistake_in_the_query_is_shown_below_it(run):
     assert "q.sql:2:3" in err
     assert "^" in err
     assert "city" in err.splitlines()[-1]
+    _, _, err = run("why", "select id,\n  first(city) from customers group by id")
+    assert "does not cover FIRST" in err
+    assert "q.sql:2:3" in err
 
 
 def test_files_that_are_no_relations(run, data):
