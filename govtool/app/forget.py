@@ -6,8 +6,10 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from govtool import clock
 from govtool.answers.forget import ForgetAnswer, Remainder, RemovedFragment
 from govtool.app.fragment_text import TextForms, rows_without
 from govtool.app.project import existing_branch
@@ -16,6 +18,7 @@ from govtool.errors import StoreError, UnknownNameError, UsageError
 from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, decode_record_runs
 from govtool.store import cache
 from govtool.store.forget import Forgotten, Removal, StandIn, forget, fragments_in_history
+from govtool.store.gc import collect
 from govtool.store.names import FORGOTTEN
 
 if TYPE_CHECKING:
@@ -26,13 +29,15 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 _History = Mapping[tuple[str, str], Sequence["FragmentRef"]]
 _Chosen = dict[tuple[str, str], "StandIn | None"]
+_UNUSED = ("frag/", "pack/", "tmp/")
+"""Folders in which a writer that was killed leaves objects that no version refers to."""
 _CACHES = ("blobs", "sidecars")
 """Folders of the local cache that hold copies of text; what is in them is made again when it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """What to remove; at least one of the three."""
+    """A request to remove texts, runs or sources; at least one of them is named."""
 
     texts: Sequence[str] = ()
     """Texts that are replaced by ``***`` wherever they occur."""
@@ -63,7 +68,9 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
     forms = TextForms(request.texts) if request.texts else None
     _check_words(request, forms)
     branch = existing_branch(store, request.branch)
-    history = {name: refs for name, refs in fragments_in_history(store).items() if refs[0].source != FORGOTTEN}
+    everything = fragments_in_history(store)
+    history = {name: refs for name, refs in everything.items() if refs[0].source != FORGOTTEN}
+    tombstones = [refs[0] for name, refs in everything.items() if name not in history]
     chosen = {**_of_sources(history, request.sources), **_of_runs(store, history, request.runs)}
     if forms is not None:
         chosen.update(_with_text(store, history, forms, progress, chosen))
@@ -81,13 +88,13 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
         objects=done.removed,
         indexes=done.indexes,
         caches=emptied,
-        held=(*_shared(history, request.sources), *(_held(store, forms) if forms else ())),
+        held=(*_shared(history, request.sources), *(_held(store, forms, tombstones) if forms else ())),
         unreached=_unreached(store),
     )
 
 
 def _check_words(request: ForgetRequest, forms: TextForms | None) -> None:
-    """What is written into the commit must not hold the text that is to go."""
+    """Refuse a commit whose own words hold the text that is to be removed."""
     words = (request.reason, request.message or "", request.author or "")
     if forms is not None and any(map(forms.in_text, words)):
         raise UsageError("the commit's own words hold the text that is to be removed", code="usage.text")
@@ -174,7 +181,19 @@ def _removed(history: _History, chosen: _Chosen) -> Iterator[RemovedFragment]:
         yield RemovedFragment(table, sha256, sources, chosen[table, sha256] is not None)
 
 
-def _held(store: Store, forms: TextForms) -> Iterator[Remainder]:
+def _held(store: Store, forms: TextForms, tombstones: Sequence[FragmentRef]) -> Iterator[Remainder]:
+    """Objects that hold a text after the removal."""
+    yield from _held_for_good(store, forms)
+    for ref in tombstones:
+        if forms.in_bytes(store.read(ref)):
+            yield Remainder(ref.key, "in the reason of an earlier removal, which cannot be changed")
+    later = clock.now() + timedelta(days=1)  # so that no object is too young
+    for info in collect(store, grace=timedelta(0), dry_run=True, now=lambda: later).removed:
+        if info.key.startswith(_UNUSED) and forms.in_object(store.objects.get(info.key) or b""):
+            yield Remainder(info.key, "no version refers to it: govtool store gc --grace 0 removes it")
+
+
+def _held_for_good(store: Store, forms: TextForms) -> Iterator[Remainder]:
     """Commits, nodes and tags that hold a text. They are named by their digest, or by others: they cannot change."""
     for folder in ("log", "manifest", "tags"):
         for info in store.objects.scan(folder):
@@ -213,7 +232,7 @@ def _remove(folder: Path) -> None:
 
 
 def _unreached(store: Store) -> tuple[Remainder, ...]:
-    """Where copies may be that this store knows nothing of."""
+    """Places of copies that this store knows nothing of."""
     from govtool.app.serve.event_spool import spool_folder
 
     spool, steps = spool_folder(store, "openlineage").parent, cache.cache_root() / "ingest"

@@ -16,6 +16,11 @@ SHORTEST = 4
 """Characters that a text must have: a shorter one would be found everywhere."""
 
 
+_PARQUET = b"PAR1"
+"""The first and the last bytes of a Parquet file."""
+_BETWEEN_FRAGMENTS = _PARQUET * 2
+
+
 class TextForms:
     """Texts to look for, in every form in which a store may hold them: as they are, in JSON, in SQL, in a URL.
 
@@ -65,6 +70,15 @@ class TextForms:
             return True
         return any(
             self._in_array(leaf) for column in table.columns for chunk in column.chunks for leaf in leaves(chunk)
+        )
+
+    def in_object(self, data: bytes) -> bool:
+        """Return whether an object holds one of them: a fragment, or a pack of several."""
+        pieces = data.split(_BETWEEN_FRAGMENTS)
+        last = len(pieces) - 1
+        return any(
+            self.in_fragment((_PARQUET if i else b"") + piece + (_PARQUET if i < last else b""))
+            for i, piece in enumerate(pieces)
         )
 
     def _in_array(self, leaf: Any) -> bool:

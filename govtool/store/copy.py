@@ -60,9 +60,10 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
     own = {*slots, *tags, *hints, MARKER}
     others = [key for info in source.objects.scan("") if (key := info.key) not in own and not key.startswith(_SKIPPED)]
     here = {info.key for info in target.scan("")}
-    if marker is not None:
-        gone = forgotten_keys(target)  # the copy may be newer than its source: what it forgot does not come back
-        others = [key for key in others if key not in gone]
+    gone = forgotten_keys(source.objects)  # whoever forgot may have been killed before all of it was deleted
+    # The copy may be newer than its source: what it forgot does not come back.
+    unwanted = gone | forgotten_keys(target) if marker is not None else gone
+    others = [key for key in others if key not in unwanted]
     keys = [*sorted(others), *sorted(slots), *sorted(tags), *sorted(hints), MARKER]
     written = size = 0
     for start in range(0, len(keys), _BATCH):
@@ -81,7 +82,7 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
             written, size = written + 1, size + len(data)
         if progress:
             progress(min(start + _BATCH, len(keys)), len(keys))
-    left = sorted(forgotten_keys(source.objects).intersection(here))
+    left = sorted(gone.intersection(here))
     for key in left:
         target.delete(key)
     return Copied(written, size, present=len(keys) - written, removed=len(left))

@@ -20,8 +20,15 @@ from govtool.store.codec import JsonValue, digest
 from govtool.store.commit import Commit, FragmentRef
 from govtool.store.manifest import Entry, Live, Manifest
 from govtool.store.names import FORGOTTEN
-from govtool.store.reachable import all_commits, all_entries, reachable_keys
-from govtool.store.tombstones import TABLE, FragmentName, ReplacedBy, Tombstones, encode_tombstones
+from govtool.store.reachable import all_commits, all_entries, forgotten_keys
+from govtool.store.tombstones import (
+    TABLE,
+    FragmentName,
+    ReplacedBy,
+    Tombstones,
+    encode_tombstones,
+    read_tombstones,
+)
 from govtool.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -63,15 +70,28 @@ class Forgotten:
 
 
 def fragments_in_history(store: Store) -> dict[FragmentName, list[FragmentRef]]:
-    """Every fragment that a commit of any branch adds, once for each of its sources and places.
+    """Every fragment that a reader of some version may get, once for each of its sources and places.
+
+    These are the fragments that commits of any branch add, and those that stand in the place of removed ones, each
+    under its own name. One that was removed is among them only while its object is there: it was ingested again, or
+    the removal was interrupted.
 
     Raises:
-        IntegrityError: a slot or a manifest node is damaged.
+        IntegrityError: a slot, a manifest node or a tombstone is damaged.
     """
+    tombstones = read_tombstones(store.objects)
+    there = _objects_there(store) if tombstones.forgotten else frozenset()
     found: dict[FragmentName, dict[FragmentRef, None]] = {}
     for entry in all_entries(store.objects, all_commits(store.objects)):
-        found.setdefault((entry.table, entry.sha256), {})[FragmentRef.of(entry)] = None
+        for ref in tombstones.chain(FragmentRef.of(entry)):
+            if (ref.table, ref.sha256) not in tombstones.forgotten or ref.key in there:
+                found.setdefault((ref.table, ref.sha256), {})[ref] = None
     return {name: list(refs) for name, refs in found.items()}
+
+
+def _objects_there(store: Store) -> frozenset[str]:
+    """The keys of all objects that hold fragments."""
+    return frozenset(info.key for folder in ("frag", "pack") for info in store.objects.scan(folder))
 
 
 def forget(store: Store, removal: Removal, branch: str, *, author: str, message: str) -> Forgotten:
@@ -89,34 +109,50 @@ def forget(store: Store, removal: Removal, branch: str, *, author: str, message:
         UnknownNameError: ``usage.unknown-branch``.
         StoreError: the store cannot be written. The same command again completes what was begun.
     """
+    known = read_tombstones(store.objects)
     history = fragments_in_history(store)
-    packs = {ref.pack for name in removal.fragments for ref in history.get(name, ()) if ref.pack}
-    moved = _moved(store, history, removal, packs)
-    tombstone = _write(store, removal, moved)
+    moved = _moved(store, history, removal, known)
+    tombstone = _write(store, removal, moved, known)
     commits = []
     for name in dict.fromkeys((branch, *(each.name for each in list_branches(store)))):
         commit = _commit(store, name, removal, moved, tombstone, always=name == branch, about=(author, message))
         commits += [commit] if commit else []
-    indexes = _drop_indexes(store, removal)
-    gone = {ref.key for name in removal.fragments for ref in history.get(name, ())}
-    removed = sorted(gone - reachable_keys(store.objects, all_commits(store.objects)))
+    indexes = _drop_indexes(store, removal, known)
+    # Of an earlier removal that was interrupted, what it left behind goes, too.
+    removed = sorted(_objects_there(store) & forgotten_keys(store.objects))
     for key in removed:
         store.objects.delete(key)
     return Forgotten(tuple(commits), tuple(removed), indexes)
 
 
 def _moved(
-    store: Store, history: Mapping[FragmentName, list[FragmentRef]], removal: Removal, packs: set[str]
+    store: Store, history: Mapping[FragmentName, list[FragmentRef]], removal: Removal, known: Tombstones
 ) -> dict[FragmentName, int]:
-    """Give fragments that share a pack with a removed one an object of their own."""
+    """Give fragments that share a pack with a removed one an object of their own.
+
+    One that was forgotten before stays where it is, and goes with the pack, unless it was ingested again since.
+    """
+    packs = {ref.pack for name in removal.fragments for ref in history.get(name, ()) if ref.pack}
+    again = _live_names(store) if packs and known.forgotten else frozenset()
     moved: dict[FragmentName, int] = {}
     for name, refs in history.items():
         packed = [ref for ref in refs if ref.pack in packs]
-        if not packed or name in removal.fragments:
+        if not packed or name in removal.fragments or (name in known.forgotten and name not in again):
             continue
         _create(store, packed[0]._replace(pack="", offset=0), store.read(packed[0]))
         moved[name] = packed[0].size
     return moved
+
+
+def _live_names(store: Store) -> frozenset[FragmentName]:
+    """The fragments that the newest commits of all branches add under their own names."""
+    heads = (each.head for each in list_branches(store))
+    return frozenset(
+        (entry.table, entry.sha256)
+        for head in heads
+        for entry in log.read_live(store.objects, head).entries()
+        if entry.adds
+    )
 
 
 def _create(store: Store, ref: FragmentRef, data: bytes) -> None:
@@ -124,11 +160,13 @@ def _create(store: Store, ref: FragmentRef, data: bytes) -> None:
         store.objects.put(ref.key, data)  # perhaps left behind: made young, so that gc waits
 
 
-def _write(store: Store, removal: Removal, moved: Mapping[FragmentName, int]) -> Entry:
+def _write(store: Store, removal: Removal, moved: Mapping[FragmentName, int], known: Tombstones) -> Entry:
     """Write the fragments that are read instead, and the tombstone; return the tombstone's entry."""
     replaced: dict[FragmentName, ReplacedBy | None] = {}
     for (table, sha256), new in removal.fragments.items():
-        replaced[table, sha256] = None if new is None else ReplacedBy(digest(new.data), len(new.data), new.rows)
+        # One that was forgotten before and came back: earlier versions keep what they have in its place.
+        if new is None or (table, sha256) not in known.forgotten:
+            replaced[table, sha256] = None if new is None else ReplacedBy(digest(new.data), len(new.data), new.rows)
         if new is not None:
             _create(store, FragmentRef("", table, digest(new.data), len(new.data), new.rows), new.data)
     data = encode_tombstones(Tombstones(replaced, dict(moved)), removal.reason)
@@ -195,7 +233,7 @@ def _land(
     return writer.land(draft, manifest)
 
 
-def _drop_indexes(store: Store, removal: Removal) -> tuple[str, ...]:
+def _drop_indexes(store: Store, removal: Removal, known: Tombstones) -> tuple[str, ...]:
     """Delete the published indexes of commits that held a removed fragment: they repeat what it said."""
     listed: dict[str, list[str]] = {}
     for info in store.objects.scan(published.FOLDER):
@@ -203,7 +241,7 @@ def _drop_indexes(store: Store, removal: Removal) -> tuple[str, ...]:
     clean = {
         commit.id
         for commit in (all_commits(store.objects) if listed else ())
-        if commit.id in listed and not _holds(store, commit, removal)
+        if commit.id in listed and not _holds(store, commit, removal, known)
     }
     stale = sorted(set(listed) - clean)
     for name in stale:
@@ -212,8 +250,10 @@ def _drop_indexes(store: Store, removal: Removal) -> tuple[str, ...]:
     return tuple(stale)
 
 
-def _holds(store: Store, commit: Commit, removal: Removal) -> bool:
-    live = log.read_live(store.objects, commit)
+def _holds(store: Store, commit: Commit, removal: Removal, known: Tombstones) -> bool:
+    """Return whether a reader of a commit got a removed fragment, directly or in the place of another one."""
     return any(
-        entry.source in removal.sources or (entry.table, entry.sha256) in removal.fragments for entry in live.entries()
+        entry.source in removal.sources
+        or any((ref.table, ref.sha256) in removal.fragments for ref in known.chain(FragmentRef.of(entry)))
+        for entry in log.read_live(store.objects, commit).entries()
     )

@@ -272,8 +272,7 @@ class _Checker:
             return
         for ref in self._tombstones.needed(entry):
             self._fragments[ref.key] = max(self._fragments.get(ref.key, 0), ref.offset + ref.size)
-        if (entry.table, entry.sha256) in self._tombstones.forgotten:
-            self._forgotten.add(FragmentRef.of(entry).key)
+        self._forgotten.update(ref.key for ref in self._tombstones.removed(entry))
 
     def _read_tombstones(self) -> None:
         self._tombstones = read_tombstones(self._objects)

@@ -104,9 +104,6 @@ def forgotten_keys(objects: ReadableObjects) -> set[str]:
     tombstones = read_tombstones(objects)
     if not tombstones:
         return set()
-    keys = {
-        FragmentRef.of(entry).key
-        for entry in all_entries(objects, all_commits(objects))
-        if (entry.table, entry.sha256) in tombstones.forgotten
-    }
+    entries = all_entries(objects, all_commits(objects))
+    keys = {ref.key for entry in entries for ref in tombstones.removed(entry)}
     return keys - reachable_keys(objects, all_commits(objects))

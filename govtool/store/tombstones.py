@@ -49,18 +49,23 @@ class Tombstones:
     def __bool__(self) -> bool:
         return bool(self.forgotten or self.moved)
 
+    def chain(self, ref: FragmentRef) -> Iterator[FragmentRef]:
+        """A fragment, what stands in its place, and so on: a stand-in may be forgotten, too."""
+        seen: set[str] = set()
+        while ref.sha256 not in seen:
+            seen.add(ref.sha256)
+            yield ref
+            found = self.forgotten.get((ref.table, ref.sha256))
+            if found is None:
+                return
+            ref = ref._replace(sha256=found.sha256, size=found.size, rows=found.rows, pack="", offset=0)
+
     def place(self, ref: FragmentRef) -> FragmentRef | None:
         """The fragment to read where one is missing; None if the store knows of none."""
         if (ref.table, ref.sha256) in self.moved:
             return ref._replace(pack="", offset=0)
-        place: FragmentRef | None = None
-        seen = {ref.sha256}
-        while (found := self.forgotten.get((ref.table, ref.sha256))) is not None:  # a stand-in may be forgotten, too
-            ref = place = ref._replace(sha256=found.sha256, size=found.size, rows=found.rows, pack="", offset=0)
-            if ref.sha256 in seen:
-                return None
-            seen.add(ref.sha256)
-        return None if (ref.table, ref.sha256) in self.forgotten else place
+        last = list(self.chain(ref))[-1]
+        return None if last is ref or (last.table, last.sha256) in self.forgotten else last
 
     def needed(self, entry: Entry) -> Iterator[FragmentRef]:
         """The fragments whose objects a reader of an entry needs: its own, or those that stand in its place."""
@@ -69,6 +74,10 @@ class Tombstones:
             yield ref
         elif (found := self.place(ref)) is not None:
             yield found
+
+    def removed(self, entry: Entry) -> Iterator[FragmentRef]:
+        """The fragments of an entry that were forgotten: its own, and those that stood in its place."""
+        return (ref for ref in self.chain(FragmentRef.of(entry)) if (ref.table, ref.sha256) in self.forgotten)
 
 
 def encode_tombstones(tombstones: Tombstones, reason: str) -> bytes:

@@ -321,7 +321,8 @@ def script_of(command: str) -> str:
 
 
 def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """A number as the JVM has it, of 64 bits; None if it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63 else None
 
 
 def _dict(value: object) -> dict[str, Any]:

@@ -150,8 +150,11 @@ class Aggregates(PlanReader):
             if call is not None and named is not None:
                 udf = p.Opaque(f"python-udf: {call[1].strip() or 'lambda'}", self.reader.attributes(call[2]))
                 bound[named[0]] = udf
+        items = lists.split(parts[2]).items
+        if len(items) != len(node.outputs):
+            return node
         outputs = []
-        for item, output in zip(lists.split(parts[2]).items, node.outputs, strict=True):
+        for item, output in zip(items, node.outputs, strict=True):
             ids = [number for number in ids_of(item) if number in bound]
             value = bound[ids[0]] if len(ids) == 1 and lists.alias(item) is not None else output.value
             outputs.append(p.Output(output.id, output.name, value))

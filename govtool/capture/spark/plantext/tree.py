@@ -16,7 +16,7 @@ line an operator (Spark 2, ``explain()``), has the same tree with everything on 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 MAX_TEXT = 32 << 20
@@ -63,12 +63,14 @@ class Operator:
     """Of a reused exchange: the operator that it stands for."""
 
     def walk(self) -> Iterator[Operator]:
-        """This operator and all below it, parents first."""
-        stack = [self]
+        """This operator and all below it, parents first; one that several hold comes once."""
+        stack, seen = [self], {self.id}
         while stack:
             operator = stack.pop()
             yield operator
-            stack.extend(reversed(operator.children))
+            new = [child for child in operator.children if child.id not in seen]
+            seen.update(child.id for child in new)
+            stack.extend(reversed(new))
 
 
 @dataclass(slots=True)
@@ -99,7 +101,24 @@ def parse(text: str) -> PlanTree:
         if found is None or not body.strip():
             continue
         subqueries.setdefault(int(found[1]), _part(body, operators))
+    _refuse_circles(operators)
     return PlanTree(root, operators, subqueries)
+
+
+def _refuse_circles(operators: Mapping[int, Operator]) -> None:
+    """Refuse a plan that contains itself: a spoiled text may give a number twice."""
+    waiting = dict.fromkeys(operators, 0)
+    for operator in operators.values():
+        for child in operator.children:
+            waiting[child.id] += 1
+    free = [number for number, parents in waiting.items() if not parents]
+    for number in free:  # grows: an operator is free once all that hold it are
+        for child in operators[number].children:
+            waiting[child.id] -= 1
+            if not waiting[child.id]:
+                free.append(child.id)
+    if len(free) < len(operators):
+        raise PlanTextError("a plan that contains itself")
 
 
 def is_formatted(text: str) -> bool:

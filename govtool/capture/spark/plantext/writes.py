@@ -117,6 +117,8 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     place, _, static = found[1].partition(", [")
     path = path_name(place)
     parts = lists.arguments(text[found.end() + 2 :])
+    if not parts:
+        return None
     mode = next((part for part in parts if part.lower() in _SAVE_MODES), "")
     at = parts.index(mode) if mode else 0
     before = parts[:at]

@@ -10,7 +10,7 @@ Rendering is sandboxed and bounded: iterations, calls, output and the sizes of v
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from govtool.capture.sql.lexer import word_set
@@ -312,23 +312,42 @@ def _value(match: re.Match[str], name: str) -> str:
     return f"'{name}'" if _COMPARED.search(before) else name
 
 
-_TAG = re.compile(r"\{#.*?#\}|\{%-?\s*(?:raw|endraw)\s*-?%\}|\{%.*?%\}|\{\{(.*?)\}\}", re.DOTALL)
+_OPENING = re.compile(r"\{[#%{]")
+_CLOSING = {"{#": "#}", "{%": "%}", "{{": "}}"}
+
+
+def _tags(text: str) -> Iterator[tuple[int, int, str]]:
+    """The tags of a template: start, end, and what opens each; one that is not closed is text.
+
+    In linear time: an expression with ``.*?`` searches to the end of the text for every opening without a closing.
+    """
+    unclosed: set[str] = set()
+    found = _OPENING.search(text)
+    while found is not None:
+        start, opening = found.start(), found.group()
+        end = -1 if opening in unclosed else text.find(_CLOSING[opening], start + 2)
+        if end < 0:
+            unclosed.add(opening)
+        else:
+            yield start, end + 2, opening
+        found = _OPENING.search(text, start + 1 if end < 0 else end + 2)
 
 
 def strip_tags(text: str) -> str:
     """A template that is no valid Jinja, without its tags: expressions become their first name. Lines stay."""
+    parts = []
+    last = 0
+    for start, end, opening in _tags(text):
+        breaks = "\n" * text.count("\n", start, end)
+        parts += [text[last:start], _first_name(text[start + 2 : end - 2]) if opening == "{{" else " ", breaks]
+        last = end
+    return "".join((*parts, text[last:]))
 
-    def replace(match: re.Match[str]) -> str:
-        breaks = "\n" * match.group().count("\n")
-        inner = match.group(1)
-        if inner is None:
-            return " " + breaks
-        quoted = re.search(r"['\"]([\w.]+)['\"]\s*\)?\s*$", inner.strip())
-        if quoted and re.match(r"\s*(?:ref|source|var)\b", inner):
-            return quoted.group(1) + breaks
-        name = _IDENTIFIER.search(inner)
-        if name and name.group() in ("config", "log", "print", "return"):
-            return breaks
-        return (name.group() if name else "") + breaks
 
-    return _TAG.sub(replace, text)
+def _first_name(expression: str) -> str:
+    """The name that an expression stands for: that of what it refers to, else the first one in it."""
+    quoted = re.search(r"['\"]([\w.]+)['\"]\s*\)?\s*$", expression.strip())
+    if quoted and re.match(r"\s*(?:ref|source|var)\b", expression):
+        return quoted.group(1)
+    name = _IDENTIFIER.search(expression)
+    return "" if name is None or name.group() in ("config", "log", "print", "return") else name.group()
