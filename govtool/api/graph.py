@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from govtool.answers.answer import GraphAnswer
     from govtool.answers.check import CheckAnswer
     from govtool.answers.classes import ClassesAnswer
+    from govtool.answers.suggestions import SuggestionsAnswer
     from govtool.answers.erase import ErasePlanAnswer
     from govtool.answers.explain import ExplainAnswer
     from govtool.answers.impact import ImpactAnswer
@@ -246,6 +247,38 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
         rules = _rules(policy, today)
         return self._fetch(
             lambda snapshot: classes_answer(snapshot, selector, rules, exclude=texts(exclude), direct=direct)
+        ).head(limit)
+
+    @checked
+    def suggest_classes(
+        self,
+        *selector: str,
+        min_confidence: float = 0.5,
+        exclude: Texts | None = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
+        limit: int | None = None,
+    ) -> SuggestionsAnswer:
+        """Propose classes for columns, from their names, types and descriptions.
+
+        Args:
+            selector: As for ``ls``.
+            min_confidence: Confidence from which on a class is suggested, from 0 to 1.
+            exclude: Selectors of what to leave out.
+            policy: As for ``impact``: columns that these classify already are left out.
+            today: As for ``impact``.
+            limit: Entries to return at most; by default all.
+
+        Raises:
+            UsageError: A policy or selector is mistaken.
+        """
+        from govtool.app.questions import suggestions_answer
+
+        rules = _rules(policy, today)
+        return self._fetch(
+            lambda snapshot: suggestions_answer(
+                snapshot, selector, rules, exclude=texts(exclude), least=min_confidence
+            )
         ).head(limit)
 
     @checked
