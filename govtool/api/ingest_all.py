@@ -13,8 +13,7 @@ from govtool.api.ingest_options import CommitOptions, opened, publishes
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from govtool.answers.ingest_all import IngestAllAnswer
-    from govtool.answers.ingest_all import SourceOutcome
+    from govtool.answers.ingest_all import IngestAllAnswer, SourceOutcome
     from govtool.app.ingest_all import Ingest
     from govtool.store import Store
 

@@ -159,9 +159,7 @@ def lineage_of(
     return LineageAnswer(tuple(results), Coverage.of(extraction), diagnostics, SourceText(root, texts))
 
 
-def _with_siblings(
-    found: Sequence[Script | Diagnostic], request: SqlRequest, settings: Options, root: Path
-) -> Options:
+def _with_siblings(found: Sequence[Script | Diagnostic], request: SqlRequest, settings: Options, root: Path) -> Options:
     """The options with the columns of the dbt models that scripts ``ref`` and that were not to be read."""
     if not settings.projects:
         return settings

@@ -155,8 +155,8 @@ def facts_in(
 ) -> tuple[Fact, ...]:
     """Return the facts about tables and columns that scripts state, and the property files of their dbt projects."""
     from govtool.app.project_facts import project_facts
-    from govtool.capture.sql.waiver_comments import waivers_in
     from govtool.capture.sql.tags import facts_of
+    from govtool.capture.sql.waiver_comments import waivers_in
 
     made = list(derivations)
     known = {derivation.target for derivation in made}

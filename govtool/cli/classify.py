@@ -23,9 +23,7 @@ def classify(
     suggest: Annotated[
         bool, typer.Option("--suggest", help="Propose classes; nothing is classified but by a policy.")
     ] = False,
-    min_confidence: Annotated[
-        float, typer.Option("--min-confidence", min=0.0, max=1.0, help="From 0 to 1.")
-    ] = 0.5,
+    min_confidence: Annotated[float, typer.Option("--min-confidence", min=0.0, max=1.0, help="From 0 to 1.")] = 0.5,
     exclude: ExcludeOption = None,
     policy: PolicyOption = None,
     today: TodayOption = None,

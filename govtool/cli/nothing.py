@@ -39,6 +39,7 @@ _DOCUMENTS = {
         '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed"/></graphml>',
     ),
     "html": ('<!DOCTYPE html><html lang="en"><title>Lineage</title><p>Nothing is selected.</p></html>',),
+    "svg": ('<?xml version="1.0" encoding="UTF-8"?>', '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'),
     "markdown": ("Nothing is selected.",),
 }
 

@@ -3,9 +3,10 @@
 Text order counts within one file or one session only; across them, what is said of a dataset are alternatives. Within
 one, a dataset lives through generations: a ``replace`` on a later line and a ``drop`` end one. A generation that is
 gone but was read meanwhile becomes a dataset of its own that answers pass through (a scratch table of a script); one
-that nobody read vanishes. Of a dataset that has no other mention, the last ended generation keeps the number. A ``rename`` ends its source like a drop. A dropped dataset that nothing else speaks of is
-hidden. A temporary table is its script's own, whatever others call by its name. Statements on the same line are
-alternatives, which is what the branches of a template come out as.
+that nobody read vanishes. Of a dataset that has no other mention, the last ended generation keeps the number. A
+``rename`` ends its source like a drop. A dropped dataset that nothing else speaks of is hidden. A temporary table is
+its script's own, whatever others call by its name. Statements on the same line are alternatives, which is what the
+branches of a template come out as.
 """
 
 from __future__ import annotations

@@ -168,7 +168,13 @@ def _question(governed: Governed, rule: PlacedPart[Rule]) -> Question:
     if form == "purpose":
         sinks = _purposes(governed, body)
         return Question(
-            rule, body.class_, sinks, _MODES["direct"], {0: Truth.YES}, "the purposes of the dataset are not known", _PURPOSES
+            rule,
+            body.class_,
+            sinks,
+            _MODES["direct"],
+            {0: Truth.YES},
+            "the purposes of the dataset are not known",
+            _PURPOSES,
         )
     sinks = governed.places.where(body.to)
     modes = {Mode.UNKNOWN: _BAD} if form == "opaque" else _MODES[body.via]

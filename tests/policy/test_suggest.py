@@ -78,7 +78,7 @@ def test_the_suggested_policy_is_one_and_classifies_what_it_names(tmp_path, monk
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "etl").mkdir()
-    (tmp_path / "etl" / "a.sql").write_text(SQL + "create table odd.people (\"it's: #1 \n*email\" text, email text);")
+    (tmp_path / "etl" / "a.sql").write_text(SQL + 'create table odd.people ("it\'s: #1 \n*email" text, email text);')
     govtool.init()
     govtool.ingest_sql("etl", dialect="postgres")
     from govtool.render.suggestions import policy
