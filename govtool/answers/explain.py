@@ -44,7 +44,7 @@ class Explained:
         for fact in self.facts:
             of_subject = fact.column is None or one.subject_kind != "dataset"
             about = fact.name if of_subject else f"{fact.column}: {fact.name}"
-            yield "said", about, fact.value, f"{fact.file} ({fact.how})"
+            yield "facts", about, fact.value, f"{fact.file} ({fact.how})"
         of_column = one.subject_kind == "column"
         for definition in one.definitions:
             yield "defined by", _words(definition), _state(definition), _place(definition)

@@ -152,6 +152,17 @@ def _percent(name: str, value: object) -> float:
     return number
 
 
+def _fraction(name: str, value: object) -> float:
+    """A share from 0 to 1, also of numpy."""
+    try:
+        number = math.nan if isinstance(value, (bool, str)) else float(cast("SupportsFloat", value))
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise _wrong(name, value, "a number from 0 to 1")
+    return number
+
+
 def _path(name: str, value: object) -> str:
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise _wrong(name, value, "a path")
@@ -241,7 +252,9 @@ CONVERTERS: Mapping[str, _Converter] = {
     "Texts": _texts,
     "Texts | None": _or_none(_texts),
     "bool": _flag,
+    "bool | None": _or_none(_flag),
     "int | None": _or_none(_count),
+    "float": _fraction,
     "float | None": _or_none(_percent),
     "PathArgument": _path,
     "PathArgument | None": _or_none(_path),

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from govtool.api.arguments import Day, Ref, Texts, checked, paths, texts
+from govtool.api.arguments import Day, Ref, Texts, checked, texts
+from govtool.api.changes import ChangeQuestions
+from govtool.api.graph_options import accepted, policy_choice
 from govtool.api.history import HistoryQuestions
 from govtool.api.records import RecordQuestions
 from govtool.api.report import ReportQuestions
 from govtool.api.workflows import WorkflowQuestions
 
 if TYPE_CHECKING:
-    from govtool.answers.answer import GraphAnswer
     from govtool.answers.check import CheckAnswer
     from govtool.answers.classes import ClassesAnswer
-    from govtool.answers.erase import ErasePlanAnswer
     from govtool.answers.explain import ExplainAnswer
     from govtool.answers.impact import ImpactAnswer
     from govtool.answers.listing import ListAnswer
     from govtool.answers.path import PathAnswer
-    from govtool.answers.row_erasure import RowErasureAnswer
-    from govtool.answers.whatif import WhatIfAnswer
+    from govtool.answers.suggestions import SuggestionsAnswer
     from govtool.api.arguments import Paths
-    from govtool.app.questions import PolicyChoice
     from govtool.app.requests import PathArgument
 
 
-class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestions):
+class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestions):
     """One version of the lineage graph; ``govtool.open()`` makes it.
 
     A graph never changes: what is committed later needs another ``open`` or ``at``. It may be used by several threads
@@ -96,7 +94,11 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
         """
         from govtool.app.questions import edge_kinds, impact_answer, parse_change
 
-        chosen, kinds, rules = parse_change(change, upstream=upstream), edge_kinds(texts(kind)), _rules(policy, today)
+        chosen, kinds, rules = (
+            parse_change(change, upstream=upstream),
+            edge_kinds(texts(kind)),
+            policy_choice(policy, today),
+        )
         answer = self._fetch(
             lambda snapshot: impact_answer(
                 snapshot,
@@ -112,7 +114,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
             ),
             evidence,
         )
-        return _accepted(answer, strict=strict)
+        return accepted(answer, strict=strict)
 
     @checked
     def path(
@@ -148,12 +150,12 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
         """
         from govtool.app.questions import edge_kinds, path_answer
 
-        kinds, rules = edge_kinds(texts(kind)), _rules(policy, today)
+        kinds, rules = edge_kinds(texts(kind)), policy_choice(policy, today)
         answer = self._fetch(
             lambda snapshot: path_answer(snapshot, start, end, rules, kinds=kinds, semantics=semantics, limit=limit),
             evidence,
         )
-        return _accepted(answer, strict=strict)
+        return accepted(answer, strict=strict)
 
     @checked
     def explain(
@@ -182,7 +184,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
         """
         from govtool.app.questions import explain_answer
 
-        rules = _rules(policy, today)
+        rules = policy_choice(policy, today)
         return self._fetch(
             lambda snapshot: explain_answer(snapshot, column, rules, exclude=texts(exclude), limit=limit), evidence
         )
@@ -213,7 +215,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
         """
         from govtool.app.questions import list_answer
 
-        rules = _rules(policy, today)
+        rules = policy_choice(policy, today)
         return self._fetch(
             lambda snapshot: list_answer(snapshot, selector, rules, exclude=texts(exclude), columns=columns)
         ).head(limit)
@@ -243,9 +245,39 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
         """
         from govtool.app.questions import classes_answer
 
-        rules = _rules(policy, today)
+        rules = policy_choice(policy, today)
         return self._fetch(
             lambda snapshot: classes_answer(snapshot, selector, rules, exclude=texts(exclude), direct=direct)
+        ).head(limit)
+
+    @checked
+    def suggest_classes(
+        self,
+        *selector: str,
+        min_confidence: float = 0.5,
+        exclude: Texts | None = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
+        limit: int | None = None,
+    ) -> SuggestionsAnswer:
+        """Propose classes for columns, from their names, types and descriptions.
+
+        Args:
+            selector: As for ``ls``.
+            min_confidence: Confidence from which on a class is suggested, from 0 to 1.
+            exclude: Selectors of what to leave out.
+            policy: As for ``impact``: columns that these classify already are left out.
+            today: As for ``impact``.
+            limit: Entries to return at most; by default all.
+
+        Raises:
+            UsageError: A policy or selector is mistaken.
+        """
+        from govtool.app.questions import suggestions_answer
+
+        rules = policy_choice(policy, today)
+        return self._fetch(
+            lambda snapshot: suggestions_answer(snapshot, selector, rules, exclude=texts(exclude), least=min_confidence)
         ).head(limit)
 
     @checked
@@ -279,7 +311,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
 
         from govtool.app.check import check_answer
 
-        rules, accepted = _rules(policy, today), None if baseline is None else Path(baseline)
+        rules, accepted = policy_choice(policy, today), None if baseline is None else Path(baseline)
         return self._fetch(
             lambda snapshot: check_answer(
                 snapshot,
@@ -290,161 +322,3 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestion
                 measure=measure,
             )
         )
-
-    @checked
-    def whatif(
-        self,
-        action: str,
-        *selector: str,
-        to: str | None = None,
-        exclude: Texts | None = None,
-        policy: Paths | None = None,
-        today: Day | None = None,
-        limit: int | None = None,
-        strict: bool = False,
-    ) -> WhatIfAnswer:
-        """List the effects of one or several changes of columns or datasets.
-
-        Args:
-            action: ``drop``, ``rename``, ``retype``, ``mask`` or ``delete``.
-            selector: Columns and datasets, as for ``ls``.
-            to: The new name or type, for ``rename`` and ``retype``.
-            exclude: Selectors of what to leave out.
-            policy: As for ``impact``: the answer has the findings that the change would end.
-            today: As for ``impact``.
-            limit: Entries to return at most; by default all.
-            strict: As for ``impact``.
-
-        Raises:
-            EvidenceError: As for ``impact``.
-            UsageError: Nothing is selected, the change makes no sense, or a policy is mistaken.
-            UnknownNameError: A selector names something that does not exist.
-        """
-        from govtool.app.whatif import whatif_answer
-
-        rules = _rules(policy, today)
-        answer = self._fetch(
-            lambda snapshot: whatif_answer(snapshot, action, selector, rules, to=to, exclude=texts(exclude))
-        ).head(limit)
-        return _accepted(answer, strict=strict)
-
-    @checked
-    def whatif_several(
-        self,
-        *,
-        drop: Texts | None = None,
-        rename: Texts | None = None,
-        retype: Texts | None = None,
-        mask: Texts | None = None,
-        delete: Texts | None = None,
-        exclude: Texts | None = None,
-        policy: Paths | None = None,
-        today: Day | None = None,
-        limit: int | None = None,
-        strict: bool = False,
-    ) -> WhatIfAnswer:
-        """List the effects of changes of different kinds that are made together.
-
-        Args:
-            drop: Columns and datasets to drop, as for ``ls``.
-            rename: ``COLUMN=NEW`` for each new name.
-            retype: ``COLUMN=TYPE`` for each new type.
-            mask: Columns and datasets that shall hold masked values.
-            delete: Datasets and columns whose data goes.
-            exclude: As for ``whatif``.
-            policy: As for ``whatif``.
-            today: As for ``whatif``.
-            limit: As for ``whatif``.
-            strict: As for ``whatif``.
-
-        Raises:
-            EvidenceError: As for ``whatif``.
-            UsageError: As for ``whatif``; or no change is given.
-            UnknownNameError: As for ``whatif``.
-        """
-        from govtool.app.whatif import planned_changes, whatif_several_answer
-
-        changes = planned_changes(
-            drop=texts(drop), rename=texts(rename), retype=texts(retype), mask=texts(mask), delete=texts(delete)
-        )
-        rules = _rules(policy, today)
-        answer = self._fetch(
-            lambda snapshot: whatif_several_answer(snapshot, changes, rules, exclude=texts(exclude))
-        ).head(limit)
-        return _accepted(answer, strict=strict)
-
-    @checked
-    def erase_plan(
-        self,
-        subject: Texts,
-        *,
-        key: Texts | None = None,
-        within: str = "30d",
-        show_values: bool = False,
-        policy: Paths | None = None,
-        today: Day | None = None,
-        strict: bool = False,
-        run: str | None = None,
-        all_runs: bool = False,
-    ) -> ErasePlanAnswer | RowErasureAnswer:
-        """Every dataset with a data subject's data, in the order to work through; with a run, row by row.
-
-        Args:
-            subject: ``COLUMN`` or ``COLUMN=VALUE``, one or several. The value is personal data: it is neither stored
-                nor logged.
-            key: Selectors of further columns that hold the same identifier.
-            within: Leave data to expire that is kept no longer than this.
-            show_values: Whether the answer repeats the values.
-            policy: As for ``impact``: the plan knows classes, declassifiers and retention.
-            today: As for ``impact``.
-            strict: As for ``impact``.
-            run: A run, an application, ``JOB~1``, or a run of a workflow: the answer then lists rows, and the subject
-                is ``COLUMN=VALUE``.
-            all_runs: Go on to the runs that exchange files with it; without a run, all recorded runs.
-
-        Raises:
-            EvidenceError: As for ``impact``.
-            UsageError: There is no subject, or it is a dataset; ``within`` is no duration, or a policy is mistaken; no
-                row of the runs is the subject's (``usage.no-rows``).
-            UnknownNameError: There is no such column, run or dataset.
-            AmbiguousNameError: A dataset may be several.
-        """
-        if run is not None or all_runs:
-            return _accepted(self._row_erasure(texts(subject), texts(key), policy, run, all_runs), strict=strict)
-        from govtool.app.erase import erase_answer
-
-        rules = _rules(policy, today)
-        answer = self._fetch(
-            lambda snapshot: erase_answer(
-                snapshot, texts(subject), rules, key=texts(key), within=within, show_values=show_values
-            )
-        )
-        return _accepted(answer, strict=strict)
-
-    def _row_erasure(
-        self, subject: list[str], key: list[str], policy: Paths | None, run: str | None, all_runs: bool
-    ) -> RowErasureAnswer:
-        from govtool.app.erasure.report import ErasureRequest, planned_erasure
-        from govtool.errors import UsageError
-
-        if policy is not None:
-            raise UsageError("a plan on rows knows no policies", code="usage.arguments", hint="leave out --policy")
-        request = ErasureRequest(tuple(subject), tuple(key), run, all_runs)
-        return planned_erasure(self._reader, self._commit, request, lambda: self.snapshot().index).answer
-
-
-_GraphAnswer = TypeVar("_GraphAnswer", bound="GraphAnswer")
-
-
-def _accepted(answer: _GraphAnswer, *, strict: bool) -> _GraphAnswer:
-    """The answer; see ``GraphAnswer.check_strict``."""
-    if strict:
-        answer.check_strict()
-    return answer
-
-
-def _rules(policy: Paths | None, today: Day | None) -> PolicyChoice:
-    from govtool.app.governance import day_of
-    from govtool.app.questions import PolicyChoice
-
-    return PolicyChoice(paths(policy) or None, day_of(today))

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 from govtool.api.arguments import Texts, checked, texts
 from govtool.api.ingest import ingest_catalog, ingest_dbt, ingest_log, ingest_sql
 from govtool.api.ingest_events import ingest_openlineage, ingest_prov, ingest_spark
-from govtool.api.ingest_options import CommitOptions, opened
+from govtool.api.ingest_options import CommitOptions, opened, publishes
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from govtool.answers.ingest_all import IngestAllAnswer
+    from govtool.answers.ingest_all import IngestAllAnswer, SourceOutcome
     from govtool.app.ingest_all import Ingest
+    from govtool.store import Store
 
 INGESTS: dict[str, Ingest] = {
     "sql": ingest_sql,
@@ -37,6 +38,7 @@ def ingest(
     strict: bool = False,
     min_coverage: float | None = None,
     replace: bool = False,
+    publish: bool | None = None,
     progress: Callable[[int, int, str], None] | None = None,
     **options: Unpack[CommitOptions],
 ) -> IngestAllAnswer:
@@ -52,6 +54,7 @@ def ingest(
         strict: Commit a source only if everything was understood.
         min_coverage: Commit a source only if this share of its statements was understood, in percent.
         replace: Replace sources also where they were read from another place or by another kind of ingest.
+        publish: Publish the index in a remote store once all sources are read; by default as ``[store] publish`` says.
         progress: Called as ``progress(done, total, source)`` before each source.
         **options: Those of every commit: see `CommitOptions`.
 
@@ -69,7 +72,8 @@ def ingest(
     sources = chosen_sources(texts(only))
     store = opened(options)
     branch = existing_branch(store, options.get("branch"))
-    shared: dict[str, Any] = {**options, "strict": strict, "min_coverage": min_coverage, "replace": replace}
+    own = {"strict": strict, "min_coverage": min_coverage, "replace": replace, "publish": False}
+    shared: dict[str, Any] = {**options, **own}
     if dry_run:
         shared.update(dry_run=True, policy=policy)
 
@@ -78,9 +82,24 @@ def ingest(
             progress(number, len(sources), label)
 
     outcomes = tuple(ingest_sources(sources, INGESTS, shared, starting))
+    if publishes(publish) and not dry_run:
+        outcomes = _published(store, outcomes)
     head = store.head(branch)
     if any(outcome.error is not None for outcome in outcomes):
         live = live_sources(sources, store, head)
         outcomes = tuple(replaced(each, kept=kept) for each, kept in zip(outcomes, live, strict=True))
     unlisted = unlisted_sources(store, head) if head is not None and not only else ()
     return IngestAllAnswer(store.uri, branch, outcomes, unlisted)
+
+
+def _published(store: Store, outcomes: tuple[SourceOutcome, ...]) -> tuple[SourceOutcome, ...]:
+    """Publish the index once, of the last commit; a diagnostic of that source tells if it failed."""
+    from govtool.app.dry_run import published_ingest
+
+    made = [number for number, each in enumerate(outcomes) if each.result is not None and each.result.created]
+    if not made:
+        return outcomes
+    last = outcomes[made[-1]]
+    assert last.result is not None
+    published = replaced(last, result=published_ingest(store, last.result))
+    return (*outcomes[: made[-1]], published, *outcomes[made[-1] + 1 :])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class IngestOptions(CommitOptions, total=False):
     """Change nothing: the result's ``plan`` has what would change."""
     policy: Texts | None
     """Of a dry run, the policies whose classes and findings it compares; by default those in ``policies``."""
+    publish: bool | None
+    """Publish the index of the commit in a remote store; by default as ``[store] publish`` says."""
 
 
 def demand_of(options: IngestOptions, *, errors: bool = True) -> CoverageDemand:
@@ -99,7 +102,15 @@ def ingest_with(
         )
 
     policy = texts(options.get("policy")) or None
-    return ingest_or_plan(store, run, dry_run=options.get("dry_run", False), policy=policy)
+    publish = publishes(options.get("publish"))
+    return ingest_or_plan(store, run, dry_run=options.get("dry_run", False), policy=policy, publish=publish)
+
+
+def publishes(chosen: bool | None) -> bool:
+    """Return whether ingests publish the index of their commit: as chosen, else as ``[store] publish`` says."""
+    from govtool.config import load_config
+
+    return load_config(Path.cwd()).publish if chosen is None else chosen
 
 
 def opened(options: CommitOptions) -> Store:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 * 1024 * 1024
 """Fragments of facts, or of runs, that are read for one key press; values in others are not offered."""
 _OPERATOR = re.compile(r"@|\d{0,6}\+")
-_METHOD = re.compile(r"([a-z]+):(?!//)")
+_METHOD = re.compile(r"([a-z_]+):(?!//)")
 _SPECIAL = re.compile(r"[\s,\"'\[\]()*+]")
 
 

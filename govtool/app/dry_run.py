@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.answers.ingest_plan import IngestPlan
 from govtool.app.governance import Governance, day_of
-from govtool.config import load_config
 from govtool.errors import ConflictError, StoreError, UsageError
 from govtool.model.diagnostic import Diagnostic
 from govtool.query.diff import Difference
@@ -26,7 +24,12 @@ if TYPE_CHECKING:
 
 
 def ingest_or_plan(
-    store: Store, ingest: Callable[[Store], IngestResult], *, dry_run: bool, policy: Sequence[str] | None
+    store: Store,
+    ingest: Callable[[Store], IngestResult],
+    *,
+    dry_run: bool,
+    policy: Sequence[str] | None,
+    publish: bool,
 ) -> IngestResult:
     """Ingest into a store, or only find out what that would change.
 
@@ -35,6 +38,7 @@ def ingest_or_plan(
         ingest: Commits to the store that it is given.
         dry_run: Leave the store as it is; the result has a ``plan``, and its commit is in no store.
         policy: The policies whose classes and findings a dry run compares; None: those in the folder ``policies``.
+        publish: Publish the index of the commit.
 
     Raises:
         UsageError: Policies without a dry run, or mistaken ones.
@@ -43,7 +47,8 @@ def ingest_or_plan(
     if not dry_run:
         if policy:
             raise UsageError("policies are for a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
-        return published_ingest(store, ingest(store))
+        result = ingest(store)
+        return published_ingest(store, result) if publish else result
     from govtool.store import Store
     from govtool.store.overlay import OverlayObjects
 
@@ -53,12 +58,12 @@ def ingest_or_plan(
 
 
 def published_ingest(store: Store, result: IngestResult) -> IngestResult:
-    """Publish the index of an ingest's commit, where the project's settings ask for it (``[store] publish``).
+    """Publish the index of an ingest's commit, if it made one in a remote store.
 
     The commit stands whatever happens here: who publishes next, or asks without an index, is not worse off. A store
     that fails meanwhile is a diagnostic of the result.
     """
-    if not (result.created and store.is_remote and load_config(Path.cwd()).publish):
+    if not (result.created and store.is_remote):
         return result
     from govtool.app.index import open_index
     from govtool.app.published import publish_index

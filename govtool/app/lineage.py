@@ -7,9 +7,10 @@ below a column count as the column; temporary tables that something reads are pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import IO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage
@@ -37,6 +38,10 @@ from govtool.model import (
     EdgeKind,
 )
 from govtool.names import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.extract import Options
+    from govtool.capture.sql.files import Script
 
 QUERY_TARGET = ""
 """The name of a bare SELECT's result, so that its columns read ``.name``."""
@@ -149,6 +154,7 @@ def lineage_of(
     settings = options(request, evidence=False)
     root = root_of(request.paths)
     found = list(scripts(request, root, stdin))
+    settings = _with_siblings(found, request, settings, root)
     extraction = extract_scripts(found, settings, progress)
     if request.explain and request.catalog is not None:
         from govtool.app.explain import explained
@@ -170,6 +176,25 @@ def lineage_of(
     assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
     diagnostics = assumed + extraction.diagnostics
     return LineageAnswer(tuple(results), Coverage.of(extraction), diagnostics, SourceText(root, texts))
+
+
+def _with_siblings(found: Sequence[Script | Diagnostic], request: SqlRequest, settings: Options, root: Path) -> Options:
+    """The options with the columns of the dbt models that scripts ``ref`` and that were not to be read."""
+    if not settings.projects:
+        return settings
+    from govtool.capture.dbt.siblings import referred_models
+    from govtool.capture.sql.schema import Schema
+
+    read = [item for item in found if not isinstance(item, Diagnostic)]
+    others = list(referred_models(read, request.paths, root))
+    made = extract_scripts(others, replace(settings, evidence=False)).derivations if others else ()
+    tables: dict[str, dict[str, str | None]] = {}
+    for derivation in made:
+        if derivation.columns_complete and derivation.columns:
+            columns = tables.setdefault(derivation.target, {})
+            columns.update({column_of(column.path): column.type for column in derivation.columns})
+    known = Schema(tables)
+    return replace(settings, schema=known if settings.schema is None else known.merged(settings.schema))
 
 
 def column_of(path: str) -> str:

@@ -95,7 +95,7 @@ def stated_facts(store: Reader, commit: Commit) -> list[ToolFact]:
     from govtool.app.facts import read_facts
     from govtool.policy.dataset_facts import ToolFact
 
-    return [ToolFact(f.dataset, f.column, f.name, f.value) for f in read_facts(store, commit)]
+    return [ToolFact(f.dataset, f.column, f.name, f.value, f.file) for f in read_facts(store, commit)]
 
 
 class Outcome(NamedTuple):
@@ -191,7 +191,9 @@ def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[ToolFact], str | N
     ]
     problem = None if wrong is None else f"the SQL was not understood: {wrong.message}"
     derivations = [*declared, *extraction.derivations]
-    tool_facts = [ToolFact(f.dataset, f.column, f.name, f.value) for f in facts_in(scripts, settings, derivations)]
+    tool_facts = [
+        ToolFact(f.dataset, f.column, f.name, f.value, f.file) for f in facts_in(scripts, settings, derivations)
+    ]
     return index_of(derivations), tool_facts, problem
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.answers.labels import Labels
     from govtool.answers.listing import ListAnswer
     from govtool.answers.path import PathAnswer
+    from govtool.answers.suggestions import SuggestionsAnswer
     from govtool.app.affected_rows import RowRequest
     from govtool.app.opening import Snapshot
     from govtool.app.selection import Selector
@@ -261,6 +262,34 @@ def list_answer(
             for d in selection.datasets
         ]
     return ListAnswer(snapshot.version, tuple(sorted(found)))
+
+
+def suggestions_answer(
+    snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], least: float
+) -> SuggestionsAnswer:
+    """The classes that columns may deserve; see ``govtool.policy.suggest``.
+
+    Raises:
+        UsageError: Policies are mistaken, or a selector is.
+    """
+    from govtool.answers.suggestions import SuggestionsAnswer
+    from govtool.app.facts import read_facts
+    from govtool.policy.suggest import suggestions
+    from govtool.policy.taints import Mode
+
+    index, selecting = snapshot.index, selector(snapshot, rules)
+    descriptions: dict[int, list[str]] = {}
+    for fact in read_facts(snapshot.store, snapshot.commit):
+        dataset = index.find_dataset(fact.dataset) if fact.name == "description" and fact.column is not None else None
+        node = None if dataset is None else index.find_column(dataset, fact.column or "")
+        if node is not None:
+            descriptions.setdefault(node, []).append(fact.value)
+    nodes = set(selecting.select(selectors, exclude).nodes(index))
+    governed = selecting.known
+    classified = {int(node) for mode in Mode for node in governed.spread.having(mode, governed.spread.taints)}
+    texts = {node: "; ".join(parts) for node, parts in descriptions.items()}
+    found = sorted(suggestions(index, nodes, texts, classified, least), key=lambda one: (-one.confidence, one.column))
+    return SuggestionsAnswer(snapshot.version, tuple(found), len(nodes & classified))
 
 
 def classes_answer(

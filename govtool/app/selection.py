@@ -135,6 +135,7 @@ class Selector:
             "job": self._job,
             "run": self._run,
             "software": self._software,
+            "resource_type": self._resource_type,
         }
 
     def _class(self, value: str) -> Iterable[int]:
@@ -175,6 +176,18 @@ class Selector:
         if not any(fnmatchcase(owner, value) for owner in owners):
             raise unknown("owner", value, owners)
         return [self.index.rows(d) for d, a in places.known.items() if a.owner and fnmatchcase(a.owner, value)]
+
+    def _resource_type(self, value: str) -> Iterable[int]:
+        """Datasets that dbt calls so: ``model``, ``seed``, ``snapshot``, ``source`` or ``exposure``."""
+        from govtool.app.facts import read_facts
+
+        facts = [fact for fact in read_facts(self._reader, self._commit) if fact.name == "dbt.id"]
+        types = {fact.value.partition(".")[0] for fact in facts}
+        if not any(fnmatchcase(kind, value) for kind in types):
+            raise unknown("resource_type", value, types)
+        names = {fact.dataset for fact in facts if fnmatchcase(fact.value.partition(".")[0], value)}
+        found = (self.index.find_dataset(name) for name in names)
+        return [self.index.rows(dataset) for dataset in found if dataset is not None]
 
     @cached_property
     def _history(self) -> History:

@@ -153,11 +153,16 @@ def extract_scripts(
 def facts_in(
     found: Sequence[Script | Diagnostic], settings: Options, derivations: Iterable[Derivation]
 ) -> tuple[Fact, ...]:
-    """Return the comments, tags and options that scripts give to tables and columns of their lineage and beside it."""
+    """Return the facts about tables and columns that scripts state, and the property files of their dbt projects."""
+    from govtool.app.project_facts import project_facts
     from govtool.capture.sql.tags import facts_of
+    from govtool.capture.sql.waiver_comments import waivers_in
 
-    return facts_of(
-        (item for item in found if not isinstance(item, Diagnostic)),
+    made = list(derivations)
+    known = {derivation.target for derivation in made}
+    read = [item for item in found if not isinstance(item, Diagnostic)]
+    stated = facts_of(
+        read,
         dialect=settings.dialect,
         source=settings.source,
         namespace=settings.namespace,
@@ -165,8 +170,10 @@ def facts_in(
         default_schema=settings.default_schema,
         variables=settings.variables,
         projects=settings.projects,
-        known={derivation.target for derivation in derivations},
+        known=known,
     )
+    waivers = waivers_in(read, made, settings.source)
+    return (*stated, *waivers, *(project_facts(settings) if settings.projects else ()))
 
 
 def unmatched_relations(found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Diagnostic, ...]:

@@ -21,7 +21,10 @@ _BY_SUFFIX = {
     ".graphml": "graphml",
     ".mmd": "mermaid",
     ".mermaid": "mermaid",
+    ".svg": "svg",
     ".txt": "plain",
+    ".yaml": "yaml",
+    ".yml": "yaml",
 }
 
 

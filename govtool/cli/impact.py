@@ -70,6 +70,7 @@ def impact(
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Show it as a tree: each below what it is reached by.")] = False,
     output: OutputOption = None,
     evidence: EvidenceOption = None,
     where: Annotated[
@@ -100,7 +101,7 @@ def impact(
     from govtool.cli.trace import with_caret
     from govtool.render.impact import FORMATS, render
 
-    outputs = chosen(format, output, FORMATS)
+    outputs = chosen(["tree"] if tree and not format else format, output, FORMATS)
     change = _with_target(change, to)
     at_least(fail_on, VERDICTS, "verdict")  # a wrong one is reported before the graph is opened
     if upstream and fail_on != "none":

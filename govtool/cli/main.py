@@ -51,7 +51,7 @@ _KEEP = "Keep it"
 _ALSO = frozenset(
     {
         *("workflow", "serve", "export", "graph", "snapshot"),
-        *("why", "compare", "zoom", "subgraph", "depends", "replay", "verify"),
+        *("why", "compare", "classify", "zoom", "subgraph", "depends", "replay", "verify"),
         *("index", "branch", "tag", "trust", "config", "help"),
     }
 )
@@ -117,6 +117,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     },
     "ls": _Entry("ls", "List datasets and columns, by selectors.", _QUESTIONS),
     "classes": _Entry("classes", "Show the classes of columns, and where they come from.", _QUESTIONS),
+    "classify": _Entry("classify", "Propose classes for columns, as a policy to review."),
     "check": _Entry("check", "Check the lineage graph against your policies.", _QUESTIONS),
     "policy": {
         "lint": _Entry("policy_lint", "Find mistakes, and rules and patterns that match nothing."),

@@ -39,6 +39,7 @@ from govtool.graph.stars import Shape, spell_out
 from govtool.model.derivation import HIDDEN as UNKNOWN
 from govtool.model.derivation import ROWS
 from govtool.model.kinds import EdgeKind
+from govtool.names import join_name, quote, split_name, unquote
 
 _FILLS = ("insert", "copy", "load")
 _WIDTHS = (("B", "<u1", 8), ("H", "<u2", 16), ("I", "<u4", 32), ("Q", "<u8", 64))
@@ -151,8 +152,28 @@ class _Builder:
         self.flags = np.zeros(len(self.dataset_names), np.uint8)
         self.flags[list(folded.dropped)] = ELIDED | HIDDEN
         self.flags[n:] = ELIDED | HIDDEN
+        self._name_temporaries(temporary)
         self._kinds()
         self._renumber()
+
+    def _name_temporaries(self, temporary: Any) -> None:
+        """Put the source into the names of temporary tables that scripts of several sources have in common.
+
+        A file is named from the folder of its source, so that ``temp."load.sql".t`` may be of several sources.
+        """
+        import numpy as np
+
+        texts = self.strings.texts
+        live = np.flatnonzero(self.alive & temporary)
+        made = {(int(self.target[d]), int(self.columns["d.source"][d])) for d in live.tolist()}
+        owners: dict[int, set[int]] = {}
+        for dataset, source in made:
+            owners.setdefault(self.dataset_names[dataset], set()).add(source)
+        shared = [(dataset, source) for dataset, source in made if len(owners[self.dataset_names[dataset]]) > 1]
+        for dataset, source in sorted(shared):
+            first, session, *rest = split_name(texts[self.dataset_names[dataset]])
+            whole = join_name([first, quote(f"{texts[source]}/{unquote(session)}"), *rest])
+            self.dataset_names[dataset] = self.strings.add(whole)
 
     def _kinds(self) -> None:
         """The kind of each dataset: of the last derivation that makes it to stay; ``external`` if it is only read."""

@@ -3,9 +3,10 @@
 Text order counts within one file or one session only; across them, what is said of a dataset are alternatives. Within
 one, a dataset lives through generations: a ``replace`` on a later line and a ``drop`` end one. A generation that is
 gone but was read meanwhile becomes a dataset of its own that answers pass through (a scratch table of a script); one
-that nobody read vanishes. A ``rename`` ends its source like a drop. A dropped dataset that nothing else speaks of is
-hidden. A temporary table is its script's own, whatever others call by its name. Statements on the same line are
-alternatives, which is what the branches of a template come out as.
+that nobody read vanishes. Of a dataset that has no other mention, the last ended generation keeps the number. A
+``rename`` ends its source like a drop. A dropped dataset that nothing else speaks of is hidden. A temporary table is
+its script's own, whatever others call by its name. Statements on the same line are alternatives, which is what the
+branches of a template come out as.
 """
 
 from __future__ import annotations
@@ -116,7 +117,36 @@ def fold(
             folded.target[generation.makers] = number
             for d in generation.readers:
                 source[readers[k][d]] = number
-    return FoldedGraph(alive, folded.target, source, folded.origin, frozenset(dropped))
+    ended_only = _without_mention(wanted % datasets, folded.target[alive], source[alive[edge_derivation]], datasets)
+    number_of, origin = _kept_numbers(ended_only, folded.origin, datasets)
+    return FoldedGraph(alive, number_of[folded.target], number_of[source], origin, frozenset(dropped | ended_only))
+
+
+def _without_mention(looked_at: Any, target: Any, source: Any, datasets: int) -> set[int]:
+    """The datasets, of those that were looked at, that nothing makes or reads any more."""
+    import numpy as np
+
+    left = np.bincount(target, minlength=datasets)[:datasets] + np.bincount(source, minlength=datasets)[:datasets]
+    found = np.unique(looked_at)
+    return set(found[left[found] == 0].tolist())
+
+
+def _kept_numbers(ended_only: set[int], origin: list[int], datasets: int) -> tuple[Any, list[int]]:
+    """Give the last ended generation of a dataset without other mention the dataset's own number.
+
+    Returns:
+        The new number of each dataset and ended generation, and what the ended generations that remain were.
+    """
+    import numpy as np
+
+    last = {dataset: i for i, dataset in enumerate(origin) if dataset in ended_only}
+    kept = set(last.values())
+    number_of = np.arange(datasets + len(origin))
+    remaining = [i for i in range(len(origin)) if i not in kept]
+    number_of[[datasets + i for i in remaining]] = datasets + np.arange(len(remaining))
+    for dataset, i in last.items():
+        number_of[datasets + i] = dataset
+    return number_of, [origin[i] for i in remaining]
 
 
 def _candidates(key: Any, mode: Any, resets: Any, temporary: Any) -> Any:

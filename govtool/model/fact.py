@@ -16,6 +16,9 @@ MASKING_POLICY = "masking_policy"
 ROW_ACCESS_POLICY = "row_access_policy"
 """The fact that rows of a dataset are hidden from some by a policy; its value is the policy's name."""
 
+WAIVER = "waiver"
+"""The fact that a comment in SQL waives a rule for a dataset; its value is the comment's text."""
+
 
 class Fact(NamedTuple):
     """One statement of someone about a dataset or a column."""

@@ -11,6 +11,7 @@ from govtool.policy.changes import judge_changes
 from govtool.policy.dataset_facts import DatasetFacts, Truth
 from govtool.policy.finding import Finding, PolicyRemark, RuleVerdict, exceeds, waived, zone_notes
 from govtool.policy.governed import Governed
+from govtool.policy.inline import inline_waivers
 from govtool.policy.joins import judge_joins
 from govtool.policy.judge import Approvals, Question, judge, taints_of
 from govtool.policy.load import PlacedPart
@@ -77,7 +78,8 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
         fresh = list(_fresh(findings, before))
         known = len(findings) - len(fresh)
         findings = fresh
-    waived_findings, remarks = waived(findings, policies, today)
+    stated = tuple(inline_waivers(governed.places.waivers))
+    waived_findings, remarks = waived(findings, policies, today, stated)
     if base is not None:  # what the base has may well be what a waiver is for
         remarks = tuple(r for r in remarks if r.code != "waiver-unused")
     remarks = (*remarks, *zone_notes(policies))
@@ -166,12 +168,22 @@ def _question(governed: Governed, rule: PlacedPart[Rule]) -> Question:
     if form == "purpose":
         sinks = _purposes(governed, body)
         return Question(
-            rule, body.class_, sinks, _MODES["direct"], {0: Truth.YES}, "the purposes of the dataset are not known"
+            rule,
+            body.class_,
+            sinks,
+            _MODES["direct"],
+            {0: Truth.YES},
+            "the purposes of the dataset are not known",
+            _PURPOSES,
         )
     sinks = governed.places.where(body.to)
     modes = {Mode.UNKNOWN: _BAD} if form == "opaque" else _MODES[body.via]
     region = "the region of the source or of the dataset is not known"
-    return Question(rule, body.class_, sinks, modes, governed.groups(body.from_), region)
+    return Question(rule, body.class_, sinks, modes, governed.groups(body.from_), region, _REGION)
+
+
+_REGION = "put both into zones with a region: (zones: in a policy)"
+_PURPOSES = "put it into a zone with purposes: (zones: in a policy)"
 
 
 def _purposes(governed: Governed, body: Purpose) -> dict[int, Truth]:

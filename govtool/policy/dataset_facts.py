@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from govtool.graph.index import Index
-from govtool.model.fact import MASKING_POLICY
+from govtool.model.fact import MASKING_POLICY, WAIVER
 from govtool.policy.load import PolicySet
 from govtool.policy.model import Metadata, PlacePattern, is_duration
 from govtool.query.patterns import ColumnPaths, Patterns
@@ -30,6 +30,8 @@ class ToolFact(NamedTuple):
     name: str
     """``owner``, ``tag``, ``description``, ``masking_policy``, ``meta.<key>``."""
     value: str
+    file: str = ""
+    """Where it is stated; of a waiver with the line."""
 
 
 @dataclass(slots=True)
@@ -69,6 +71,8 @@ class DatasetFacts:
         """Tags of columns that the graph does not show."""
         self.masking_policies: dict[int, set[str]] = {}
         """The masking policies of columns, as SQL declares them."""
+        self.waivers: list[ToolFact] = []
+        """The waivers that stand in SQL, of datasets that are there."""
         self.empty_zones: list[str] = []
         self.zones: dict[str, set[int]] = {}
         """The datasets of each zone."""
@@ -93,6 +97,9 @@ class DatasetFacts:
         """Facts of dbt and others: ``meta`` is a tag too, ``sensitivity:health`` or, where it is true, its key."""
         dataset = self.index.find_dataset(fact.dataset)
         if dataset is None:
+            return
+        if fact.name == WAIVER:
+            self.waivers.append(fact)
             return
         about = self.known.setdefault(dataset, About())
         key = fact.name.removeprefix("meta.")

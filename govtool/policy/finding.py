@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from enum import IntEnum
 
 from govtool.names import split_name
+from govtool.policy.inline import FORM, InlineWaiver, MistakenComment
 from govtool.policy.load import PlacedPart, PolicySet
-from govtool.policy.model import Waiver
+from govtool.policy.model import Strength, Waiver
 from govtool.policy.strength import is_worse
 from govtool.query.evidence import Evidence, WayStep
 from govtool.query.patterns import Patterns
@@ -161,31 +162,88 @@ def zone_notes(policies: PolicySet) -> Iterable[PolicyRemark]:
 
 
 def waived(
-    findings: Iterable[Finding], policies: PolicySet, today: date
+    findings: Iterable[Finding],
+    policies: PolicySet,
+    today: date,
+    stated: Iterable[InlineWaiver | MistakenComment] = (),
 ) -> tuple[tuple[Finding, ...], tuple[PolicyRemark, ...]]:
     """Apply the waivers that have not expired; each finding is looked at by itself.
+
+    Args:
+        findings: The findings.
+        policies: Policies with waivers.
+        today: The day on which these are judged.
+        stated: Waivers that stand in SQL.
 
     Returns:
         The findings, and what is to be said of the waivers: unused ones, expired ones, those that soon will be.
     """
-    live = [(w, Patterns(w.value.columns)) for w in policies.waivers if w.value.expires >= today]
-    used: set[str] = set()
+    inline = [item for item in stated if isinstance(item, InlineWaiver)]
+    all_waivers = [*map(_of_policy, policies.waivers), *map(_of_sql, inline)]
+    live = [waiver for waiver in all_waivers if waiver.expires >= today]
+    used: set[tuple[str, str]] = set()
     out = []
     for finding in findings:
-        match = next((w for w, names in live if w.value.rule == finding.rule and _covers(names, finding)), None)
+        match = next((one for one in live if one.rule == finding.rule and one.covers(finding)), None)
         if match is None or finding.failed or finding.verdict not in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
-            pass
-        elif is_worse(finding.strength, match.value.at_most):
-            used.add(match.place)
-            finding = replace(finding, worse_than=match.value.at_most or "")
-        elif is_smaller(finding, match.value.min_group):
-            used.add(match.place)
-            finding = replace(finding, worse_than=groups_of(match.value.min_group))
-        else:
-            used.add(match.place)
-            finding = replace(finding, verdict=RuleVerdict.WAIVED, waiver=match.place, expires=match.value.expires)
-        out.append(finding)
-    return tuple(out), tuple(_remarks(policies.waivers, used, today))
+            out.append(finding)
+            continue
+        used.add((match.rule, match.place))
+        out.append(_excused(finding, match))
+    mistaken = [item for item in stated if isinstance(item, MistakenComment)]
+    return tuple(out), (*_remarks(all_waivers, used, today), *map(_not_a_waiver, mistaken))
+
+
+@dataclass(frozen=True, slots=True)
+class _AppliedWaiver:
+    """A waiver, wherever it stands."""
+
+    rule: str
+    about: str
+    place: str
+    expires: date
+    covers: Callable[[Finding], bool]
+    at_most: Strength | None = None
+    min_group: int | None = None
+
+
+def _of_policy(waiver: PlacedPart[Waiver]) -> _AppliedWaiver:
+    one, names = waiver.value, Patterns(waiver.value.columns)
+    return _AppliedWaiver(
+        one.rule,
+        ", ".join(one.columns),
+        waiver.place,
+        one.expires,
+        lambda finding: _covers(names, finding),
+        one.at_most,
+        one.min_group,
+    )
+
+
+def _of_sql(waiver: InlineWaiver) -> _AppliedWaiver:
+    name = waiver.dataset
+    return _AppliedWaiver(
+        waiver.rule,
+        name,
+        waiver.place,
+        waiver.expires,
+        lambda finding: finding.column == name or finding.column.startswith(f"{name}."),
+    )
+
+
+def _excused(finding: Finding, waiver: _AppliedWaiver) -> Finding:
+    """A finding as waived; with what is accepted, where it is more than that."""
+    if is_worse(finding.strength, waiver.at_most):
+        return replace(finding, worse_than=waiver.at_most or "")
+    if is_smaller(finding, waiver.min_group):
+        return replace(finding, worse_than=groups_of(waiver.min_group))
+    return replace(finding, verdict=RuleVerdict.WAIVED, waiver=waiver.place, expires=waiver.expires)
+
+
+def _not_a_waiver(comment: MistakenComment) -> PolicyRemark:
+    return PolicyRemark(
+        "waiver-mistaken", "warning", f"{comment.text[:80]!r} waives nothing: write {FORM}", comment.place
+    )
 
 
 def _covers(names: Patterns, finding: Finding) -> bool:
@@ -193,15 +251,13 @@ def _covers(names: Patterns, finding: Finding) -> bool:
     return any(p.matches(finding.column) or (p.is_regex and p.matches(parts[-1])) for p in names.items)
 
 
-def _remarks(waivers: Sequence[PlacedPart[Waiver]], used: set[str], today: date) -> Iterable[PolicyRemark]:
-    for waiver in waivers:
-        one, about = waiver.value, f"the waiver of {waiver.value.rule} for {', '.join(waiver.value.columns)}"
+def _remarks(waivers: Sequence[_AppliedWaiver], used: set[tuple[str, str]], today: date) -> Iterable[PolicyRemark]:
+    for one in waivers:
+        about = f"the waiver of {one.rule} for {one.about}"
         if one.expires < today:
-            yield PolicyRemark("waiver-expired", "warning", f"{about} expired on {one.expires}", waiver.place)
-        elif waiver.place not in used:
-            yield PolicyRemark("waiver-unused", "warning", f"{about} matches nothing", waiver.place)
+            yield PolicyRemark("waiver-expired", "warning", f"{about} expired on {one.expires}", one.place)
+        elif (one.rule, one.place) not in used:
+            yield PolicyRemark("waiver-unused", "warning", f"{about} matches nothing", one.place)
         elif one.expires - today <= SOON:
             left = (one.expires - today).days
-            yield PolicyRemark(
-                "waiver-expires", "note", f"{about} expires on {one.expires}, in {left} days", waiver.place
-            )
+            yield PolicyRemark("waiver-expires", "note", f"{about} expires on {one.expires}, in {left} days", one.place)

@@ -39,6 +39,8 @@ class Question:
     """Sources that count (see ``Taint.group``): for certain, or maybe."""
     lacking: str = ""
     """The missing knowledge where a sink is ``UNKNOWN``."""
+    supply: str = ""
+    """The remedy for that."""
 
 
 class Approvals:
@@ -247,7 +249,7 @@ class _Search:
             verdict = RuleVerdict.UNKNOWN
         if certain is not Truth.YES:
             verdict = RuleVerdict.UNKNOWN
-            why = why if opaque else question.lacking
+            why, fix = (why, fix) if opaque else (question.lacking, question.supply)
         steps = tuple(step(index, edge) for edge in arrival.edges)
         return Finding(
             rule=self.rule.id,

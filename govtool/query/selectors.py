@@ -5,6 +5,7 @@
     x+  2+x+1  +x           with what is made of it, two steps up and one down, with all it is made of
     @x                      with all that is made of it, and all that *that* is made of
     class:personal.*        by method: class, tag, zone, owner, job, run, software, kind, changed, opaque, unused
+    path:models/staging     by the file that defines it, or a folder above that; resource_type:model as dbt calls it
     a b   a,b               union; intersection
 
 Columns spread over edges between columns; a dataset that is chosen as a whole also over reads of its rows.
@@ -13,6 +14,7 @@ Columns spread over edges between columns; a dataset that is chosen as a whole a
 from __future__ import annotations
 
 import difflib
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +33,10 @@ Method = Callable[[str], Iterable[int]]
 
 KINDS = ("table", "view", "materialized_view", "temporary", "query", "file", "function", "external")
 """The kinds of datasets, in any graph; see ``govtool.model.Derivation``."""
-METHODS = ("class", "tag", "zone", "owner", "job", "run", "software", "kind", "changed", "opaque", "unused")
+METHODS = (
+    "class", "tag", "zone", "owner", "job", "run", "software", "kind", "changed", "opaque", "unused", "path",
+    "resource_type",
+)  # fmt: skip
 _TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d{0,6})\+)?(?P<body>.+?)(?:\+(?P<down>\d{0,6}))?", re.DOTALL)
 _BETWEEN = frozenset({*CONTRIBUTED, EdgeKind.OPAQUE})
 
@@ -80,7 +85,7 @@ def select_many(
 def looks_selective(text: str) -> bool:
     """Return whether a text may be more than a name: it has a method, a pattern, an operator, or several parts."""
     bare = re.sub(r'"[^"]*"', "", text)
-    return bool(re.match(r"[a-z]+:(?!//)", bare) or re.search(r"[*?+@,\s]|^/.*/$", bare))
+    return bool(re.match(r"[a-z_]+:(?!//)", bare) or re.search(r"[*?+@,\s]|^/.*/$", bare))
 
 
 def subjects(index: Index, selection: Selection) -> tuple[Subject, ...]:
@@ -105,7 +110,13 @@ class _Selector:
     def __init__(self, index: Index, methods: Mapping[str, Method]) -> None:
         self.index = index
         self._paths: ColumnPaths | None = None
-        own: dict[str, Method] = {"job": self._job, "kind": self._kind, "opaque": self._opaque, "unused": self._unused}
+        own: dict[str, Method] = {
+            "job": self._job,
+            "kind": self._kind,
+            "opaque": self._opaque,
+            "path": self._path,
+            "unused": self._unused,
+        }
         self.methods = {**own, **methods}
 
     def everything(self) -> Iterable[int]:
@@ -143,7 +154,7 @@ class _Selector:
 
     def _base(self, text: str) -> set[int]:
         name, colon, value = text.partition(":")
-        if colon and re.fullmatch(r"[a-z]+", name) and not value.startswith("//") and name not in ("query", "file"):
+        if colon and re.fullmatch(r"[a-z_]+", name) and not value.startswith("//") and name not in ("query", "file"):
             if name not in self.methods:
                 raise UnknownNameError(
                     f"no method {name}",
@@ -212,6 +223,25 @@ class _Selector:
             raise unknown("kind", value, kinds)
         return (index.rows(d) for d in index.datasets() if fnmatchcase(index.dataset_kind(d), value))
 
+    def _path(self, value: str) -> Iterable[int]:
+        """Datasets that a file defines: of this path, below this folder, or by a glob."""
+        index, wanted = self.index, posixpath.normpath(value)
+        if wanted == "." or not value:
+            raise UsageError("path: needs a file or folder", code="usage.selector", hint="path:models/staging")
+        folder = wanted + "/"
+        found = [
+            index.rows(dataset)
+            for dataset in index.datasets()
+            if any(
+                file == wanted or file.startswith(folder) or fnmatchcase(file, wanted)
+                for file in (index.field(derivation, "file") or "" for derivation in index.makers(dataset))
+            )
+        ]
+        if not found:
+            files = {index.text(number) for number in set(index.arrays["derivation_file"])}
+            raise unknown("path", value, {*files, *(place for file in files for place in _folders(file))})
+        return found
+
     def _opaque(self, value: str) -> Iterable[int]:
         """Columns and rows that an opaque edge enters; by a glob of the reason."""
         index = self.index
@@ -253,6 +283,13 @@ def written_in(index: Index, value: str) -> Iterable[int]:
             file = index.field(derivation, "file") or ""
             if fnmatchcase(file, value) or fnmatchcase(file.rpartition("/")[2].partition(".")[0], value):
                 yield from index.outputs(derivation)
+
+
+def _folders(file: str) -> Iterable[str]:
+    """The folders above a file, the nearest first."""
+    while "/" in file:
+        file = file.rpartition("/")[0]
+        yield file
 
 
 def jobs(index: Index) -> set[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from govtool.render.answer import closing
 from govtool.render.envelope import compact, json_lines
 from govtool.render.findings import levelled, reason, summary, way
-from govtool.render.text import Prose, printable
+from govtool.render.pictures import check_drawing, fenced
+from govtool.render.text import Prose, markdown_text, printable
 
 if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer
@@ -83,7 +84,7 @@ def markdown(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
     """For a sticky comment on a pull request."""
     result, strict = answer.result, answer.strict
     yield MARKER
-    yield f"### govtool check: {_cell(summary(result, strict=strict))}"
+    yield f"### govtool check: {markdown_text(summary(result, strict=strict))}"
     yield ""
     shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
     if shown:
@@ -91,19 +92,17 @@ def markdown(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
         yield "| --- | --- | --- | --- | --- |"
     for kind, finding in shown[:limit]:
         rule = f"{finding.rule} {finding.title}"
-        yield "| " + " | ".join(_cell(c) for c in (kind, rule, finding.column, way(finding), reason(finding))) + " |"
+        yield (
+            "| "
+            + " | ".join(markdown_text(c) for c in (kind, rule, finding.column, way(finding), reason(finding)))
+            + " |"
+        )
     if shown:
         yield ""
     if limit is not None and len(shown) > limit:
         yield f"{len(shown) - limit:,} more findings are not shown."
         yield ""
+    yield from fenced(check_drawing([finding for _, finding in shown]))
     for remark in result.remarks:
-        yield f"- {_cell(remark.message)} ({_cell(remark.place)})"
-    yield _cell(closing(answer.version))
-
-
-def _cell(text: str) -> str:
-    escaped = printable(text)
-    for ch in "\\`*[]<>|":
-        escaped = escaped.replace(ch, "\\" + ch)
-    return escaped
+        yield f"- {markdown_text(remark.message)} ({markdown_text(remark.place)})"
+    yield markdown_text(closing(answer.version))

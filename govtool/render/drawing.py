@@ -83,8 +83,7 @@ def dot(drawing: Drawing) -> Iterator[str]:
             yield f"    {node} [label={_dot_text(column)}{fill}];"
         yield "  }"
     for ends, kinds in drawing.edges.items():
-        label = _SIGNS.get(drawing.edge_marks.get(ends, ""), "") + ", ".join(_ordered(kinds))
-        yield f"  {ends[0]} -> {ends[1]} [label={_dot_text(label)}, style={_style(kinds)}];"
+        yield f"  {ends[0]} -> {ends[1]} [label={_dot_text(edge_label(drawing, ends))}, style={edge_style(kinds)}];"
     if drawing.note:
         yield f"  label={_dot_text(drawing.note)};"
     yield "}"
@@ -100,8 +99,7 @@ def mermaid(drawing: Drawing) -> Iterator[str]:
         yield "  end"
     for ends, kinds in drawing.edges.items():
         arrow = "-->" if kinds & _VALUE else "-.->"
-        label = _SIGNS.get(drawing.edge_marks.get(ends, ""), "") + ", ".join(_ordered(kinds))
-        yield f'  {ends[0]} {arrow}|"{_mermaid_text(label)}"| {ends[1]}'
+        yield f'  {ends[0]} {arrow}|"{_mermaid_text(edge_label(drawing, ends))}"| {ends[1]}'
     for mark in dict.fromkeys(drawing.marks.values()):
         nodes = ",".join(node for node, own in drawing.marks.items() if own == mark)
         yield f"  classDef {mark} fill:{COLOURS[mark]},color:#000"
@@ -110,12 +108,18 @@ def mermaid(drawing: Drawing) -> Iterator[str]:
         yield f'  note0["{_mermaid_text(drawing.note)}"]'
 
 
+def edge_label(drawing: Drawing, ends: tuple[str, str]) -> str:
+    """The kinds of an edge as they rank, with a sign if it was added, removed or changed."""
+    return _SIGNS.get(drawing.edge_marks.get(ends, ""), "") + ", ".join(_ordered(drawing.edges[ends]))
+
+
 def _ordered(kinds: set[str]) -> list[str]:
     """Kinds as they rank; behind them why others are not known."""
     return sorted(kinds, key=lambda label: (KIND_BY_LABEL.get(label, len(KIND_BY_LABEL)), label))
 
 
-def _style(kinds: set[str]) -> str:
+def edge_style(kinds: set[str]) -> str:
+    """``solid`` for value flow, ``dashed`` for what steers a value, ``dotted`` for what shapes the rows."""
     if kinds & _VALUE:
         return "solid"
     return "dashed" if kinds & {"conditional", "window"} else "dotted"

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from govtool.answers.affected_rows import NOT_RECORDED
 from govtool.answers.impact import verdict_of
+from govtool.model.derivation import ROWS
+from govtool.names import join_name, split_name
 from govtool.query.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.envelope import compact, json_lines
-from govtool.render.pictures import PICTURES, impact_drawing, picture
+from govtool.render.pictures import MOST_EDGES, PICTURES, fenced, impact_drawing, picture
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
-from govtool.render.text import count
+from govtool.render.text import count, printable
+from govtool.render.tree import TreeNode, tree_lines
 
 if TYPE_CHECKING:
     from govtool.answers.affected_rows import AffectedDataset
     from govtool.answers.impact import ImpactAnswer
     from govtool.query.impact import Impacted, ImpactResult
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "tree", *PICTURES)
 
 _STYLES = {"breaks": "bold red", "unknown": "magenta", "changes": "yellow", "rows": "cyan", "passes": "green"}
 _BOUNDS = {"exact": "", "superset": "≤ ", "coarse": "≤ "}
@@ -36,8 +40,47 @@ def render(form: str, answer: ImpactAnswer) -> Table | Iterable[str]:
         return (compact(item) for item in answer.items())
     if form == "csv":
         return _csv(answer)
+    if form == "tree":
+        return tree(answer)
     made = table(answer)
+    if form == "markdown" and answer.result.subject_kind == "selection":
+        return chain(markdown(made), [""], fenced(impact_drawing(answer, MOST_EDGES)))
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
+
+
+def tree(answer: ImpactAnswer) -> Iterator[str]:
+    """What is reached, below the column that it is reached by; a relation with one verdict is one line.
+
+    Names stay whole: a line is as wide as it needs to be.
+    """
+    frame = table(answer)
+    yield printable(frame.heading)
+    yield from tree_lines(_roots(_by_relation(answer.entries)))
+    yield ""
+    yield from (printable(line) for line in frame.summary.split("\n"))
+
+
+def _roots(found: Sequence[tuple[Impacted, tuple[str, ...]]]) -> list[TreeNode]:
+    """The trees of entries; each is below the nearest entry on its way that is fewer hops away."""
+    shown = {entry.column: (entry, TreeNode(_line(entry, first))) for entry, first in found}
+    roots: list[TreeNode] = []
+    for entry, _ in found:
+        nearest = entry.path[1:] if entry.column == entry.path[0] else reversed(entry.path[:-1])  # upstream, or down
+        names = (shown.get(name) or shown.get(_whole(name)) for name in nearest)
+        above = (each for each in names if each is not None)
+        parent = next((node for other, node in above if other.hops < entry.hops), None)
+        (roots if parent is None else parent.below).append(shown[entry.column][1])
+    return roots
+
+
+def _whole(name: str) -> str:
+    """The name of the rows of a column's relation, where the column stands within their line."""
+    return join_name([*split_name(name)[:-1], ROWS])
+
+
+def _line(entry: Impacted, first: tuple[str, ...]) -> str:
+    words = [_named(entry, first), verdict_of(entry) or "", way(entry.via), places(entry.evidence)]
+    return "  ".join(word for word in words if word)
 
 
 def _csv(answer: ImpactAnswer) -> Iterable[str]:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from govtool.answers.coverage import Coverage, sentence
 from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage, to_object
-from govtool.render.drawing import Drawing, dot, mermaid
+from govtool.render.drawing import Drawing
 from govtool.render.envelope import compact, json_lines
+from govtool.render.pictures import PICTURES, picture
 from govtool.render.rows import answer_csv
 from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import count
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "dot", "mermaid")
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
 
 
 def render(form: str, answer: LineageAnswer) -> Table | Iterable[str]:
@@ -26,7 +27,7 @@ def render(form: str, answer: LineageAnswer) -> Table | Iterable[str]:
         return (compact(to_object(result, with_files=True)) for result in answer.results)
     if form == "csv":
         return answer_csv(answer)
-    return (dot if form == "dot" else mermaid)(drawing(answer.results))
+    return picture(form, drawing(answer.results))
 
 
 def table(results: Sequence[SqlLineage], coverage: Coverage) -> Table:

@@ -5,7 +5,7 @@ Limits hold for a picture, too: what they leave off stands in it as a note, as n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.answers.impact import verdict_of
@@ -17,29 +17,73 @@ if TYPE_CHECKING:
     from govtool.answers.explain import ExplainAnswer
     from govtool.answers.impact import ImpactAnswer
     from govtool.answers.path import PathAnswer
+    from govtool.policy.finding import Finding
     from govtool.query.evidence import WayStep
 
-PICTURES = ("dot", "mermaid")
+PICTURES = ("dot", "mermaid", "svg")
 """Formats that are pictures."""
+MOST_EDGES = 60
+"""Edges in a picture of a comment; GitHub draws no more than 500, and nobody reads as many."""
 _NO_VALUE = "names"
 """The label of an edge over which nothing is handed on."""
 
 
 def picture(form: str, drawing: Drawing) -> Iterator[str]:
     """A drawing in one of ``PICTURES``."""
+    if form == "svg":
+        from govtool.render.svg import svg
+
+        return svg(drawing)
     return (dot if form == "dot" else mermaid)(drawing)
 
 
-def impact_drawing(answer: ImpactAnswer) -> Drawing:
-    """The subjects, and what is reached by the shortest way with its verdict; nodes are coloured by verdict."""
+def fenced(drawing: Drawing) -> Iterator[str]:
+    """A drawing within Markdown, as GitHub shows it in comments; nothing where nothing is drawn."""
+    if drawing.edges:
+        yield "```mermaid"
+        yield from mermaid(drawing)
+        yield "```"
+        yield ""
+
+
+def check_drawing(findings: Sequence[Finding]) -> Drawing:
+    """The ways of findings, the worst first, as many as a comment can show."""
+    drawn = Drawing()
+    left = 0
+    for finding in findings:
+        if len(drawn.edges) + len(finding.steps) > MOST_EDGES:
+            left += bool(finding.steps)
+            continue
+        _add_steps(drawn, finding.steps)
+        for start in finding.source.split(" + ") if finding.steps else ():
+            drawn.mark(start, "subject", only_known=True)
+    for finding in findings:
+        violated = finding.verdict.label == "violated"
+        drawn.mark(finding.column, "breaks" if violated else "unknown", only_known=True)
+    drawn.note = f"{count(left, 'more finding')} not drawn" if left else ""
+    return drawn
+
+
+def impact_drawing(answer: ImpactAnswer, most: int | None = None) -> Drawing:
+    """The subjects, and what is reached by the shortest way with its verdict; nodes are coloured by verdict.
+
+    Args:
+        answer: The answer.
+        most: Edges to draw at most; None draws all.
+    """
     result = answer.result
-    drawn = Drawing(note=_more(result.truncated))
-    _add_steps(drawn, (step for entry in answer.entries for step in entry.steps))
+    drawn = Drawing()
+    left = result.truncated
     for entry in answer.entries:
+        if most is not None and len(drawn.edges) + len(entry.steps) > most:
+            left += 1
+            continue
+        _add_steps(drawn, entry.steps)
         drawn.mark(entry.column, verdict_of(entry) or "")
+    drawn.note = _more(left)
     for subject in result.subjects:
-        if result.subject_kind == "column":
-            drawn.mark(subject, "subject")
+        if result.subject_kind == "column" or not subject.endswith(".*"):
+            drawn.mark(subject, "subject", only_known=result.subject_kind != "column")
     return drawn
 
 

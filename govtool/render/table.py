@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from govtool.render.grouped import fits, grouped_rows, shared_prefix
-from govtool.render.text import fold, longest_part, printable, width
+from govtool.render.text import fold, longest_part, markdown_text, printable, width
 
 _GAP = 2
 _LEAST = 10
@@ -182,24 +182,17 @@ def plain(table: Table) -> Iterator[str]:
 def markdown(table: Table) -> Iterator[str]:
     """A GitHub-flavoured Markdown table."""
     if table.heading:
-        yield f"**{_markdown_cell(table.heading)}**"
+        yield f"**{markdown_text(table.heading)}**"
         yield ""
     if table.rows:
-        yield "| " + " | ".join(_markdown_cell(column.title) for column in table.columns) + " |"
+        yield "| " + " | ".join(markdown_text(column.title) for column in table.columns) + " |"
         yield "|" + "|".join(" ---: " if column.justify == "right" else " --- " for column in table.columns) + "|"
         for row in table.rows:
-            yield "| " + " | ".join(_markdown_cell(cell) for cell in row) + " |"
+            yield "| " + " | ".join(markdown_text(cell) for cell in row) + " |"
         yield ""
     if table.summary:
         for part in table.summary.split("\n"):
-            yield _markdown_cell(part)
-
-
-def _markdown_cell(text: str) -> str:
-    escaped = printable(text)
-    for ch in "\\`*[]<>|":
-        escaped = escaped.replace(ch, "\\" + ch)
-    return escaped
+            yield markdown_text(part)
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:

@@ -113,3 +113,22 @@ def when(iso: str) -> str:
 def short(commit_id: str) -> str:
     """The short form of a commit id."""
     return commit_id[:7]
+
+
+_MARKS = re.compile(r"[\\`*\[\]<>|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+_LINKED = re.compile(
+    r"[@#](?=\w)|(?<=http)(?=s?://)|(?<=ftp)(?=://)|(?<=www)(?=\.)|:(?=[\w+-]+:)|(?<=\bGH)(?=-\d)", re.IGNORECASE
+)
+_NOTHING = "<!-- -->"
+"""A comment of HTML: no mark of its own, and what stands on either side of it is no mention, number, link or emoji."""
+
+
+def markdown_text(text: str) -> str:
+    r"""A text that GitHub's Markdown shows as it is: no emphasis, no table, no link, no ``@mention``, no ``#12``.
+
+    >>> print(markdown_text("a|b @team #12 _x_ a_b"))
+    a\|b @<!-- -->team #<!-- -->12 \_x\_ a_b
+    """
+    marked = _ENTITY.sub("&amp;", _MARKS.sub(r"\\\g<0>", printable(text)))
+    return _LINKED.sub(lambda found: found[0] + _NOTHING, marked)

@@ -310,3 +310,28 @@ def test_an_ambiguous_end_of_a_name_is_a_mistake(govtool):
     done = govtool("ingest", "--only", "etl")
     assert (done.code, "usage.ambiguous-source" in done.err, "sql:eu/etl" in done.err) == (2, True, True)
     assert set(outcomes(govtool, "--only", "us/etl")) == {"sql:us/etl"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "given", "expected"), [(True, None, 1), (True, False, 0), (False, True, 1), (False, None, 0)]
+)
+def test_the_index_is_published_once_at_the_end(sources, monkeypatch, setting, given, expected):
+    published: list[str] = []
+
+    def publish(store, result):
+        published.append(result.source)
+        return result
+
+    monkeypatch.setattr("govtool.app.dry_run.published_ingest", publish)
+    text = Path("govtool.toml").read_text()
+    Path("govtool.toml").write_text(f"[store]\npublish = {str(setting).lower()}\n{text}")
+    answer = package.ingest(publish=given)
+    made = [each.source for each in answer.outcomes if each.state == "committed"]
+    assert len(made) > 2
+    assert published == made[-1:] * expected
+    published.clear()
+    assert package.ingest(publish=given).outcomes[0].state == "unchanged"
+    assert package.ingest(dry_run=True, publish=True)
+    assert published == []
+    package.ingest_sql("wh", source="again", publish=given)
+    assert published == ["again"] * expected

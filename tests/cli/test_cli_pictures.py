@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -92,3 +93,67 @@ def test_file_endings_choose_the_picture(graph):
     assert Path("i.mmd").read_text().startswith("flowchart LR")
     assert graph("path", "crm.users.email", "mart.audience.email", "-o", "p.dot").code == 0
     assert Path("p.dot").read_text().startswith("digraph")
+
+
+NODES = "{http://www.w3.org/2000/svg}text"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("impact", "crm.users.email"),
+        ("impact", "mart.audience.email", "--upstream"),
+        ("path", "crm.users.email", "mart.audience.email"),
+        ("explain", "stg.users.email"),
+        ("lineage", "all.sql", "--dialect", "postgres"),
+    ],
+)
+def test_svg_has_what_the_others_have(graph, command):
+    columns, _ = drawn(graph(*command, "-f", "mermaid").out)
+    root = ElementTree.fromstring(graph(*command, "-f", "svg").out)
+    texts = {node.text for node in root.iter(NODES)}
+    assert texts == {name.rpartition(".")[0] for name in columns} | {name.rpartition(".")[2] for name in columns}
+
+
+def test_svg_of_hostile_names_is_xml_and_shows_them(govtool):
+    Path("odd.sql").write_text('create view v as select "<script>&\x01\u202e" as "]]>" from "<b>"')
+    root = ElementTree.fromstring(govtool("lineage", "odd.sql", "--dialect", "postgres", "-f", "svg").out)
+    texts = "".join(node.text or "" for node in root.iter(NODES))
+    assert "<script>&" in texts
+    assert "]]>" in texts
+    assert not re.search("[\x01\u202e]", texts)
+
+
+def test_svg_of_a_circle_ends(govtool):
+    Path("circle.sql").write_text("create view a as select x from b; create view b as select x from a")
+    assert govtool("lineage", "circle.sql", "-f", "svg").out.count("<rect") >= 3
+
+
+def test_a_tree_shows_each_entry_once_below_what_it_is_reached_by(graph):
+    lines = graph("impact", "crm.users.email", "--tree").out.splitlines()
+    assert lines[1:-2] == [
+        "└─ stg.users.email  changes  lower()  all.sql:1",
+        "   ├─ mart.audience.email  changes  lower() → copy  all.sql:2",
+        "   └─ mart.audience.* (2 columns)  rows  lower() → group key  all.sql:2",
+    ]
+    up = graph("impact", "mart.audience.email", "--upstream", "--tree").out
+    assert re.search(r"└─ stg\.users.*\n   └─ crm\.users", up)
+    assert graph("impact", "crm.users.email", "-f", "tree", "-o", "t.txt").code == 0
+    assert Path("t.txt").read_text().splitlines()[1:] == lines[1:]
+
+
+def test_the_comment_of_a_pull_request_has_a_picture(graph):
+    Path("all.sql").write_text(SQL.replace("lower(email)", "upper(email)"))
+    assert graph("ingest", "sql", "all.sql", "--dialect", "postgres").code == 0
+    shown = graph("impact", "changed:HEAD~1", "-f", "markdown").out
+    inside = shown.partition("```mermaid\n")[2].partition("```")[0]
+    assert ("stg.users.email", "mart.audience.email") in drawn(inside)[1]
+    assert "```mermaid" not in graph("impact", "crm.users.email", "-f", "markdown").out
+    Path("policy.yml").write_text(
+        "version: 1\nname: p\nclasses: {personal: {}}\nclassify: [{class: personal, columns: [crm.users.email]}]\n"
+        "rules: [{id: P1, title: No, deny: {flow: {class: personal, to: {datasets: ['mart.**']}}}}]\n"
+    )
+    checked = graph("check", "--policy", "policy.yml", "-f", "markdown").out
+    inside = checked.partition("```mermaid\n")[2].partition("```")[0]
+    assert ("crm.users.email", "stg.users.email") in drawn(inside)[1]
+    assert "class " in inside

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 import govtool as package
 
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 SQL = "create table t as select a, b from s; create view v as select a from t"
 
 
@@ -102,7 +105,9 @@ def test_an_empty_answer_is_a_document_of_its_format(ingested, project, command)
     assert (refused.code, "--allow-empty" in refused.err) == (2, True)
     done = govtool(*command, "--allow-empty", "-f", "json")
     assert (done.code, "nothing is selected" in done.err) == (0, True)
-    assert json.loads(done.out)["schema"]
+    answer = json.loads(done.out)
+    schema = json.loads((SCHEMAS / f"{answer['schema'].replace('/', '-')}.json").read_text())
+    jsonschema.validate(answer, schema)
     entries = govtool(*command, "--allow-empty", "-f", "csv").out
     one = govtool(
         command[0],

@@ -170,3 +170,46 @@ def test_an_overwrite_keeps_the_declared_columns() -> None:
     assert flows(ddl, says("t", "a", 2, kind="insert"), says("t", "b", 9, kind="insert_overwrite")) == {("b", "t")}
     index = index_of([ddl, says("t", "a", 2, kind="create_table_as")])
     assert [index.path(n) for n in index.columns(index.find_dataset("t"))] == ["x"]
+
+
+def temporaries_of(*sources: str) -> tuple[Derivation, ...]:
+    """In each source a file of the same name, with a temporary table of the same name."""
+    made = []
+    for source in sources:
+        for one in (
+            says('temp."q.sql".t', f"{source}.in", 1, target_kind="temporary", file="q.sql"),
+            says(f"{source}.out", 'temp."q.sql".t', 2, file="q.sql"),
+        ):
+            made.append(one._replace(statement=one.statement._replace(source=source)))
+    return tuple(made)
+
+
+def test_temporary_tables_of_two_sources_have_names_of_their_own() -> None:
+    made = temporaries_of("a", "sql:b/c")
+    index = index_of(made)
+    names = [index.dataset_name(d) for d in range(index.dataset_count)]
+    assert [name for name in names if name.startswith("temp.")] == ['temp."a/q.sql".t', 'temp."sql:b/c/q.sql".t']
+    assert sorted(set(names)) == names
+    assert flows(*made) == {("a.in", "a.out"), ("sql:b/c.in", "sql:b/c.out")}
+    shown = [index.dataset_name(d) for d in index.datasets()]
+    assert not any(name.startswith("temp.") for name in shown)
+
+
+def test_a_temporary_table_of_one_source_keeps_its_name() -> None:
+    index = index_of(temporaries_of("a"))
+    assert 'temp."q.sql".t' in [index.dataset_name(d) for d in range(index.dataset_count)]
+
+
+def test_unread_temporary_tables_of_several_sources_leave_nothing() -> None:
+    made = [one for one in temporaries_of("a", "b", "c") if one.target_kind == "temporary"]
+    index = index_of(made)
+    assert list(index.datasets()) == []
+    index = index_of([*made, says("v", "a.in", 1)])
+    assert [index.dataset_name(d) for d in index.datasets()] == ["a.in", "v"]
+
+
+def test_a_lasting_table_of_the_name_stays_beside_temporary_ones() -> None:
+    made = [*temporaries_of("a", "b"), says("mart.x", 'temp."q.sql".t', 1, file="other.sql")]
+    index = index_of(made)
+    assert 'temp."q.sql".t' in [index.dataset_name(d) for d in index.datasets()]
+    assert ('temp."q.sql".t', "mart.x") in flows(*made)

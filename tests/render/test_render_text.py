@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from govtool.render.text import count, fold, percent, printable, width
+from govtool.render.text import count, fold, markdown_text, percent, printable, width
 
 
 def test_names_are_broken_after_a_separator():
@@ -50,3 +52,26 @@ def test_counts():
         "2,345 columns",
         "2 entries",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@acme/security",
+        "#12",
+        "GH-7",
+        "https://evil.test",
+        "www.evil.test",
+        ":x:",
+        "&lt;b&gt;",
+        "a@b.test",
+        "_x_",
+        "$x$",
+    ],
+)
+def test_markdown_shows_hostile_names_as_they_are(text):
+    written = markdown_text(f"see {text} there")
+    plain = re.sub(r"\\(.)", r"\1", written.replace("<!-- -->", "").replace("&amp;", "&"))
+    assert plain == f"see {text} there"
+    assert text not in written
+    assert "\n" not in markdown_text("a\n# b")

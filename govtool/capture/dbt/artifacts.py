@@ -290,17 +290,17 @@ class _Reader:
         if group:
             yield "group", group
         owners = [raw.get("owner"), meta.get("owner"), _mapping(self.groups.get(group)).get("owner")]
-        yield from (("owner", owner) for owner in dict.fromkeys(text for o in owners for text in _owner(o)))
+        yield from (("owner", owner) for owner in dict.fromkeys(text for o in owners for text in owner_texts(o)))
 
 
-def _owner(owner: Any) -> list[str]:
+def owner_texts(owner: Any) -> list[str]:
     """An owner as dbt writes one (name and email), or as people do."""
     if isinstance(owner, dict):
         names = [_text(owner.get(key)) for key in ("name", "email")]
         texts = [name for name in names if name]
         return [f"{texts[0]} <{texts[1]}>"] if len(texts) == 2 else texts
     if isinstance(owner, list):
-        return [text for one in owner for text in _owner(one)]
+        return [text for one in owner for text in owner_texts(one)]
     return [owner] if isinstance(owner, str) and owner else []
 
 

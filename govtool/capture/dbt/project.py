@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,22 +43,35 @@ def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[DbtProject, 
     """
     folders: dict[Path, None] = {}
     for path in paths:
-        if str(path) == "-":
-            continue
-        real = Path(path).absolute()
-        above = _above(real if real.is_dir() else real.parent)
-        if above is not None:
-            folders[above] = None
-        if real.is_dir():
-            folders.update(dict.fromkeys(_below(real)))
+        folders.update(dict.fromkeys(_holding(path)))
+        if str(path) != "-" and Path(path).is_dir():
+            folders.update(dict.fromkeys(_below(Path(path).absolute())))
     own = {folder: _package(folder) for folder in sorted(folders)}
     installed = {place for read in own.values() for place in _install_places(read)}
-    properties = PropertyReader()
+    properties = PropertyReader(root.absolute())
     return tuple(
         _project(read, root.absolute(), properties)
         for folder, read in own.items()
         if installed.isdisjoint(folder.parents)
     )
+
+
+def model_folders(paths: Iterable[str | Path]) -> Iterator[Path]:
+    """Yield the folders of models of the projects that hold some files or folders, and of their packages on disk."""
+    for folder in dict.fromkeys(folder for path in paths for folder in _holding(path)):
+        own = _package(folder)
+        for read in (own, *_packages(own)[0]):
+            yield from (Path(os.path.normpath(read.folder / path)) for path in _model_paths(read))
+
+
+def _holding(path: str | Path) -> Iterator[Path]:
+    """The folder of the project that a file or folder belongs to; none of standard input."""
+    if str(path) == "-":
+        return
+    real = Path(path).absolute()
+    above = _above(real if real.is_dir() else real.parent)
+    if above is not None:
+        yield above
 
 
 def _above(folder: Path) -> Path | None:

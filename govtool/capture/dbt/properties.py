@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from govtool.capture.dbt import files
+from govtool.capture.dbt.stated import mappings, stated_facts, text, with_docs, written_name
 from govtool.capture.sql.templates.properties import DescribedColumn, Description, Properties, SourceTable
 
 MAX_VALUES = 1_000_000
@@ -19,20 +20,22 @@ MAX_VALUES = 1_000_000
 
 SUFFIXES = (".yml", ".yaml")
 _NODES = ("models", "seeds", "snapshots")
+_WORDS = ("sources", "columns", "versions", "groups", *_NODES)
 _NAME = re.compile(r"([^\W\d][\w$]*)(?:\.[^\W\d][\w$]*)*\Z")
-_QUOTED = re.compile(r"""(["`'])(.+)\1\Z""")
 
 
 class PropertyReader:
     """Reads property files, each of them once: projects may share folders."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
+    def __init__(self, root: Path) -> None:
+        """Begin with none; files are named from the root."""
+        self._root = root
         self._read: dict[Path, Properties] = {}
 
     def read(self, folders: Iterable[Path]) -> Properties:
         """Read all property files below these folders; of two descriptions of one thing the first counts."""
-        found = [self._file(file) for folder in dict.fromkeys(folders) for file in files.files(folder, *SUFFIXES)]
+        folders = list(dict.fromkeys(folders))
+        found = [self._file(file) for folder in folders for file in files.files(folder, *SUFFIXES)]
         sources: dict[tuple[str, str], SourceTable] = {}
         described: dict[str, Description] = {}
         contracts: set[str] = set()
@@ -45,67 +48,72 @@ class PropertyReader:
                 if name not in described:
                     described[name] = columns
                     contracts |= part.contracts & {name}
-        return Properties(sources, described, frozenset(contracts), versions)
+        facts = tuple(with_docs(dict.fromkeys(fact for part in found for fact in part.facts), folders))
+        return Properties(sources, described, frozenset(contracts), versions, facts)
 
     def _file(self, file: Path) -> Properties:
         found = self._read.get(file)
         if found is None:
-            text = files.text(file)
-            has_properties = any(word in text for word in ("sources", "columns", "versions"))
-            found = self._read[file] = properties_in(files.yaml_mapping(text)) if has_properties else Properties()
+            content = files.text(file)
+            data = files.yaml_mapping(content) if any(word in content for word in _WORDS) else {}
+            found = self._read[file] = properties_in(data, self._name(file)) if data else Properties()
         return found
 
+    def _name(self, file: Path) -> str:
+        return (file.relative_to(self._root) if file.is_relative_to(self._root) else Path(file.name)).as_posix()
 
-def properties_in(data: Mapping[str, Any]) -> Properties:
-    """Read one property file; what is not in dbt's form is passed over."""
+
+def properties_in(data: Mapping[str, Any], file: str = "") -> Properties:
+    """Read one property file; what is not in dbt's form is passed over.
+
+    Args:
+        data: Its content.
+        file: Its name in the facts that it states.
+    """
     if files.size(data, MAX_VALUES) > MAX_VALUES:
         return Properties()
     sources: dict[tuple[str, str], SourceTable] = {}
-    for source in _mappings(data.get("sources")):
-        for table in _mappings(source.get("tables")):
-            if _text(source, "name") and _text(table, "name"):
+    for source in mappings(data.get("sources")):
+        for table in mappings(source.get("tables")):
+            if text(source, "name") and text(table, "name"):
                 found = SourceTable(
-                    _text(table, "identifier"), _text(source, "schema"), _text(source, "database"), _columns(table)
+                    text(table, "identifier"), text(source, "schema"), text(source, "database"), _columns(table)
                 )
-                sources.setdefault((_text(source, "name"), _text(table, "name")), found)
+                sources.setdefault((text(source, "name"), text(table, "name")), found)
     described: dict[str, Description] = {}
     contracts: set[str] = set()
     versions: dict[tuple[str, str], str] = {}
     for kind in _NODES:
-        for node in _mappings(data.get(kind)):
-            name = _text(node, "name")
+        for node in mappings(data.get(kind)):
+            name = text(node, "name")
             columns = _columns(node)
-            for version, file, own in _versions(node):
-                versions.setdefault((name, version), file)
+            for version, defined_in, own in _versions(node):
+                versions.setdefault((name, version), defined_in)
                 if version:
-                    described.setdefault(file, own or columns)
+                    described.setdefault(defined_in, own or columns)
             if not name or not columns or name in described:
                 continue
             described[name] = columns
             if kind == "models" and _is_enforced(node) and "versions" not in node and len(columns) == _written(node):
                 contracts.add(name)
     described = {name: columns for name, columns in described.items() if columns}
-    return Properties(sources, described, frozenset(contracts), versions)
+    return Properties(sources, described, frozenset(contracts), versions, tuple(stated_facts(data, file)))
 
 
 def _columns(node: Mapping[str, Any]) -> Description:
     """The columns that a node describes: those whose names can be told from slips and prose."""
     found: dict[str, DescribedColumn] = {}
-    for column in _mappings(node.get("columns")):
-        name = _text(column, "name")
-        bare = _QUOTED.match(name)
-        if bare is not None or column.get("quote") is True:
-            name, quoted = bare.group(2) if bare is not None else name, True
-        else:
+    for column in mappings(node.get("columns")):
+        name, quoted = written_name(column)
+        if not quoted:
             plain = _NAME.match(name)  # ``address.zip`` describes a field of the column ``address``
             if plain is None:
                 continue
             if plain.group(1) != name:
                 found.setdefault(plain.group(1), DescribedColumn(plain.group(1)))
                 continue
-            quoted = False
         if name:
-            found[name] = DescribedColumn(name, quoted, _text(column, "data_type") or None)
+            found[name] = DescribedColumn(name, quoted, text(column, "data_type") or None)
     return tuple(found.values())
 
 
@@ -128,24 +136,12 @@ def _versions(node: Mapping[str, Any]) -> Iterator[tuple[str, str, Description]]
     ``latest_version``, else the greatest.
     """
     found: dict[str, tuple[str, Description]] = {}
-    for version in _mappings(node.get("versions")):
+    for version in mappings(node.get("versions")):
         number = str(version.get("v"))
-        found[number] = (_text(version, "defined_in") or f"{_text(node, 'name')}_v{number}", _columns(version))
+        found[number] = (text(version, "defined_in") or f"{text(node, 'name')}_v{number}", _columns(version))
     for number, (file, columns) in found.items():
         yield number, file, columns
     latest = str(node.get("latest_version"))
     if found:
         greatest = max(found, key=lambda number: (number.isdecimal(), int(number) if number.isdecimal() else 0, number))
         yield "", *found.get(latest, found[greatest])
-
-
-def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, dict):
-            yield item
-
-
-def _text(mapping: Mapping[str, Any], key: str) -> str:
-    """A text without the space around it; empty where there is none."""
-    value = mapping.get(key)
-    return value.strip() if isinstance(value, str) else ""

@@ -99,7 +99,7 @@ class DbtProject:
         parts += [sorted(self.folders.items()), sorted(self.models)]
         stated = self.properties
         parts += [sorted(stated.sources.items(), key=str), sorted(stated.described.items()), sorted(stated.contracts)]
-        parts.append(sorted(stated.versions.items()))
+        parts += [sorted(stated.versions.items()), stated.facts]
         for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
             parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

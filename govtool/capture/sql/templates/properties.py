@@ -37,6 +37,23 @@ class SourceTable:
 
 
 @dataclass(frozen=True, slots=True)
+class StatedFact:
+    """A fact that a property file states about a node or a column."""
+
+    kind: str
+    """``model``, ``seed``, ``snapshot`` or ``source``; ``group`` of the owner of a group."""
+    name: tuple[str, ...]
+    """The node's name; of a table of a source, the source and the table."""
+    column: DescribedColumn | None
+    """None: about the node."""
+    fact: str
+    """``description``, ``tag``, ``test``, ``owner``, ``group``, ``meta.<key>``; empty: that the node is described."""
+    value: str
+    file: str
+    """The property file, from the root of what is read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Properties:
     """The contents of property files."""
 
@@ -48,6 +65,8 @@ class Properties:
     """Models whose contract is enforced: dbt builds them only if the columns are those described, and no more."""
     versions: dict[tuple[str, str], str] = field(default_factory=dict)
     """Files of models that have versions, by name and version; the empty version is the latest."""
+    facts: tuple[StatedFact, ...] = ()
+    """Descriptions, tags, tests, owners and ``meta`` of nodes and columns."""
 
     def filled(self, other: Properties) -> Properties:
         """The same, with what others say of what is not described here."""
@@ -56,4 +75,5 @@ class Properties:
             {**other.described, **self.described},
             self.contracts | (other.contracts - self.described.keys()),
             {**other.versions, **self.versions},
+            (*self.facts, *other.facts),
         )

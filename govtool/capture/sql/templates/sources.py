@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from govtool.capture.sql.templates.dbt_relation import DbtRelation, Return
 from govtool.capture.sql.templates.jinja import compile_macro
@@ -14,7 +14,16 @@ from govtool.capture.sql.templates.rendering import TemplateRun
 def described_sources(
     project: DbtProject, variables: Mapping[str, object], dialect: str
 ) -> Iterator[tuple[tuple[str, ...], SourceTable]]:
-    """Yield the tables of sources whose columns are described, each with its parts as ``source`` writes them.
+    """Yield the tables of sources whose columns are described, each with its parts as ``source`` writes them."""
+    described = {key for key, table in project.properties.sources.items() if table.columns}
+    for key, parts in source_relations(project, described, variables, dialect):
+        yield parts, project.properties.sources[key]
+
+
+def source_relations(
+    project: DbtProject, keys: Collection[tuple[str, str]], variables: Mapping[str, object], dialect: str
+) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    """Yield tables of sources, each with the parts of its relation as ``source`` writes them.
 
     A table whose name depends on what is not known is left out.
     """
@@ -23,9 +32,7 @@ def described_sources(
     run.compile = compile_macro
     with run:
         own = run.macro("source", ROOT_PACKAGE)
-        for key, table in project.properties.sources.items():
-            if not table.columns:
-                continue
+        for key in (key for key in project.properties.sources if key in keys):
             run.calls = run.iterations = run.output = 0
             run.undecided.clear()
             try:
@@ -35,4 +42,4 @@ def described_sources(
             except Exception:  # whatever a macro of the project does: the template that calls it says so
                 continue
             if isinstance(made, DbtRelation) and not run.undecided and "\ue002" not in str(made):
-                yield made.parts, table
+                yield key, made.parts

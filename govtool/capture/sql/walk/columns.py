@@ -64,7 +64,7 @@ GRAPH_COLUMNS: Final = frozenset({"$node_id", "$edge_id", "$from_id", "$to_id"})
 """Columns that T-SQL's tables of nodes and of edges have without listing them ("Graph processing")."""
 
 
-_ROWS_UNNAMED: Final = frozenset({"oracle", "mysql", "tsql", "fabric"})
+_ROWS_UNNAMED: Final = frozenset({"oracle", "mysql", "tsql", "fabric", "snowflake", "spark", "databricks", "hive"})
 """Dialects in which the name of a FROM item stands for no value."""
 
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[A-Za-z]+")

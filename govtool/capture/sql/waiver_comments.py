@@ -1,0 +1,66 @@
+"""Waivers that stand in SQL as comments: ``-- govtool: allow GDPR-001 until 2027-03-31 because legal approved it``.
+
+A comment belongs to the statement that it stands in, to that which ends before it on its line, or else to the next.
+What it means is read by ``govtool.policy.inline``: a comment that is mistaken is kept, so that it can be reported.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from govtool.capture.sql.files import Script
+from govtool.model.derivation import Derivation
+from govtool.model.fact import WAIVER, Fact
+
+_PIECE = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|;", re.DOTALL)
+_WAIVER = re.compile(r"(?:--|/\*)\s*govtool\s*:\s*(allow\b.*?)\s*(?:\*/)?\Z", re.DOTALL | re.IGNORECASE)
+_HOW = "sql"
+
+
+def waivers_in(scripts: Iterable[Script], derivations: Iterable[Derivation], source: str) -> Iterator[Fact]:
+    """Yield the waivers of scripts as facts about the datasets that their statements write.
+
+    Args:
+        scripts: The scripts; those without such a comment cost one search of their text.
+        derivations: What the scripts' statements make.
+        source: The ingest's source.
+    """
+    chosen = {script.file: script.text for script in scripts if "govtool" in script.text}
+    written: dict[str, list[tuple[int, str]]] = {file: [] for file in chosen}
+    for derivation in derivations if chosen else ():
+        if derivation.statement.file in written and derivation.mode != "drop":
+            written[derivation.statement.file].append((derivation.statement.line, derivation.target))
+    for file, text in chosen.items():
+        for line, value, first, last in _comments(text):
+            targets = dict.fromkeys(target for at, target in written[file] if first <= at <= last)
+            yield from (Fact(target, None, WAIVER, value, _HOW, f"{file}:{line}", source) for target in targets)
+
+
+def _comments(text: str) -> Iterator[tuple[int, str, int, int]]:
+    """Yield each comment with its line, its text, and the first and last line of its statement."""
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    pieces = list(_PIECE.finditer(text))
+    ends = [piece.end() for piece in pieces if piece[0] == ";"]
+
+    def line_of(offset: int) -> int:
+        return bisect_right(starts, offset)
+
+    for piece in pieces:
+        found = _WAIVER.match(piece[0])
+        if found is None:
+            continue
+        number = bisect_right(ends, piece.start())
+        if number and "\n" not in text[ends[number - 1] : piece.start()]:
+            number -= 1  # behind the end of a statement, on its line
+        end = ends[number] if number < len(ends) else len(text)
+        first, last = line_of(_code_begins(text, ends[number - 1] if number else 0)), line_of(end - 1)
+        if first < last == line_of(_code_begins(text, end)):
+            last -= 1  # the next statement begins there
+        yield line_of(piece.start()), " ".join(found[1].split()), first, last
+
+
+def _code_begins(text: str, at: int) -> int:
+    """The place behind the blanks that follow the end of a statement."""
+    return at + len(text[at:]) - len(text[at:].lstrip())

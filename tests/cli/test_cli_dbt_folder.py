@@ -1,0 +1,117 @@
+"""A folder of dbt as people have it: single models, descriptions, owners, tests and tags, selectors of dbt."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+FILES = {
+    "dbt_project.yml": "name: shop\n",
+    "models/staging/stg_users.sql": "select id as user_id, mail as email from {{ source('crm', 'users') }}",
+    "models/marts/audience.sql": "select *, 1 as one from {{ ref('stg_users') }}",
+    "models/docs.md": "{% docs whose %}Whose it is.\nReally.{% enddocs %}",
+    "models/schema.yml": """
+sources:
+  - name: crm
+    tags: [raw]
+    tables:
+      - name: users
+        description: All users
+        columns: [{name: mail, description: "E-mail address, PII"}]
+models:
+  - name: audience
+    description: Who is written to
+    group: growth
+    config: {tags: [nightly], meta: {since: 2024-01-02, 1: odd}}
+    columns:
+      - name: email
+        description: '{{ doc("whose") }}'
+        data_tests: [not_null, {relationships: {to: ref('stg_users'), field: email}}, {accepted_values: {values: [x]}}]
+groups:
+  - name: growth
+    owner: {name: Growth, email: growth@acme.test}
+""",
+}
+
+
+@pytest.fixture
+def dbt(store, project):
+    """A project in ``shop``, ingested."""
+    for name, text in FILES.items():
+        file = project / "shop" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert store("ingest", "sql", "shop").code == 0
+    return store
+
+
+def test_what_property_files_state_is_explained(dbt):
+    facts = json.loads(dbt("explain", "audience", "-f", "json").out)["facts"]
+    assert {(fact["column"], fact["name"], fact["value"]) for fact in facts} == {
+        (None, "dbt.id", "model.shop.audience"),
+        (None, "description", "Who is written to"),
+        (None, "tag", "nightly"),
+        (None, "group", "growth"),
+        (None, "owner", "Growth <growth@acme.test>"),
+        (None, "meta.since", "2024-01-02"),
+        (None, "meta.1", "odd"),
+        ("email", "description", "Whose it is. Really."),
+        ("email", "test", "not_null"),
+        ("email", "test", "relationships(to: ref('stg_users'), field: email)"),
+        ("email", "test", "accepted_values"),
+    }
+    assert {fact["file"] for fact in facts} == {"models/schema.yml"}
+    assert "E-mail address, PII" in dbt("explain", "crm.users.mail").out
+
+
+def test_a_changed_description_is_a_new_commit(dbt, project):
+    file = project / "shop" / "models" / "schema.yml"
+    file.write_text(file.read_text().replace("Who is written to", "Whom we write to"))
+    assert "commit 2" in dbt("ingest", "sql", "shop").err
+    assert "Whom we write to" in dbt("explain", "audience").out
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("path:models/staging", {"stg_users"}),
+        ("path:./models/staging/", {"stg_users"}),
+        ("path:models/marts/audience.sql", {"audience"}),
+        ("path:models/*/stg_*", {"stg_users"}),
+        ("resource_type:model", {"audience"}),
+        ("resource_type:source", {"crm.users"}),
+        ("resource_type:source+,path:models/marts", {"audience"}),
+        ("tag:raw", {"crm.users"}),
+        ("owner:Growth*", {"audience"}),
+    ],
+)
+def test_selectors_of_dbt(dbt, selector, names):
+    entries = json.loads(dbt("ls", selector, "-f", "json").out)["entries"]
+    assert {entry["name"] for entry in entries} == names
+
+
+@pytest.mark.parametrize(
+    ("selector", "near"), [("path:models/stagin", "models/staging"), ("resource_type:modl", "model"), ("path:.", "")]
+)
+def test_selectors_of_nothing_name_what_is_near(dbt, selector, near):
+    done = dbt("ls", selector)
+    assert (done.code, near in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("path", ["shop/models/marts/audience.sql", "shop/models/marts", "shop/models/marts/../marts"])
+def test_a_model_alone_knows_the_models_that_it_names(dbt, path):
+    done = dbt("lineage", path, "-f", "csv")
+    assert done.out.splitlines()[1:] == [
+        "audience.user_id,stg_users.user_id,identity",
+        "audience.email,stg_users.email,identity",
+        "audience.one,,",
+    ]
+    assert "coverage 100.0% (1/1 statement)" in dbt("lineage", path).out
+
+
+def test_models_that_name_each_other_in_a_circle_end(dbt, project):
+    folder = project / "shop" / "models" / "marts"
+    (folder / "a.sql").write_text("select * from {{ ref('b') }}")
+    (folder / "b.sql").write_text("select * from {{ ref('a') }}")
+    assert "b.?" in dbt("lineage", str(folder / "a.sql"), "-f", "csv").out
