@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from govtool.api.arguments import Day, Ref, Texts, checked, paths, texts
+from govtool.api.export import ExportQuestions
 from govtool.api.history import HistoryQuestions
 from govtool.api.records import RecordQuestions
 from govtool.api.report import ReportQuestions
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from govtool.app.requests import PathArgument
 
 
-class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestions):
+class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestions, ExportQuestions):
     """One version of the lineage graph; ``govtool.open()`` makes it.
 
     A graph never changes: what is committed later needs another ``open`` or ``at``. It may be used by several threads
