@@ -99,6 +99,13 @@ class EngineError(GovtoolError):
     default_code = "engine.error"
 
 
+class DeliveryError(GovtoolError):
+    """An endpoint that events are sent to cannot be reached, or does not take them."""
+
+    exit_code = EXIT_STORE
+    default_code = "delivery.error"
+
+
 class StoreError(GovtoolError):
     """The store cannot be reached, read or written."""
 

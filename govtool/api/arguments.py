@@ -27,6 +27,8 @@ Texts = str | Iterable[str]
 """One text where a command takes one option, several where it may be repeated."""
 Day = date | str
 """A day, or its text in ISO 8601."""
+Seconds = float
+"""A time to wait, more than nothing."""
 Ref = str | int | date
 """A version: a commit's number or id, ``HEAD~1``, a tag, a branch, or a date (as text or not)."""
 
@@ -163,6 +165,17 @@ def _fraction(name: str, value: object) -> float:
     return number
 
 
+def _duration(name: str, value: object) -> float:
+    """Seconds, more than none and at most a day; also of numpy."""
+    try:
+        seconds = math.nan if isinstance(value, (bool, str)) else float(cast("SupportsFloat", value))
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 < seconds <= 86_400:
+        raise _wrong(name, value, "a number of seconds, at most a day")
+    return seconds
+
+
 def _path(name: str, value: object) -> str:
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise _wrong(name, value, "a path")
@@ -268,6 +281,7 @@ CONVERTERS: Mapping[str, _Converter] = {
     "Workflow | PathArgument": _workflow,
     "Workflow | str | None": _or_none(_workflow_or_file),
     "Iterable[Texts]": _lists,
+    "Seconds": _duration,
     "Ref": _ref,
     "Ref | None": _or_none(_ref),
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from govtool.api.arguments import Day, Ref, Texts, checked, texts
 from govtool.api.changes import ChangeQuestions
+from govtool.api.export import ExportQuestions
 from govtool.api.graph_options import accepted, policy_choice
 from govtool.api.history import HistoryQuestions
 from govtool.api.records import RecordQuestions
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from govtool.app.requests import PathArgument
 
 
-class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestions):
+class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestions, ExportQuestions):
     """One version of the lineage graph; ``govtool.open()`` makes it.
 
     A graph never changes: what is committed later needs another ``open`` or ``at``. It may be used by several threads

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sources import named_source
 from govtool.app.sql import Progress, SourceText, file_name, root_of
-from govtool.errors import UsageError
+from govtool.errors import EngineError, UsageError
 from govtool.model import Diagnostic
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
@@ -62,6 +63,7 @@ def ingest_prov(
 
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")
+    _check_library()
     root = root_of(request.paths)
     source, origin = named_source(
         "prov", request.paths, request.source, store=store, replace=request.replace, root=root
@@ -100,6 +102,20 @@ def ingest_prov(
 
     key = IngestKey("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root), origin)
     return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
+
+
+def _check_library() -> None:
+    """Check that the extra is installed, before anything is read.
+
+    Raises:
+        EngineError: It is not (``engine.prov``).
+    """
+    if find_spec("prov") is None:
+        raise EngineError(
+            "PROV documents need the library prov, which is not installed",
+            code="engine.prov",
+            hint="pip install 'govtool[prov]'",
+        )
 
 
 def _texts(

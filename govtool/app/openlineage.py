@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -278,8 +278,10 @@ def read_state(store: Reader, commit: Commit, source: str | None = None) -> Merg
     return state
 
 
-def export_openlineage(store: Reader, commit: Commit, *, source: str | None = None, queries: bool = False) -> Exported:
-    """Export a commit, or one source of it, as OpenLineage events.
+def export_openlineage(
+    store: Reader, commit: Commit, *, source: str | None = None, queries: bool = False, as_runs: bool = False
+) -> Exported:
+    """Export a commit, or one source of it, as OpenLineage events; ``as_runs``: all of them as events of runs.
 
     Raises:
         StoreError: a fragment cannot be read.
@@ -287,6 +289,7 @@ def export_openlineage(store: Reader, commit: Commit, *, source: str | None = No
     """
     from govtool.capture.openlineage.export import export
     from govtool.capture.openlineage.facets import Kept
+    from govtool.capture.openlineage.run_events import run_events
 
     sources = sorted({ref.source for ref in store.fragments(commit)})
     if source is not None and source not in sources:
@@ -294,7 +297,11 @@ def export_openlineage(store: Reader, commit: Commit, *, source: str | None = No
             f"no source {source}", code="usage.unknown-source", nearest=tuple(sources[:5]), hint="govtool coverage"
         )
     found = [d for name in sources if source in (None, name) for d in _derivations(store, commit, name)]
-    return export(found, time=commit.time, kept=Kept(read_state(store, commit, source)), queries=queries)
+    exported = export(found, time=commit.time, kept=Kept(read_state(store, commit, source)), queries=queries)
+    if not as_runs:
+        return exported
+    events, unused = run_events(exported.events)
+    return replace(exported, events=events, datasets=unused)
 
 
 def _derivations(store: Reader, commit: Commit, source: str) -> list[Derivation]:

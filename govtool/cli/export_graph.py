@@ -37,25 +37,28 @@ def export_graph(
       govtool export graph 'crm.users+' -f mermaid
 
     Selectors choose datasets, and the edges between them are written; the rows of a dataset are its column *. Formats:
-    csv and jsonl (an edge a line), json (all of it, as report/1), dot, mermaid, graphml.
+    csv, jsonl and parquet (an edge a row), json (all of it, as report/1), dot, mermaid, graphml, prov-json.
     """
     from govtool.app.governance import day_of
     from govtool.app.questions import PolicyChoice
     from govtool.app.report import graph_view
-    from govtool.render.graph_export import FORMATS, render
+    from govtool.render.graph_export import FORMATS, PARQUET, parquet, render
 
     outputs = chosen(format, output, FORMATS)
     with opened_graph(ui, store, at, branch) as graph:
         if any(form == "json" for form, _ in outputs):
-            answer: ReportAnswer | LineageView = graph.report(
-                *selector or (), exclude=exclude, policy=policy, today=today
-            )
+            report = graph.report(*selector or (), exclude=exclude, policy=policy, today=today)
+            answer: ReportAnswer | LineageView = report
+            view = report.graph
         else:  # findings and coverage are in no other format
             rules = PolicyChoice(policy, day_of(today))
             snapshot = graph.snapshot()
             with snapshot.guard:
-                answer = graph_view(snapshot, rules, selector or (), exclude or ())
+                answer = view = graph_view(snapshot, rules, selector or (), exclude or ())
     ui.mark("report")
     for form, file in outputs:
-        ui.show(render(form, answer), file)
+        if form == PARQUET:
+            ui.write_bytes(parquet(view), file)
+        else:
+            ui.show(render(form, answer), file)
     return EXIT_OK

@@ -1,22 +1,62 @@
-"""``govtool export openlineage``: the graph as OpenLineage events."""
+"""``govtool export openlineage``: the graph as OpenLineage events, written or sent."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
+from govtool.cli.formats import OutputFile, chosen
 from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
-from govtool.render.text import count
+from govtool.errors import EXIT_OK, EXIT_STORE, UsageError
+from govtool.render.table import Span
+from govtool.render.text import count, printable
+
+if TYPE_CHECKING:
+    from govtool.answers.delivery import EventDelivery
+    from govtool.capture.openlineage.export import Exported
 
 FORMATS = ("jsonl", "json")
+_MOST_SHOWN = 5
+"""Rejected events that are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Destination:
+    """Where ``--to`` sends events, and how."""
+
+    url: str
+    token_file: str | None
+    timeout: float
+    deadline: float
 
 
 def export_openlineage(
     ui: Ui,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="URL", help="Send them to Marquez, DataHub or another service.")
+    ] = None,
+    run_events: Annotated[
+        bool,
+        typer.Option("--run-events", help="Statements as runs: DataHub, OpenMetadata and Google take nothing else."),
+    ] = False,
+    token_file: Annotated[
+        str | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="A file with the bearer token. Default: OPENLINEAGE_API_KEY.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=600, help="The time for one request.")
+    ] = 10.0,
+    deadline: Annotated[
+        float, typer.Option("--deadline", metavar="SECONDS", min=0.1, max=86_400, help="The time for all of them.")
+    ] = 300.0,
     source: Annotated[
         str | None, typer.Option("--source", metavar="NAME", help="Export only this source. Default: everything.")
     ] = None,
@@ -26,25 +66,65 @@ def export_openlineage(
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
-) -> None:
-    """Write the graph as OpenLineage events.
+) -> int:
+    """Write the graph as OpenLineage events, or send them to a service.
 
       govtool export openlineage -o lineage.jsonl
-      govtool export openlineage --source warehouse --at v1.0 -f json
+      govtool export openlineage --to http://localhost:5000
+      govtool export openlineage --to https://datahub.example/openapi/openlineage --run-events
 
     A DatasetEvent for each dataset, a JobEvent for each statement, RunEvents for what ran, with column lineage.
-    Formats: jsonl (an event a line), json (an array).
+    Formats: jsonl (an event a line), json (an array). Sending tries again after failures of the network and of the
+    server, for as long as --deadline; what arrives twice changes nothing. Exit code 4: not every event was taken.
     """
     from govtool.app.openlineage import export_openlineage as export
     from govtool.app.project import commit_at, read_store
 
-    outputs = chosen(format, output, FORMATS)
+    if to is None and token_file is not None:
+        raise UsageError("--token-file is for --to URL", code="usage.arguments", location="--token-file")
+    if to is not None and format and not output:
+        raise UsageError("--to sends events and shows none", code="usage.output", hint="-o FILE for a copy")
     opened = read_store(store)
-    exported = export(opened, commit_at(opened, at, branch), source=source, queries=queries)
+    exported = export(opened, commit_at(opened, at, branch), source=source, queries=queries, as_runs=run_events)
+    if to is None or output:
+        _write(ui, exported, chosen(format, output, FORMATS))
+    ui.note(f"{count(len(exported.events), 'event')}{_left_out(exported)}")
+    return EXIT_OK if to is None else _send(ui, exported, _Destination(to, token_file, timeout, deadline))
+
+
+def _write(ui: Ui, exported: Exported, outputs: list[OutputFile]) -> None:
     for form, file in outputs:
         if form == "jsonl":
             ui.show((json.dumps(event, ensure_ascii=False) for event in exported.events), file)
         else:
             ui.show(json.dumps(exported.events, ensure_ascii=False, indent=2).splitlines(), file)
-    left = f", {count(exported.queries, 'bare query', 'bare queries')} left out (--queries)" if exported.queries else ""
-    ui.note(f"{count(len(exported.events), 'event')}{left}")
+
+
+def _left_out(exported: Exported) -> str:
+    queries = count(exported.queries, "bare query", "bare queries")
+    datasets = count(exported.datasets, "dataset without a run", "datasets without a run")
+    return (f", {queries} left out (--queries)" if exported.queries else "") + (
+        f", {datasets} left out" if exported.datasets else ""
+    )
+
+
+def _send(ui: Ui, exported: Exported, to: _Destination) -> int:
+    from govtool.app.event_client import TOKEN_VARIABLE, event_endpoint
+    from govtool.app.event_delivery import DeliveryPolicy, deliver
+    from govtool.app.serve.admission import bearer_token
+
+    endpoint = event_endpoint(to.url, bearer_token(to.token_file, TOKEN_VARIABLE))
+    if endpoint.token and endpoint.is_open:
+        ui.remark([Span("the token is sent without TLS: others on the network can read it")])
+    return _report(ui, deliver(exported.events, endpoint, DeliveryPolicy(timeout=to.timeout, deadline=to.deadline)))
+
+
+def _report(ui: Ui, delivery: EventDelivery) -> int:
+    for event in delivery.rejected[:_MOST_SHOWN]:
+        about = f"{event.number}, {printable(event.name)}: {event.status}"
+        ui.remark([Span("rejected: ", "red"), Span(f"event {about}{f': {event.reason}' if event.reason else ''}")])
+    if len(delivery.rejected) > _MOST_SHOWN:
+        ui.remark([Span(f"{len(delivery.rejected) - _MOST_SHOWN} more are rejected")])
+    again = f", {count(delivery.retries, 'request')} made again" if delivery.retries else ""
+    ui.show([f"{count(delivery.sent, 'event')} delivered to {printable(delivery.to)}{again}"], None)
+    return EXIT_STORE if delivery.rejected else EXIT_OK

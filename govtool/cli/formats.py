@@ -20,6 +20,8 @@ _BY_SUFFIX = {
     ".gv": "dot",
     ".graphml": "graphml",
     ".mmd": "mermaid",
+    ".parquet": "parquet",
+    ".provjson": "prov-json",
     ".mermaid": "mermaid",
     ".svg": "svg",
     ".txt": "plain",

@@ -79,8 +79,8 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "openlineage": _Entry("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", _FEED)
     },
     "export": {
-        "openlineage": _Entry("export_openlineage", "Write the graph as OpenLineage events.", _FEED),
-        "graph": _Entry("export_graph", "Write the graph as CSV, JSON, Graphviz, Mermaid or GraphML.", _FEED),
+        "openlineage": _Entry("export_openlineage", "Write the graph as OpenLineage events, or send them.", _FEED),
+        "graph": _Entry("export_graph", "Write the graph as CSV, Parquet, Graphviz, Mermaid, PROV …", _FEED),
     },
     "graph": {
         "import": _Entry("graph_import", "Read a provenance graph into the store and commit."),

@@ -80,6 +80,24 @@ class Ui:
             if not isinstance(line, TextFragment):
                 write("\n")
 
+    def write_bytes(self, data: bytes, file: Path | None = None) -> None:
+        """Write what is no text to stdout, or whole to a file by way of a temporary neighbour.
+
+        Raises:
+            UsageError: stdout is a terminal.
+        """
+        if file is not None:
+            _write_file(file, [data])
+            return
+        if self.out.isatty():
+            raise UsageError("this format is nothing for a terminal", code="usage.output", hint="-o FILE")
+        self.wrote = True
+        self.out.flush()
+        stream = getattr(self.out, "buffer", None)
+        if stream is None:
+            raise UsageError("this format is no text", code="usage.output", hint="-o FILE")
+        stream.write(data)
+
     def table(self, table: Table, file: Path | None = None) -> None:
         """Show a table: folded and coloured on a terminal, in a pager past a screen; plain and wide anywhere else."""
         if file is not None or not (self.out.isatty() or self._styled(self.out)):
@@ -265,7 +283,8 @@ def _terminal_width(stream: IO[str]) -> int:
         return 80
 
 
-def _write_file(file: Path, text_lines: Iterable[str], mode: int = 0o666) -> None:
+def _write_file(file: Path, parts: Iterable[str | bytes], mode: int = 0o666) -> None:
+    """Write lines of text, fragments of text and bytes as they are."""
     target = file.resolve()
     if target.exists() and (not target.is_file() or file.is_relative_to("/dev") or file.is_relative_to("/proc")):
         temporary = target = file  # a device, a pipe, an open file: written to, not replaced
@@ -273,11 +292,17 @@ def _write_file(file: Path, text_lines: Iterable[str], mode: int = 0o666) -> Non
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with os.fdopen(opened, "w", encoding="utf-8", newline="\n") as handle:
-            handle.writelines(line if isinstance(line, TextFragment) else f"{line}\n" for line in text_lines)
+        with os.fdopen(opened, "wb") as handle:
+            handle.writelines(_encoded(part) for part in parts)
         if temporary != target:
             temporary.replace(target)
     except OSError as error:
         if temporary != target:
             temporary.unlink(missing_ok=True)
         raise UsageError(f"cannot write it: {error.strerror}", code="usage.output", location=str(file)) from error
+
+
+def _encoded(part: str | bytes) -> bytes:
+    if isinstance(part, bytes):
+        return part
+    return (part if isinstance(part, TextFragment) else f"{part}\n").encode()

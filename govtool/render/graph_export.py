@@ -1,4 +1,4 @@
-"""A lineage graph for other tools: a row an edge as CSV and JSON lines, JSON, Graphviz, Mermaid, GraphML."""
+"""A lineage graph for other tools: edges as rows, JSON, Graphviz, Mermaid, GraphML, PROV-JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.render.drawing import Drawing, dot, mermaid
 from govtool.render.envelope import compact, json_lines
+from govtool.render.prov_json import prov_json
 from govtool.render.table import to_csv
 from govtool.report.model import ROWS, LineageView, ViewNode
 from govtool.wording import printable
@@ -14,13 +15,15 @@ from govtool.wording import printable
 if TYPE_CHECKING:
     from govtool.answers.report import ReportAnswer
 
-FORMATS = ("csv", "jsonl", "json", "dot", "mermaid", "graphml")
+FORMATS = ("csv", "jsonl", "json", "dot", "mermaid", "graphml", "prov-json", "parquet")
+PARQUET = "parquet"
+"""The one format that is no text: ``parquet()`` makes it."""
 FIELDS = ("source", "target", "kind", "label", "star", "masking", "file", "line")
 """The columns of the CSV, and the keys of the JSON lines."""
 
 
 def render(form: str, answer: ReportAnswer | LineageView) -> Iterable[str]:
-    """One of ``FORMATS``. Temporary tables are part of it, as the statements have them.
+    """One of ``FORMATS`` that is text. Temporary tables are part of it, as the statements have them.
 
     Args:
         form: The format.
@@ -39,7 +42,24 @@ def _drawn(form: str, view: LineageView) -> Iterable[str]:
         return (compact(dict(zip(FIELDS, row, strict=True))) for row in edge_rows(view))
     if form == "graphml":
         return graphml(view)
+    if form == "prov-json":
+        return prov_json(view)
     return (dot if form == "dot" else mermaid)(drawing(view))
+
+
+def parquet(view: LineageView) -> bytes:
+    """The edges as a file of Parquet with the columns ``FIELDS``."""
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"star": pa.bool_(), "masking": pa.bool_(), "line": pa.int64()}
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in FIELDS])
+    rows = [dict(zip(FIELDS, row, strict=True)) for row in edge_rows(view)]
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), buffer)
+    return buffer.getvalue()
 
 
 def edge_rows(view: LineageView) -> Iterator[tuple[str | int | bool, ...]]:

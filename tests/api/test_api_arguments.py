@@ -59,6 +59,8 @@ QUESTIONS: dict[str, tuple[object, ...]] = {
     "run": ("r",),
     "log": (),
     "coverage": (),
+    "openlineage_events": (),
+    "send_openlineage": ("http://127.0.0.1:9",),
     "compare_static": (),
     "verify": ("a.sql",),
     "compare_oracle": ("a.csv",),

@@ -382,4 +382,6 @@ def test_a_command_that_asks_has_a_method_and_every_method_a_command():
         "to_networkx",
         "report",
         "to_html",
+        "openlineage_events",
+        "send_openlineage",
     }

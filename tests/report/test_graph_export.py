@@ -9,6 +9,7 @@ import re
 
 import jsonschema
 import networkx as nx
+import pyarrow.parquet as pq
 import pytest
 from test_report_data import SCHEMA
 
@@ -29,7 +30,7 @@ def export(shop, capsys):
     return run
 
 
-def test_every_format_has_the_same_edges(shop, export):
+def test_every_format_has_the_same_edges(shop, export, tmp_path):
     index = shop.snapshot().index
     truth = {
         (index.name(index.edge_source[e]), index.name(index.edge_target[e]), index.kind(e).label)
@@ -44,6 +45,8 @@ def test_every_format_has_the_same_edges(shop, export):
     graph = nx.parse_graphml(export("graphml"), force_multigraph=True)
     name = graph.nodes(data="name")
     assert {(name[a], name[b], about["kind"]) for a, b, about in graph.edges(data=True)} == truth
+    edges = pq.read_table(io.BytesIO(exported_parquet(shop, tmp_path))).to_pylist()
+    assert [{name: str(value) for name, value in edge.items()} for edge in edges] == rows
     body = json.loads(export("json"))
     jsonschema.validate(body, SCHEMA)
     assert len(body["graph"]["edges"]) == len(rows)
@@ -52,7 +55,58 @@ def test_every_format_has_the_same_edges(shop, export):
     assert len(re.findall(r"n\d+ -(?:->|\.->)", export("mermaid"))) == len(pairs)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "dot", "mermaid", "graphml"])
+def exported_parquet(shop, folder) -> bytes:
+    assert main(["export", "graph", "-o", str(folder / "edges.parquet"), "--store", shop.store]) == 0
+    return (folder / "edges.parquet").read_bytes()
+
+
+def test_duckdb_reads_the_parquet(shop, export, tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    exported_parquet(shop, tmp_path)
+    found = duckdb.sql(f"select source, target, kind, line from '{tmp_path}/edges.parquet' where star").fetchall()
+    rows = csv.DictReader(io.StringIO(export("csv")))
+    stars = [(r["source"], r["target"], r["kind"], int(r["line"])) for r in rows if r["star"] == "True"]
+    assert found == stars
+    assert stars
+
+
+def test_the_prov_library_reads_prov_json_and_writes_the_same(shop, export):
+    prov = pytest.importorskip("prov.model", reason="prov is not installed: pip install govtool[prov]")
+    text = export("prov-json")
+    document = prov.ProvDocument.deserialize(content=text, format="json")
+    again = prov.ProvDocument.deserialize(content=document.serialize(format="json"), format="json")
+    assert again == document
+    labels = {record.identifier: str(record.label) for record in document.get_records(prov.ProvEntity)}
+    found = {
+        (labels[record.args[1]], labels[record.args[0]], str(next(iter(record.get_attribute("gt:kind")))))
+        for record in document.get_records(prov.ProvDerivation)
+    }
+    rows = list(csv.DictReader(io.StringIO(export("csv"))))
+    assert found == {(row["source"], row["target"], row["kind"]) for row in rows}
+    statements = {str(record.label) for record in document.get_records(prov.ProvActivity)}
+    assert statements == {f"{row['file']}:{row['line']}" for row in rows}
+    members = document.get_records(prov.ProvMembership)
+    assert {labels[record.args[1]] for record in members} >= {row["target"] for row in rows}
+
+
+def unquoted(text: str) -> str:
+    return text[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydot's own use of pyparsing
+def test_pydot_reads_the_dot(shop, export):
+    pydot = pytest.importorskip("pydot", reason="pydot is not installed")
+    (read,) = pydot.graph_from_dot_data(export("dot", "crm.users+"))
+    pairs = {(row["source"], row["target"]) for row in csv.DictReader(io.StringIO(export("csv", "crm.users+")))}
+    label = {
+        node.get_name(): f"{unquoted(box.get_label())}.{unquoted(node.get_label())}"
+        for box in read.get_subgraphs()
+        for node in box.get_nodes()
+    }
+    assert {(label[edge.get_source()], label[edge.get_destination()]) for edge in read.get_edges()} == pairs
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "dot", "mermaid", "graphml", "prov-json"])
 def test_formats_of_the_graph_alone_are_those_of_the_report_without_findings(shop, export, monkeypatch, form):
     wanted = "\n".join(line.rstrip("\n") for line in render(form, shop.report("crm.users+")))
     monkeypatch.setattr(report, "report_answer", None)
@@ -72,7 +126,7 @@ def test_selectors_choose_and_an_unknown_one_is_an_error(shop, export, capsys):
 
 def test_hostile_names_are_escaped(ingest, tmp_path, capsys):
     graph = ingest({"a.sql": 'create view "a""><b>\u202e]]>" as select "x;\n-->" from "t"'})
-    for form in ("csv", "jsonl", "json", "dot", "mermaid", "graphml"):
+    for form in ("csv", "jsonl", "json", "dot", "mermaid", "graphml", "prov-json"):
         assert main(["export", "graph", "-f", form, "--store", graph.store]) == 0
         text = capsys.readouterr().out
         assert "\u202e" not in text

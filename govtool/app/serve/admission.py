@@ -94,14 +94,14 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
-def bearer_token(file: str | None) -> str:
-    """The token in a file, or in ``GOVTOOL_SERVE_TOKEN``; empty if there is none.
+def bearer_token(file: str | None, variable: str = TOKEN_VARIABLE) -> str:
+    """The token in a file, or in a variable of the environment; empty if there is none.
 
     Raises:
         UsageError: The file cannot be read, or holds no token (``usage.token``).
     """
     if file is None:
-        return os.environ.get(TOKEN_VARIABLE, "").strip()
+        return os.environ.get(variable, "").strip()
     try:
         token = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:

@@ -44,6 +44,8 @@ class Exported:
     events: list[Event]
     queries: int = 0
     """Bare queries that were left out."""
+    datasets: int = 0
+    """Datasets that were left out, as no run reads or writes them."""
 
 
 def export(

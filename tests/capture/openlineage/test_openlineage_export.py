@@ -13,6 +13,7 @@ from test_openlineage_derive import derived, fixture_events, merged
 from govtool.capture.openlineage.derive import derive
 from govtool.capture.openlineage.export import export
 from govtool.capture.openlineage.facets import Kept
+from govtool.capture.openlineage.run_events import run_events
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "sql"))  # the cases of fixtures/lineage
 from lineage_cases import load_cases
@@ -114,3 +115,28 @@ def test_runs_have_uuids():
     assert [e["eventType"] for e in events if "run" in e] == ["START", "COMPLETE"]
     assert [p for event in events for p in problems(event)] == []
     assert same(round_trip(events), events)
+
+
+def test_as_runs_every_event_is_a_valid_run_event_and_keeps_its_id():
+    (file,) = [Script("v.sql", "create table a (id int); create view b as select id from a; create table c (x int);")]
+    derivations = extract([file], Options()).derivations
+    exported = export(derivations, time=TIME)
+    events, unused = run_events(exported.events)
+    assert unused == 1, "nothing reads or writes c"
+    assert [problem for event in events for problem in problems(event)] == []
+    assert {event["eventType"] for event in events} == {"COMPLETE"}
+    assert {event["schemaURL"].rpartition("/")[2] for event in events} == {"RunEvent"}
+    later, _ = run_events([{**event, "eventTime": "2027-01-01T00:00:00.000000Z"} for event in exported.events])
+    assert [event["run"]["runId"] for event in later] == [event["run"]["runId"] for event in events]
+    (read,) = events[0]["inputs"]
+    assert [each["name"] for each in read["facets"]["schema"]["fields"]] == ["id"]
+
+
+def test_runs_stay_the_runs_that_they_are():
+    state, texts, _ = merged(fixture_events())
+    exported = export(derive(state, texts).derivations, time=TIME, kept=Kept(state)).events
+    runs = [event["run"]["runId"] for event in exported if "run" in event]
+    events, _ = run_events(exported)
+    assert [problem for event in events for problem in problems(event)] == []
+    assert {event["run"]["runId"] for event in events} >= set(runs)
+    assert runs
