@@ -191,7 +191,10 @@ def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[ToolFact], str | N
     ]
     problem = None if wrong is None else f"the SQL was not understood: {wrong.message}"
     derivations = [*declared, *extraction.derivations]
-    tool_facts = [ToolFact(f.dataset, f.column, f.name, f.value) for f in facts_in(scripts, settings, derivations)]
+    tool_facts = [
+        ToolFact(f.dataset, f.column, f.name, f.value)
+        for f in facts_in(scripts, settings, {d.target for d in derivations})
+    ]
     return index_of(derivations), tool_facts, problem
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from govtool.errors import UnknownNameError, UsageError
-from govtool.model import Derivation, Diagnostic
+from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
@@ -151,9 +151,19 @@ def extract_scripts(
 
 
 def facts_in(
-    found: Sequence[Script | Diagnostic], settings: Options, derivations: Iterable[Derivation]
+    found: Sequence[Script | Diagnostic],
+    settings: Options,
+    targets: Collection[str],
+    only: Collection[str] | None = None,
 ) -> tuple[Fact, ...]:
-    """Return the comments, tags and options that scripts give to tables and columns of their lineage and beside it."""
+    """Return the comments, tags and options that scripts give to tables and columns of their lineage and beside it.
+
+    Args:
+        found: The scripts.
+        settings: How they are read.
+        targets: The datasets of their lineage.
+        only: The files whose facts are wanted; None: all.
+    """
     from govtool.capture.sql.tags import facts_of
 
     return facts_of(
@@ -165,7 +175,8 @@ def facts_in(
         default_schema=settings.default_schema,
         variables=settings.variables,
         projects=settings.projects,
-        known={derivation.target for derivation in derivations},
+        known=targets,
+        only=only,
     )
 
 
