@@ -48,6 +48,9 @@ COMPILED = (
     "capture/sql/fold.py",
     "capture/sql/versions.py",
     "capture/sql/extract.py",
+    "capture/sql/results.py",
+    "capture/sql/surroundings.py",
+    "capture/sql/tables.py",
     "capture/sql/scripts/[a-z]*.py",
     "capture/sql/walk/[a-z]*.py",
 )

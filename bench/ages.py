@@ -65,7 +65,7 @@ class Counted:
 
 
 def _ingest(store: Store, file: Path) -> bool:
-    from govtool.app.ingest import ingest_sql
+    from govtool.app.ingest_sql import ingest_sql
     from govtool.app.sql import SqlRequest
 
     return ingest_sql(store, SqlRequest(paths=(str(file),), dialect="postgres", source="etl")).created

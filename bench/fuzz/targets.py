@@ -167,7 +167,7 @@ def _policy_corpus() -> list[bytes]:
 @lru_cache(maxsize=1)
 def sound_store() -> dict[str, bytes]:
     """The objects of a small store with every kind of them."""
-    from govtool.app.ingest import ingest_sql
+    from govtool.app.ingest_sql import ingest_sql
     from govtool.app.sql import SqlRequest
     from govtool.store import Changes, Fragment, Store, branches, tags
     from govtool.store.compact import compact

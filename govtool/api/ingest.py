@@ -69,7 +69,7 @@ def ingest_sql(
         SourceError: the catalog cannot be read.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.ingest import ingest_sql as ingest
+    from govtool.app.ingest_sql import ingest_sql as ingest
     from govtool.app.requests import sql_request
 
     request = sql_request(

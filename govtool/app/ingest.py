@@ -1,4 +1,4 @@
-"""Reads SQL into the graph: read, extract, encode, commit.
+"""Ingests of every kind: the key of what is read, the payload that reading makes of it, and its commit.
 
 An ingest replaces everything that its source said before. It is idempotent: the batch is named by a digest of what was
 read and how, and a batch that the store already holds makes no commit. Derivations are spread over fragments by a hash
@@ -8,149 +8,31 @@ said (``govtool.app.stale``); where too little is understood, nothing is committ
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import Coverage, Reason
 from govtool.answers.ingest import CoverageDemand, IngestResult, RefusedIngestError
 from govtool.app.aliases import Aliases, configured
 from govtool.app.coverage import coverage_fragments, read_coverage, reasons_of
-from govtool.app.reader_digest import reader_digest
-from govtool.app.sources import SourceOrigin, check_replacement, named_source
-from govtool.app.sql import (
-    Progress,
-    SourceText,
-    SqlRequest,
-    extract_scripts,
-    facts_in,
-    options,
-    root_of,
-    schema_diagnostics,
-    scripts,
-    unmatched_relations,
-)
-from govtool.app.stale import KeptLineage, has_failures, kept_lineage, stale_files
+from govtool.app.sources import SourceOrigin, check_replacement
+from govtool.app.sql import SourceText
+from govtool.app.stale import stale_files
 from govtool.app.unread import reach_fragments
 from govtool.app.user import user_name
-from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
-from govtool.model.fact import FACTS, Fact, encode_facts
 from govtool.model.spread import buckets_for, number_of
 from govtool.store import Changes, Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.extract import Extraction, Options, Shortfall
-    from govtool.capture.sql.files import Script
+    from govtool.capture.sql.extract import Shortfall
     from govtool.store import CommitResult, FragmentRef, Store
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
-
-
-def ingest_sql(
-    store: Store,
-    request: SqlRequest,
-    *,
-    message: str | None = None,
-    author: str | None = None,
-    branch: str = DEFAULT_BRANCH,
-    stdin: IO[bytes] | None = None,
-    progress: Progress | None = None,
-    drop_unreadable: bool = False,
-    replace_source: bool = False,
-    demand: CoverageDemand | None = None,
-) -> IngestResult:
-    """Read SQL, and commit what it says to the store.
-
-    What cannot be read or understood is reported in the result and counted in the commit; the rest is ingested. A file
-    that cannot be read or understood any more keeps what it said before, unless ``drop_unreadable`` is set; see
-    ``govtool.app.stale``.
-
-    Raises:
-        UsageError: nothing to read, an unknown dialect, an unreadable schema, a source that was read elsewhere.
-        RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
-        SourceError: the catalog cannot be read.
-        StoreError: the commit could not be written; the store is as it was.
-    """
-    if not request.paths:
-        raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
-    root = root_of(request.paths)
-    source, origin = named_source("sql", request.paths, request.source, store=store, replace=replace_source, root=root)
-    settings = options(request, source)
-    found = list(scripts(request, root, stdin))
-    read = [item for item in found if not isinstance(item, Diagnostic)]
-    batch = _batch(source, settings, found, explain=request.explain)
-    text = SourceText(root, {script.file: script.text for script in read if script.file == "<stdin>"})
-
-    def understood(options_: Options) -> tuple[Extraction, tuple[Fact, ...]]:
-        extraction = extract_scripts(found, options_, progress)
-        if request.explain and request.catalog is not None:
-            from govtool.app.explain import explained
-
-            extraction = explained(request.catalog, found, options_, extraction)
-        return extraction, facts_in(found, options_, extraction.derivations)
-
-    def extract() -> IngestPayload:
-        extraction, facts = understood(settings)
-        assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
-        kept = KeptLineage()
-        if not drop_unreadable:
-            kept = _kept(store, branch, source, origin, extraction, assumed, facts)
-        if kept.derivations:  # other files may read what the lost ones define
-            extraction, facts = understood(_with_schema(settings, kept))
-            kept = _kept(store, branch, source, origin, extraction, assumed, facts)
-        return IngestPayload(
-            source,
-            settings.dialect,
-            len(read),
-            Coverage.of(extraction),
-            (*extraction.derivations, *kept.derivations),
-            assumed + extraction.diagnostics + kept.notes,
-            extraction.shortfalls,
-            {"stale": len(kept.notes)} if kept.notes else {},
-            more=_fact_fragments(source, (*facts, *kept.facts)),
-        )
-
-    key = IngestKey("ingest sql", source, batch, len(read), text, origin)
-    return ingest_once(
-        store, key, extract, message=message, author=author, branch=branch, demand=demand, without_stale=drop_unreadable
-    )
-
-
-def _kept(
-    store: Store,
-    branch: str,
-    source: str,
-    origin: SourceOrigin,
-    extraction: Extraction,
-    assumed: tuple[Diagnostic, ...],
-    facts: tuple[Fact, ...],
-) -> KeptLineage:
-    """Return the earlier lineage of files that failed; the store is read only if some did."""
-    if not has_failures(extraction.diagnostics):
-        return KeptLineage()
-    head = store.seen(branch)
-    if head is None:
-        return KeptLineage()
-    noted = assumed + extraction.diagnostics
-    (earlier,) = check_replacement(store, branch, source, origin) or (source,)
-    return kept_lineage(store, head, earlier, noted, extraction.derivations, facts)
-
-
-def _with_schema(settings: Options, kept: KeptLineage) -> Options:
-    """Options that know the columns of kept datasets; what a schema gives otherwise goes before them."""
-    known = kept.schema()
-    return replace(settings, schema=known if settings.schema is None else known.merged(settings.schema))
-
-
-def _fact_fragments(source: str, facts: Sequence[Fact]) -> tuple[Fragment, ...]:
-    """The fragment of a source's facts, if there are any."""
-    return (Fragment(source, FACTS, encode_facts(facts), len(set(facts))),) if facts else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +54,10 @@ class IngestPayload:
     """More derivations, that are encoded already."""
     kept: tuple[FragmentRef, ...] = ()
     """What the source keeps as it is in the store; it is neither read nor written again."""
+    sizes: Mapping[str, int] | None = None
+    """Datasets, columns and edges, where not all derivations are at hand."""
+    committed: Callable[[], None] | None = None
+    """Called when the payload is in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +130,8 @@ def ingest_once(
     if demand is not None:
         _judge(payload, key, demand)
     result = commit_payload(store, payload, key, also_replaces=earlier, message=message, author=author, branch=branch)
+    if payload.committed is not None:
+        payload.committed()
     return IngestResult(
         result.commit,
         result.created,
@@ -333,7 +221,7 @@ def commit_payload(
         "dialect": payload.dialect,
         "files": payload.files,
         "coverage": payload.coverage.counts(),
-        **_sizes(derivations, payload.parts, aliases),
+        **(payload.sizes if payload.sizes is not None else _sizes(derivations, payload.parts, aliases)),
         **payload.counts,
         "diagnostics": dict(sorted(Counter(d.code for d in payload.diagnostics).items())),
     }
@@ -407,28 +295,3 @@ def _sizes(derivations: list[Derivation], parts: EncodedParts | None, aliases: A
         "columns": alone + sum(map(len, columns.values())) + (parts.queries() if parts is not None else 0),
         "edges": sum(len(d.edges) for d in derivations) + (parts.edges() if parts is not None else 0),
     }
-
-
-def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, explain: bool = False) -> str:
-    """A digest of what is read and how: the same again is the same batch."""
-    digest = hashlib.sha256()
-    how = [
-        reader_digest("explained" if explain else "sql"),
-        source,
-        settings.dialect,
-        settings.default_catalog,
-        settings.default_schema,
-        settings.namespace,
-        settings.relation_from,
-        sorted((key, repr(value)) for key, value in settings.variables.items()),
-        None if settings.schema is None else repr(settings.schema),
-        *(project.digest for project in settings.projects),
-        *(["explain"] if explain else ()),
-    ]
-    digest.update(json.dumps(how).encode())
-    for item in found:
-        texts = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.text)
-        for part in texts:
-            data = (part or "").encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big") + data)
-    return f"sql:{digest.hexdigest()}"

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from govtool.errors import UnknownNameError, UsageError
-from govtool.model import Derivation, Diagnostic
+from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import Schema
     from govtool.capture.sql.templates.macros import DbtProject
+    from govtool.model.derivation import Derivation
     from govtool.model.fact import Fact
 
 Progress = Callable[[int, int], None]
@@ -151,18 +152,34 @@ def extract_scripts(
 
 
 def facts_in(
-    found: Sequence[Script | Diagnostic], settings: Options, derivations: Iterable[Derivation]
+    found: Sequence[Script | Diagnostic], settings: Options, derivations: Sequence[Derivation]
 ) -> tuple[Fact, ...]:
-    """Return the facts about tables and columns that scripts state, and the property files of their dbt projects."""
-    from govtool.app.project_facts import project_facts
-    from govtool.capture.sql.tags import facts_of
-    from govtool.capture.sql.waiver_comments import waivers_in
+    """Return the facts that scripts, their comments and the property files of their dbt projects state."""
+    by_file: dict[str, list[Derivation]] = {}
+    for derivation in derivations:
+        by_file.setdefault(derivation.statement.file, []).append(derivation)
+    stated = statement_facts(found, settings, {derivation.target for derivation in derivations})
+    return (*stated, *facts_beside(found, settings, lambda file: by_file.get(file, ())))
 
-    made = list(derivations)
-    known = {derivation.target for derivation in made}
-    read = [item for item in found if not isinstance(item, Diagnostic)]
-    stated = facts_of(
-        read,
+
+def statement_facts(
+    found: Sequence[Script | Diagnostic],
+    settings: Options,
+    targets: Collection[str],
+    only: Collection[str] | None = None,
+) -> tuple[Fact, ...]:
+    """Return the comments, tags and options that statements give to tables and columns.
+
+    Args:
+        found: The scripts.
+        settings: How they are read.
+        targets: The datasets of their lineage.
+        only: The files whose facts are wanted; None: all.
+    """
+    from govtool.capture.sql.tags import facts_of
+
+    return facts_of(
+        (item for item in found if not isinstance(item, Diagnostic)),
         dialect=settings.dialect,
         source=settings.source,
         namespace=settings.namespace,
@@ -170,10 +187,26 @@ def facts_in(
         default_schema=settings.default_schema,
         variables=settings.variables,
         projects=settings.projects,
-        known=known,
+        known=targets,
+        only=only,
     )
-    waivers = waivers_in(read, made, settings.source)
-    return (*stated, *waivers, *(project_facts(settings) if settings.projects else ()))
+
+
+def facts_beside(
+    found: Sequence[Script | Diagnostic], settings: Options, of_file: Callable[[str], Iterable[Derivation]]
+) -> tuple[Fact, ...]:
+    """Return the facts beside statements: waivers in comments, and those of property files of dbt projects.
+
+    Args:
+        found: The scripts.
+        settings: How they are read.
+        of_file: The derivations of a file; looked up only for files with waivers.
+    """
+    from govtool.app.project_facts import project_facts
+    from govtool.capture.sql.waiver_comments import waivers_in
+
+    waivers = waivers_in((item for item in found if not isinstance(item, Diagnostic)), of_file, settings.source)
+    return (*waivers, *(project_facts(settings) if settings.projects else ()))
 
 
 def unmatched_relations(found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Diagnostic, ...]:

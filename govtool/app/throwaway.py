@@ -21,7 +21,7 @@ def throwaway_store(request: SqlRequest) -> Iterator[tuple[str, IngestResult]]:
     Raises:
         GovtoolError: as ``govtool.app.ingest.ingest_sql``.
     """
-    from govtool.app.ingest import ingest_sql
+    from govtool.app.ingest_sql import ingest_sql
     from govtool.store import Store
     from govtool.store.cache import cache_dir
 

@@ -6,7 +6,7 @@ import pytest
 
 import govtool.spark
 from govtool.app.index import open_index
-from govtool.app.ingest import ingest_sql
+from govtool.app.ingest_sql import ingest_sql
 from govtool.app.sql import SqlRequest
 from govtool.query.impact import impact
 from govtool.store import Changes, Fragment, Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.proxy import Proxy
-from govtool.app.ingest import ingest_sql
+from govtool.app.ingest_sql import ingest_sql
 from govtool.app.sql import SqlRequest
 from govtool.store import Changes, Fragment, Store
 from govtool.store.fsck import fsck

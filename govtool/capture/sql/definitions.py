@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from sqlglot import exp
@@ -31,6 +31,12 @@ class Definitions(Relations):
     def __init__(self, schema: Mapping[str, Mapping[str, str | None]]) -> None:
         super().__init__(schema)
         self.functions: dict[str, Inline] = {}
+        self.function_marks: dict[str, str] = {}
+        """By function a digest of the script that defines it, where walks are recorded."""
+        self.unparsed_functions: dict[str, Callable[[], Inline | None]] = {}
+        """Functions of scripts that are not parsed: how to have one."""
+        self.special = 0
+        """How many statements say something that holds for statements of all scripts, but for functions."""
         self.unread: set[str] = set()
         """The last parts of the names of functions that hide values by their name, and whose body is not read."""
         self.returning: dict[str, list[StatementState]] = {}
@@ -78,6 +84,7 @@ class Definitions(Relations):
             statement.script.assignments.append(statement)
             if tree.args.get("returns"):
                 returns = tree.args["returns"].lower()
+                self.special += 1
                 self.returning.setdefault(returns, []).append(statement)
                 self._by_last_part.setdefault(returns.rsplit(".", 1)[-1], returns)
         elif isinstance(tree, nodes.Declare):
@@ -111,15 +118,20 @@ class Definitions(Relations):
         if isinstance(tree, nodes.Create):
             function = inline_function(tree, statement.script.dialect)
             if function is not None:
+                statement.functions = (function.name,)
                 self.functions[function.name] = function
+                self.function_marks[function.name] = statement.script.mark
+                self.unparsed_functions.pop(function.name, None)
             elif _is_foreign(statement):
                 self._foreign(tree)
             elif str(tree.args.get("kind") or "").upper() in ("TABLE", "VIEW"):
                 defines.append(self._target(tree.this, statement))
                 for item in tree.args["properties"].expressions if tree.args.get("properties") else ():
                     if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
+                        self.special += 1
                         self.partitions.setdefault(self.table_name(item.this, statement), []).append(defines[-1])
             elif str(tree.args.get("kind") or "").upper() == "TYPE" and isinstance(tree.this, nodes.Schema):
+                self.special += 1
                 self.table_types.setdefault(self._target(tree.this, statement), tree.this)
         elif isinstance(tree, nodes.Query):
             into = into_of(tree)
@@ -160,6 +172,10 @@ class Definitions(Relations):
                 fills.append(self._target(insert.this, statement))
         statement.defines = tuple([name for name in defines if name])
         statement.fills = tuple([name for name in fills if name])
+        self._register(statement)
+
+    def _register(self, statement: StatementState) -> None:
+        """Note what a statement defines and fills."""
         for name in statement.defines:
             self._definers.setdefault(name, []).append(statement)
         for name in statement.fills:
@@ -169,6 +185,7 @@ class Definitions(Relations):
         """The head of a trigger: which table's rows a routine sees, and what it calls sets of them."""
         routine = tree.args.get("trigger")
         if routine:
+            self.special += 1
             self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
             if tree.args.get("updates"):
                 self.watched.add(self.table_name(tree.args["table"], statement))
@@ -179,10 +196,12 @@ class Definitions(Relations):
         """Another name of a table, or a partition of it."""
         name = tree.args.get("synonym")
         if name is not None:
+            self.special += 1
             self.synonyms[self.table_name(name, statement)] = (tree.args["table"], statement)
             if tree.args.get("public"):
                 self.synonyms[self._part(name.this, statement.script.dialect)] = (tree.args["table"], statement)
         elif tree.args.get("partition"):
+            self.special += 1
             parent = self.table_name(tree.args["parent"], statement)
             self.partitions.setdefault(parent, []).append(self.table_name(tree.args["table"], statement))
 
@@ -198,10 +217,29 @@ class Definitions(Relations):
             name = self.table_name(node, statement)
         return name
 
+    def function(self, name: str) -> Inline | None:
+        """Return the SQL function of that name, if its body is known; it may be named without its schema."""
+        found = self._function(name)
+        return self._function(name.rsplit(".", 1)[-1]) if found is None and "." in name else found
+
+    def _function(self, name: str) -> Inline | None:
+        make = self.unparsed_functions.pop(name, None)
+        if make is not None:
+            made = make()
+            if made is not None:
+                self.functions[name] = made
+        return self.functions.get(name)
+
+    def function_mark(self, name: str) -> str:
+        """Return a digest of what decides about the function of that name; empty if there is none."""
+        mark = self.function_marks.get(name)
+        return self.function_marks.get(name.rsplit(".", 1)[-1], "") if mark is None else mark
+
     def _foreign(self, tree: exp.Create) -> None:
         """Note a routine in another language: its name is no proof of what it does."""
         name = tree.find(nodes.Table)
         if name is not None and name.name.lower() in MASKING:
+            self.special += 1
             self.unread.add(name.name.lower())
 
     def named(self, last: str) -> str:

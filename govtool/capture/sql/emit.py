@@ -261,7 +261,8 @@ class Emitter:
         for candidates, (name, line, column) in draft.statement.ambiguous.items():
             if candidates <= remaining:
                 remaining -= candidates
-                texts = sorted(self._ref(number).text for number in candidates)
+                refs = sorted([self._ref(number) for number in candidates])
+                texts = sorted([ref.text for ref in refs])
                 note = Diagnostic(
                     "ambiguous",
                     "warning",
@@ -273,10 +274,9 @@ class Emitter:
                     tuple(texts),
                 )
                 diagnostics.append(draft.statement.placed(note))
-                for number in sorted(candidates):
-                    edges.append(Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="ambiguous"))
-        for number in sorted(remaining):
-            ref = self._ref(number)
+                for ref in refs:  # by name: numbers tell which statement came first
+                    edges.append(Edge(ref, path, EdgeKind.OPAQUE, reason="ambiguous"))
+        for ref in sorted([self._ref(number) for number in remaining]):
             reason = "unresolved" if ref.path == ROWS else "star-unresolved"
             edges.append(Edge(ref, path, EdgeKind.OPAQUE, reason=reason))
         return edges

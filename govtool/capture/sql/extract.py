@@ -12,78 +12,33 @@ writes of each script folded and written out (``emit``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from govtool.capture.sql.batch import Batch
 from govtool.capture.sql.collector import Uncollected, deep_recursion
 from govtool.capture.sql.deferred import Deferred, described_tables, known_tables
-from govtool.capture.sql.emit import HOLES, Emitter
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.fingerprint import fingerprint, redact
-from govtool.capture.sql.fold import fold_script
 from govtool.capture.sql.knowledge import Knowledge, Usage
 from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.options import Options as Options
 from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.parameters import routine_of
-from govtool.capture.sql.reach import bounding_words, reads_anything, renamed_tables
 from govtool.capture.sql.replay import logged_state, redact_notes
+from govtool.capture.sql.results import Extraction as Extraction
+from govtool.capture.sql.results import PartMaker, joined
+from govtool.capture.sql.results import Shortfall as Shortfall
 from govtool.capture.sql.scripts.script import parse_script
-from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
-from govtool.capture.sql.templates.template import UNNAMED_RELATION, Rendered, Variant, render
-from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.templates.template import Rendered, Variant, render
 from govtool.errors import GovtoolError
-from govtool.model import Derivation, Diagnostic, Statement
-
-MAX_TEXT = 4000
-"""Characters of a statement that are kept as evidence."""
+from govtool.model import Diagnostic
 
 USAGE_ROUNDS = 3
 """Number of further walks after usage has shown more columns."""
-
-_new: Final[Callable[..., Any]] = tuple.__new__
-"""Makes a named tuple in a third of the time of its constructor."""
-
-
-class Shortfall(NamedTuple):
-    """A statement that was not fully understood, and the worst of why."""
-
-    status: str
-    """``partial`` or ``opaque``."""
-    diagnostic: Diagnostic
-    runs: int
-    text: str
-    """As written."""
-    dialect: str
-    words: tuple[str, ...] = ()
-    """Of a statement that was not understood at all: its words, if it can reach nothing but what it names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """The lineage of a batch of scripts."""
-
-    derivations: tuple[Derivation, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    """All diagnostics, those of derivations included, in order of file and line."""
-    statements: int
-    """Statements that could carry lineage: ``understood + partial + opaque``."""
-    understood: int
-    partial: int
-    opaque: int
-    ignored: int
-    """Statements without lineage by their nature: SET, GRANT, COMMIT …"""
-    runs: Mapping[str, int] = field(default_factory=dict)
-    """The same counts (``understood`` …) by how often a log says the statements were run; of a file, once."""
-    shortfalls: tuple[Shortfall, ...] = ()
-    """Statements that were not fully understood."""
 
 
 def extract(
@@ -168,8 +123,7 @@ def _extract_group(
     batch.keeps_places = options.evidence
     with Uncollected() as trees:
         read = list(group)
-        texts = [item.text for item in read if isinstance(item, Script) and "{" in item.text and "macro" in item.text]
-        macros = MacroLibrary(texts, options.projects)
+        macros = macros_of(read, options)
         deferred = Deferred(batch, options)
         for item in read:
             if isinstance(item, Diagnostic):
@@ -178,7 +132,7 @@ def _extract_group(
                 catalog, schema = defaults(options)
                 batch.add(logged_state(item, options.dialect, catalog, schema, batch.tree_cache))
             else:
-                state = _ScriptMaker(item, options, macros, diagnostics, batch.tree_cache)
+                state = ScriptMaker(item, options, macros, diagnostics, batch.tree_cache)
                 rendered = state.render(None)
                 if rendered.wanted:
                     deferred.defer(relation_of(item.file, options), state)
@@ -186,7 +140,7 @@ def _extract_group(
                     batch.add(state.parse(rendered))
         with deep_recursion():
             deferred.settle()
-            _walk_all(batch, progress)
+            walk_all(batch, progress)
             for script in batch.scripts:
                 if script.logged and not options.keep_literals:
                     redact_notes(script)
@@ -195,10 +149,18 @@ def _extract_group(
                 open_ = [any(s.unsettled for s in script.statements) for script in batch.scripts]
                 unsettled.extend(number for number, is_open in enumerate(open_) if is_open)
                 batch.scripts = [s for s, is_open in zip(batch.scripts, open_, strict=True) if not is_open]
-            return _emit(batch, options, diagnostics)
+            maker = PartMaker(batch, options)
+            parts = [maker.part(script) for script in batch.scripts]
+            return joined(parts, diagnostics)
 
 
-class _ScriptMaker:
+def macros_of(read: Iterable[Script | LoggedScript | Diagnostic], options: Options) -> MacroLibrary:
+    """Return the macros that scripts and dbt projects define."""
+    texts = [item.text for item in read if isinstance(item, Script) and "{" in item.text and "macro" in item.text]
+    return MacroLibrary(texts, options.projects)
+
+
+class ScriptMaker:
     """Renders and parses one script, with what tells columns or without."""
 
     def __init__(
@@ -216,9 +178,11 @@ class _ScriptMaker:
         self.tree_cache = tree_cache
 
     def __call__(self, columns: ColumnsOf) -> ScriptState:
+        """Return the script with what tells columns."""
         return self.parse(self.render(columns))
 
     def render(self, columns: ColumnsOf | None) -> Rendered:
+        """Return the script's text with its templates rendered."""
         script, options = self.script, self.options
         try:
             return render(
@@ -238,6 +202,7 @@ class _ScriptMaker:
             return Rendered((Variant(script.text),), (note,))
 
     def parse(self, rendered: Rendered) -> ScriptState:
+        """Return its statements, parsed."""
         script, options = self.script, self.options
         try:
             return _script_state(script, rendered, options, self.diagnostics, self.tree_cache)
@@ -312,7 +277,8 @@ def _missing(note: Diagnostic, statements: list[StatementState]) -> bool:
     return bool(owners)
 
 
-def _walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:
+def walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:
+    """Walk all statements of a batch, and those again that usage has shown more columns for."""
     total = sum(len(script.statements) for script in batch.scripts)
     done = 0
     for script in batch.scripts:
@@ -333,168 +299,3 @@ def _walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None
             batch.walk_again(statement)
     if progress is not None:
         progress(total, total)
-
-
-def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extraction:
-    read_names = {name for script in batch.scripts for s in script.statements for w in s.writes for name in w.reads}
-    emitter = Emitter(batch, options.namespace, lambda statement, write: _evidence(statement, write, options))
-    derivations: list[Derivation] = []
-    status: dict[int, str] = {}
-    for script in batch.scripts:
-        for draft in fold_script(script, read_names):
-            derivation = emitter.derivation(draft)
-            derivations.append(derivation)
-            number = id(draft.statement)
-            if derivation.status == "partial" or number not in status:
-                status[number] = derivation.status
-    logs = {script.file for script in batch.scripts if script.logged}
-    duplicates = _duplicates([d for d in derivations if d.statement.file not in logs] if logs else derivations)
-    counts = dict.fromkeys(("understood", "partial", "opaque", "ignored"), 0)
-    runs: dict[str, int] = {}
-    shortfalls: list[Shortfall] = []
-    renamed: Mapping[str, str] | None = None
-    notes = _notes_by_place(derivations) if any(s == "partial" for s in status.values()) else {}
-    for script in batch.scripts:
-        for statement in script.statements:
-            outcome = _outcome(statement, status.get(id(statement)))
-            counts[outcome] += statement.parsed.stands_for
-            times = statement.times
-            runs[outcome] = runs.get(outcome, 0) + times
-            if outcome in ("partial", "opaque"):
-                if renamed is None:
-                    renamed = renamed_tables(batch.scripts)
-                shortfalls.append(_shortfall(statement, outcome, times, notes, renamed))
-            if id(statement) not in status:
-                diagnostics.extend(statement.placed(note) for note in statement.diagnostics)
-    diagnostics.extend(note for derivation in derivations for note in derivation.diagnostics)
-    diagnostics.extend(duplicates)
-    unique = sorted(
-        dict.fromkeys(diagnostics), key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.code, d.message)
-    )
-    return Extraction(
-        tuple(derivations),
-        tuple(unique),
-        statements=counts["understood"] + counts["partial"] + counts["opaque"],
-        understood=counts["understood"],
-        partial=counts["partial"],
-        opaque=counts["opaque"],
-        ignored=counts["ignored"],
-        runs=runs,
-        shortfalls=tuple(shortfalls),
-    )
-
-
-_Place = tuple[str, str | None, int]
-
-
-def _notes_by_place(derivations: list[Derivation]) -> dict[_Place, list[Diagnostic]]:
-    """Return the notes of statements as their derivations were written, by session, file and line."""
-    notes: dict[_Place, list[Diagnostic]] = {}
-    for derivation in derivations:
-        if derivation.diagnostics:
-            evidence = derivation.statement
-            notes.setdefault((evidence.file, evidence.session, evidence.line), []).extend(derivation.diagnostics)
-    return notes
-
-
-def _shortfall(
-    statement: StatementState,
-    outcome: str,
-    times: int,
-    noted: Mapping[_Place, list[Diagnostic]],
-    renamed: Mapping[str, str],
-) -> Shortfall:
-    notes = [statement.placed(note) for note in statement.diagnostics]
-    notes += noted.get((statement.file, _session(statement), statement.parsed.line), [])
-    severities = ("error", "warning", "info")
-    worst = min(notes, key=lambda note: severities.index(note.severity), default=None)
-    if worst is None:
-        worst = Diagnostic("opaque", "warning", "not understood", statement.file, statement.parsed.line)
-    words = bounding_words(statement, renamed) if outcome == "opaque" else ()
-    return Shortfall(outcome, worst, times, statement.parsed.text, statement.script.dialect, words)
-
-
-def _outcome(statement: StatementState, status: str | None) -> str:
-    if statement.parsed.status in ("opaque", "failed"):
-        return "opaque"
-    if statement.parsed.status == "ignored" or (not statement.writes and not statement.diagnostics):
-        return "ignored"
-    if any(note.severity == "error" for note in statement.diagnostics):
-        return "opaque"
-    if any(note.code == "template" and note.message.endswith(UNNAMED_RELATION) for note in statement.diagnostics):
-        return "opaque"
-    if reads_anything(statement) or (status != "understood" and _reads_are_lost(statement)):
-        return "opaque"
-    if status is None:
-        return "partial" if any(n.severity == "warning" for n in statement.diagnostics) else "understood"
-    return status
-
-
-def _reads_are_lost(statement: StatementState) -> bool:
-    """Return whether a part of the text is missing, and what is left reads nothing or writes nothing: what the part
-    reads may be anything, and what is read may go anywhere.
-    """
-    holes = any(note.code in HOLES for note in statement.diagnostics)
-    return holes and not any(
-        (write.target or write.kind == "select") and (write.reads or write.dataset_reads) for write in statement.writes
-    )
-
-
-def _evidence(statement: StatementState, write: Write, options: Options) -> Statement:
-    parsed: ParsedStatement = statement.parsed
-    dialect = statement.script.dialect
-    if options.evidence:
-        identity = fingerprint(parsed.text, dialect)
-    else:  # the name of a bare SELECT has to be its own, and no more
-        identity = blake2b(parsed.text.encode("utf-8", "replace"), digest_size=16).hexdigest()
-    text = ""
-    if options.evidence:
-        text = parsed.text if options.keep_literals else redact(parsed.text, dialect)
-    seen = statement.logged
-    evidence: Statement = _new(
-        Statement,
-        (
-            identity,
-            write.kind,
-            dialect,
-            statement.file,
-            parsed.line,
-            options.source,
-            "sql",
-            _session(statement),
-            text[:MAX_TEXT],
-            None,
-            None if seen is None else seen.principal,
-            None if seen is None else seen.first_seen,
-            None if seen is None else seen.last_seen,
-            statement.times,
-            max([bound[0] for bound in write.bounds]) if write.bounds else None,
-            (),
-            write.places,
-        ),
-    )
-    return evidence
-
-
-def _session(statement: StatementState) -> str:
-    """The session of a statement; variants of a template are alternatives: their order says nothing."""
-    return statement.script.session + (f"#{statement.variant}" if statement.variant else "")
-
-
-def _duplicates(derivations: list[Derivation]) -> list[Diagnostic]:
-    """Note relations that several files define; all definitions are kept."""
-    files: dict[str, dict[str, Derivation]] = {}
-    for derivation in derivations:
-        defines = derivation.mode == "replace" and derivation.statement.kind != "insert"
-        if defines and derivation.target_kind not in ("query", "temporary", "file"):
-            files.setdefault(derivation.target, {}).setdefault(derivation.statement.file, derivation)
-    notes = []
-    for target, definers in sorted(files.items()):
-        if len(definers) > 1:
-            where = ", ".join(sorted(definers))
-            for file, derivation in sorted(definers.items()):
-                text = f"{target} is defined by {len(definers)} files, and all are kept: {where}"
-                notes.append(
-                    Diagnostic("duplicate-definition", "info", text, file, derivation.statement.line, None, target)
-                )
-    return notes

@@ -11,6 +11,7 @@ from govtool.capture.sql.logged import LoggedStatement
 from govtool.capture.sql.scripts.reaching import Live
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.walk.relation import TableInfo
+from govtool.capture.sql.walk.usage import Tape
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
 
@@ -32,10 +33,24 @@ class ScriptState:
         """Statements that declare or assign script variables."""
         self.live: dict[int, Live] | None = None
         """Assignments that may be in force, by statement; made on demand."""
+        self.special = False
+        """True if it says something that holds for all scripts."""
+        self.mark = ""
+        """A digest of its text and of how it is read, where walks are recorded."""
         self.logged = logged
         """It comes from a query log."""
         self.template: list[str] | None = None
         """The lines of the template that the script is a rendering of."""
+
+
+class WalkOutcome:
+    """One walk over a statement: what it looked at, and what other statements see of its result."""
+
+    def __init__(self, tape: Tape, infos: dict[str, TableInfo], writes: list[Write], unsettled: bool) -> None:
+        self.tape = tape
+        self.infos = infos
+        self.writes = writes
+        self.unsettled = unsettled
 
 
 class StatementState:
@@ -78,6 +93,13 @@ class StatementState:
         self.logged = logged
         self.names: dict[object, str] | None = None
         """Resolved table names; shared by all whose ``naming`` is equal."""
+
+        self.functions: tuple[str, ...] = ()
+        """The SQL functions that it makes, whose bodies are known."""
+        self.outcomes: list[WalkOutcome] | None = None
+        """Its walks, in order, where they are recorded."""
+        self.replayable = False
+        """True if its walks are known from an earlier extraction."""
 
     @property
     def naming(self) -> tuple[object, ...]:

@@ -94,6 +94,7 @@ def facts_of(
     variables: Mapping[str, object] | None = None,
     known: Collection[str] = (),
     projects: Iterable[DbtProject] = (),
+    only: Collection[str] | None = None,
 ) -> tuple[Fact, ...]:
     """Return the comments, tags and options that scripts give to tables and columns.
 
@@ -107,9 +108,11 @@ def facts_of(
         variables: For templates.
         projects: dbt projects, for their macros.
         known: Ids of datasets; on a search path the first schema that has the table counts.
+        only: The files whose scripts are looked at; of the others only the macros count. None: all.
     """
     read = list(scripts)
-    chosen = [script for script in read if _KEYWORDS.search(script.text)]
+    wanted = read if only is None else [script for script in read if script.file in only]
+    chosen = [script for script in wanted if _KEYWORDS.search(script.text)]
     if not chosen:
         return ()
     macros = MacroLibrary([script.text for script in read if "macro" in script.text], projects)

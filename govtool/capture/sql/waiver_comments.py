@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from govtool.capture.sql.files import Script
 from govtool.model.derivation import Derivation
@@ -19,23 +19,24 @@ _WAIVER = re.compile(r"(?:--|/\*)\s*govtool\s*:\s*(allow\b.*?)\s*(?:\*/)?\Z", re
 _HOW = "sql"
 
 
-def waivers_in(scripts: Iterable[Script], derivations: Iterable[Derivation], source: str) -> Iterator[Fact]:
+def waivers_in(
+    scripts: Iterable[Script], of_file: Callable[[str], Iterable[Derivation]], source: str
+) -> Iterator[Fact]:
     """Yield the waivers of scripts as facts about the datasets that their statements write.
 
     Args:
         scripts: The scripts; those without such a comment cost one search of their text.
-        derivations: What the scripts' statements make.
+        of_file: What the statements of a file make; looked up for files with a waiver.
         source: The ingest's source.
     """
-    chosen = {script.file: script.text for script in scripts if "govtool" in script.text}
-    written: dict[str, list[tuple[int, str]]] = {file: [] for file in chosen}
-    for derivation in derivations if chosen else ():
-        if derivation.statement.file in written and derivation.mode != "drop":
-            written[derivation.statement.file].append((derivation.statement.line, derivation.target))
-    for file, text in chosen.items():
-        for line, value, first, last in _comments(text):
-            targets = dict.fromkeys(target for at, target in written[file] if first <= at <= last)
-            yield from (Fact(target, None, WAIVER, value, _HOW, f"{file}:{line}", source) for target in targets)
+    for script in scripts:
+        comments = list(_comments(script.text)) if "govtool" in script.text else []
+        if not comments:
+            continue
+        written = [(d.statement.line, d.target) for d in of_file(script.file) if d.mode != "drop"]
+        for line, value, first, last in comments:
+            targets = dict.fromkeys(target for at, target in written if first <= at <= last)
+            yield from (Fact(target, None, WAIVER, value, _HOW, f"{script.file}:{line}", source) for target in targets)
 
 
 def _comments(text: str) -> Iterator[tuple[int, str, int, int]]:

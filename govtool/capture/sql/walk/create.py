@@ -124,7 +124,7 @@ class CreateWalk(WriteWalk):
         known = self.lookup.table(parent) if parent != table.id else table
         names = [name for name in table.columns if name in known.columns or not known.complete]
         if not table.complete:
-            names = list(dict.fromkeys([*names, *known.columns, *sorted(table.used | known.used)]))
+            names = list(dict.fromkeys([*names, *known.columns, *sorted({*table.used.listed(), *known.used.listed()})]))
         output = QueryOutput()
         for name in names:
             output.add(name, starred(table.deps(name, self.interner)))

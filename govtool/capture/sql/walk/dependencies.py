@@ -75,6 +75,8 @@ class Interner:
 
     def __init__(self) -> None:
         self.depth = 0
+        self.deepest = 0
+        """The greatest depth that there was; whoever wants to know sets it back."""
         self.refs: list[ColumnRef] = []
         self.chains: list[tuple[str, ...]] = [()]
         self._ref_ids: dict[tuple[str, str], int] = {}

@@ -59,6 +59,8 @@ class QueryWalk(SetOperationWalk):
         if interner.depth >= MAX_DEPTH:
             raise RecursionError
         interner.depth += 1
+        if interner.depth > interner.deepest:
+            interner.deepest = interner.depth
         try:
             if type(node) is nodes.Select:
                 return self.select(node, scope, env)

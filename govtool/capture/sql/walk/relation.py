@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, STAR, Deps, Interner
+from govtool.capture.sql.walk.usage import UsedColumns
 from govtool.model import HIDDEN
 from govtool.names import split_name
 from govtool.redaction import clean_location
@@ -25,19 +26,21 @@ class TableInfo:
             where nothing else may own a name.
     """
 
-    __slots__ = ("columns", "complete", "described", "found", "id", "used")
+    __slots__ = ("columns", "complete", "described", "found", "id", "mark", "used")
     virtual = False
 
     def __init__(self, id: str, columns: dict[str, str | None] | None, complete: bool) -> None:
         self.id = id
         self.columns: dict[str, str | None] = columns or {}
         self.complete = complete
-        self.used: set[str] = set()
+        self.used = UsedColumns()
         """Columns that some statement named with this table's qualifier: evidence from usage."""
         self.described: frozenset[str] = frozenset()
         """Columns that documentation lists: it may lack some, and list some that are gone."""
         self.found: dict[str, Deps] = {}
         """Cached results of ``deps``."""
+        self.mark = ""
+        """Its signature, once that was needed."""
 
     def deps(self, column: str, interner: Interner) -> Deps:
         """Return the dependency on one column, as a one-element tuple."""
@@ -235,7 +238,7 @@ class Source:
 
     def is_used(self, column: str) -> bool:
         """Return whether another statement shows that this source has the column."""
-        return any(column in table.used for table in self.owners())
+        return any(table.used.has(column) for table in self.owners())
 
     def describes(self, column: str) -> bool | None:
         """Return whether documentation lists the column; None where there is none of all that it may come from."""

@@ -50,7 +50,7 @@ class RowWalk(StatementWalkState):
         for star in output.open:
             table = star.table
             unknown = unknown or not table.virtual
-            shown = [name for name in sorted(table.used) if name not in star.except_]
+            shown = [name for name in table.used.listed() if name not in star.except_]
             found.extend(dep | star.arm for name in shown for dep in table.deps(name, interner))
             found.extend(dep | star.arm for dep in table.hidden(interner))
         if unknown:

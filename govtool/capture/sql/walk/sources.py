@@ -312,7 +312,7 @@ class SourceWalk(TableFunctionWalk):
             if type_:
                 output.types[position] = type_
         if not table.complete:
-            for name in sorted(table.used - set(table.columns)):
+            for name in [name for name in table.used.listed() if name not in table.columns]:
                 output.add(name, starred(table.deps(name, self.interner)))
             output.open.append(OpenStar(table))
         return output

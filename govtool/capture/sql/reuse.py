@@ -1,0 +1,360 @@
+"""Extraction from memos: scripts that did not change take the outcome of their earlier walks, as far as it holds.
+
+A full extraction is a program: statements are walked in order, or earlier where another needs what they define. Here
+the same program runs, with one difference. Where an unchanged statement would be walked, the looks that its walk took
+at other scripts are taken again, in their order. They settle the same statements in the same order as the walk would
+have; where every answer is the recorded one, so is the outcome. The first answer that differs ends that: the script is
+parsed, and the statement walked. So the result is that of a full extraction, to the byte, whatever the memos say of
+scripts that are still the same; a memo that is not of the script's text and options is not looked at.
+
+What holds for all scripts at once is compared as a whole: scripts with triggers, synonyms, partitions, table types and
+blocks that return rows are always parsed, and a change of one of them drops all memos (``guard``). Templates that
+ask for columns, and files of one name, end the reuse altogether (``NotReusable``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from govtool.capture.sql.batch import Batch
+from govtool.capture.sql.collector import Uncollected, deep_recursion
+from govtool.capture.sql.deferred import described_tables, known_tables
+from govtool.capture.sql.extract import Options, ScriptMaker, macros_of, walk_all
+from govtool.capture.sql.files import Script
+from govtool.capture.sql.inline import inline_function
+from govtool.capture.sql.results import Extraction, PartMaker, ScriptPart, joined
+from govtool.capture.sql.script_memos import (
+    ScriptMemo,
+    dropped_names,
+    has_memo,
+    memo_of,
+    part_of,
+    script_of,
+)
+from govtool.capture.sql.states import ScriptState, StatementState
+from govtool.capture.sql.surroundings import known_table, signature
+from govtool.capture.sql.walk.query import MAX_DEPTH
+from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, TableInfo
+from govtool.capture.sql.walk.state import Inline
+from govtool.capture.sql.walk.usage import usage_digest
+from govtool.capture.sql.walk.writes import Write
+from govtool.model import Diagnostic
+
+_OPEN: Final = [OpenStar(TableInfo("", None, complete=False))]
+"""Of an output some of whose columns are not known."""
+
+ROUNDS: Final = 4
+"""Extractions from memos before the memos of all scripts that were ever opened are given up at once."""
+
+_BROKEN: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError)
+"""Exceptions of a memo that is of another shape."""
+
+
+class NotReusable(Exception):
+    """The batch holds something of which no memos are made; it is extracted without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memos:
+    """The memos of a batch."""
+
+    guard: str
+    """A digest of the scripts that say something of all."""
+    scripts: Mapping[str, ScriptMemo]
+    """By file."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoExtraction:
+    """An extraction, and the memos for the next."""
+
+    extraction: Extraction
+    """Its derivations are those of the scripts that were walked."""
+    parts: Sequence[ScriptPart]
+    """Of all scripts, in their order."""
+    kept: frozenset[str]
+    """The files of which the memos stood for the scripts."""
+    memos: Memos
+
+
+def extract_with_memos(
+    scripts: Sequence[Script | Diagnostic],
+    options: Options,
+    how: str,
+    earlier: Memos | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> MemoExtraction:
+    """Extract a batch with the memos of an earlier extraction, and make those of this one.
+
+    Args:
+        scripts: As for ``extract``.
+        options: As for ``extract``.
+        how: A digest of the options, the extractor, and all else but the scripts that decides the result.
+        earlier: The memos of an earlier extraction.
+        progress: As for ``extract``.
+
+    Raises:
+        NotReusable: The batch holds something of which no memos are made.
+        UnknownNameError: The dialect does not exist.
+    """
+    read = list(scripts)
+    files = [item.file for item in read if isinstance(item, Script)]
+    if len(set(files)) < len(files):
+        raise NotReusable
+    marks = _marks(read, options, how)
+    usable = {} if earlier is None else {f: r for f, r in earlier.scripts.items() if marks.get(f) == r.mark}
+    for number in range(ROUNDS + 2):
+        attempt = _Attempt(read, options, marks, usable)
+        found = attempt.run(progress, None if earlier is None else earlier.guard)
+        if found is not None:
+            return found
+        dropped = attempt.unusable
+        usable = {} if number >= ROUNDS else {f: r for f, r in usable.items() if f not in dropped}
+    raise NotReusable
+
+
+def _marks(read: Iterable[Script | Diagnostic], options: Options, how: str) -> dict[str, str]:
+    """By file a digest of all that decides how its text is parsed."""
+    scripts = [item for item in read if isinstance(item, Script)]
+    macros = hashlib.sha256(how.encode())
+    for text in [script.text for script in scripts if "{" in script.text and "macro" in script.text]:
+        macros.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    templated = macros.hexdigest()
+    found = {}
+    for script in scripts:
+        parts = [templated if "{" in script.text else how, script.file, script.session or "", script.text]
+        digest = hashlib.sha256()
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big") + data)
+        found[script.file] = digest.hexdigest()[:32]
+    return found
+
+
+class _Attempt:
+    """One extraction from memos."""
+
+    def __init__(
+        self,
+        read: Sequence[Script | Diagnostic],
+        options: Options,
+        marks: Mapping[str, str],
+        usable: Mapping[str, ScriptMemo],
+    ) -> None:
+        self.unusable: set[str] = set()
+        """Files whose memos must not be used in the next attempt."""
+        self._read = read
+        self._options = options
+        self._marks = marks
+        self._usable = usable
+        self._macros = macros_of(read, options)
+        self._batch = Batch(known_tables(options), described_tables(options))
+        self._batch.keeps_places = options.evidence
+        self._batch.taping = True
+        self._batch.replay = self._replay
+        self._notes: dict[str, list[Diagnostic]] = {}
+        self._scripts: dict[str, Script] = {}
+        self._parsed: dict[str, ScriptState] = {}
+        """Scripts that were parsed for the sake of their functions."""
+        self._memos: dict[ScriptState, ScriptMemo] = {}
+        """Scripts that their memos stand for."""
+        self._walked: dict[StatementState, int] = {}
+        """How many earlier walks of a statement were put to use."""
+        self._values: dict[StatementState, list[Any]] = {}
+        """The earlier walks of a statement."""
+
+    def run(self, progress: Callable[[int, int], None] | None, guard: str | None) -> MemoExtraction | None:
+        """Return the extraction; None if memos turned out unusable after some had been used."""
+        with Uncollected() as trees:
+            unread = self._parse()
+            now = self._guard()
+            if self._values and now != guard:
+                self.unusable.update(self._usable)
+                return None
+            with deep_recursion():
+                walk_all(self._batch, progress)
+                trees.statements = sum([len(script.statements) for script in self._batch.scripts])
+                maker = PartMaker(self._batch, self._options)
+                renamed = _digest(sorted(maker.renamed.items()))
+                self._check(maker, renamed)
+                if self.unusable:
+                    return None
+                return self._result(maker, renamed, now, unread)
+
+    # ---- before the walk -----------------------------------------------------------------------------
+
+    def _parse(self) -> list[Diagnostic]:
+        unread = []
+        for item in self._read:
+            if isinstance(item, Diagnostic):
+                unread.append(item)
+                continue
+            self._scripts[item.file] = item
+            memo = self._usable.get(item.file)
+            if memo is None or not self._add_earlier(item, memo):
+                self._batch.add(self._parse_script(item))
+        return unread
+
+    def _add_earlier(self, item: Script, memo: ScriptMemo) -> bool:
+        try:
+            script = script_of(item.file, item.session or item.file, self._options.dialect, memo)
+            walks = {s: list(value[6]) for s, value in zip(script.statements, memo.statements, strict=True)}
+            part_of(item.file, memo)
+            _ = memo.outlines
+        except _BROKEN:
+            return False
+        for statement in script.statements:
+            statement.replayable = True
+        self._values.update(walks)
+        self._memos[script] = memo
+        self._batch.add_earlier(script, self._function)
+        return True
+
+    def _parse_script(self, item: Script) -> ScriptState:
+        notes = self._notes[item.file] = []
+        maker = ScriptMaker(item, self._options, self._macros, notes, self._batch.tree_cache)
+        rendered = maker.render(None)
+        if rendered.wanted:
+            raise NotReusable
+        state = maker.parse(rendered)
+        state.mark = self._marks[item.file]
+        return state
+
+    def _guard(self) -> str:
+        return _digest([script.mark for script in self._batch.scripts if script.special])
+
+    def _function(self, statement: StatementState, name: str) -> Inline | None:
+        """A SQL function of a script that is not parsed."""
+        file = statement.script.file
+        parsed = self._parsed.get(file)
+        if parsed is None:
+            parsed = self._parsed[file] = self._parse_script(self._scripts[file])
+        tree = next((s.tree for s in parsed.statements if s.index == statement.index), None)
+        return None if tree is None else inline_function(tree, parsed.dialect)
+
+    # ---- the walk --------------------------------------------------------------------------------------
+
+    def _replay(self, statement: StatementState) -> bool:
+        """Take the outcome of the next earlier walk of a statement, if it is still right; else open its script."""
+        used = self._walked.get(statement, 0)
+        values = self._values[statement]
+        try:
+            if used < len(values) and self._holds(statement, values[used]):
+                self._take(statement, values[used])
+                self._walked[statement] = used + 1
+                return True
+        except (*_BROKEN, RecursionError):
+            pass
+        self._open(statement.script)
+        return False
+
+    def _holds(self, statement: StatementState, value: Any) -> bool:
+        """Return whether the looks of an earlier walk have the same answers now; they are taken on the way."""
+        looks, deepest, *_ = value
+        batch, interner = self._batch, self._batch.interner
+        start = interner.depth
+        if start + deepest >= MAX_DEPTH:
+            return False
+        interner.deepest = max(interner.deepest, start + deepest)
+        for look in looks:
+            kind, name = look[0], look[1]
+            if kind == "t":
+                noted = len(statement.diagnostics)
+                interner.depth = start + look[2]
+                try:
+                    found = known_table(batch, name, statement)
+                finally:
+                    interner.depth = start
+                if signature(found) != look[3] or len(statement.diagnostics) - noted != look[4]:
+                    return False
+            elif kind == "h":
+                if (look[2] in batch.used(name).columns) != bool(look[3]):
+                    return False
+            elif kind == "u":
+                batch.used(name).columns.add(look[2])
+            elif kind == "f":
+                if batch.function_mark(name) != look[2]:
+                    return False
+            elif kind != "s" or usage_digest(sorted(batch.used(name).columns)) != look[2]:
+                return False
+        return True
+
+    def _take(self, statement: StatementState, value: Any) -> None:
+        _, _, unsettled, infos, writes = value
+        statement.unsettled = bool(unsettled)
+        for name, id_, used, columns, complete in infos:
+            info = self._batch.shape(id_, dict(columns), complete=bool(complete))
+            info.used = self._batch.used(used)
+            statement.infos[name] = info
+        statement.writes = [_write(*fields) for fields in writes]
+
+    def _open(self, script: ScriptState) -> None:
+        """Parse a script after all; its statements become what they are in a full extraction."""
+        if any(self._walked.get(statement) for statement in script.statements):
+            self.unusable.add(script.file)  # walks that were passed over cannot be made up for at their time
+        known = {statement.index: statement for statement in script.statements}
+        parsed = self._parse_script(self._scripts[script.file])
+        del self._memos[script]
+        script.variables, script.template = parsed.variables, parsed.template
+        script.statements = [_become(known.get(s.index, s), s, script) for s in parsed.statements]
+
+    # ---- after the walk ----------------------------------------------------------------------------------
+
+    def _check(self, maker: PartMaker, renamed: str) -> None:
+        """Find scripts whose memos do not hold for what is decided in the end."""
+        for script, memo in self._memos.items():
+            whole = all(self._walked.get(s, 0) == len(self._values[s]) for s in script.statements)
+            dropped = dropped_names(script, maker.read_names) == memo.dropped
+            if not whole or not dropped or memo.renamed not in (None, renamed):
+                self.unusable.add(script.file)
+
+    def _result(self, maker: PartMaker, renamed: str, guard: str, unread: list[Diagnostic]) -> MemoExtraction:
+        parts: list[ScriptPart] = []
+        kept: set[str] = set()
+        memos: dict[str, ScriptMemo] = {}
+        for script in self._batch.scripts:
+            memo = self._memos.get(script)
+            if memo is not None:
+                kept.add(script.file)
+                memos[script.file] = memo
+                parts.append(part_of(script.file, memo))
+                continue
+            part = maker.part(script)
+            part.read = self._notes.get(script.file, [])
+            parts.append(part)
+            if has_memo(script):
+                memos[script.file] = memo_of(script, part, maker, renamed)
+        return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
+
+
+def _become(statement: StatementState, parsed: StatementState, script: ScriptState) -> StatementState:
+    """Make a statement of a memo the one that was parsed; what others know of it stays."""
+    statement.script = script
+    statement.replayable = False
+    if statement is not parsed:
+        statement.parsed, statement.tree, statement.relation = parsed.parsed, parsed.tree, parsed.relation
+        statement.catalog, statement.schema, statement.path = parsed.catalog, parsed.schema, parsed.path
+        statement.variant, statement.line_map = parsed.variant, parsed.line_map
+        statement.diagnostics = parsed.diagnostics
+        statement.infos, statement.writes, statement.outcomes = {}, [], None
+    return statement
+
+
+def _write(target: str, mode: str, names: list[str], is_open: bool, reads: list[str], renamed_to: str | None) -> Write:
+    """What other statements see of a write."""
+    output = QueryOutput()
+    for name in names:
+        output.add(name, ())
+    if is_open:
+        output.open = _OPEN
+    write = Write(target, "", mode, output=output, renamed_to=renamed_to)
+    write.reads = dict.fromkeys(reads, (0,))
+    return write
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]

@@ -1,0 +1,249 @@
+"""Memos of scripts: what an extraction looked at and found, by script, to be used again while nothing of it changed.
+
+A memo is JSON values all through, so that it can lie in a file that anybody may have written to: loading it runs
+nothing, and a memo of another shape is no memo. It holds
+
+* what other scripts may see of the script: which relations its statements define and fill, the columns that these
+  have, the functions that it makes, the names that it reads;
+* per walk of a statement the looks at other scripts (``walk.usage``), with their answers;
+* what came of it: notes, counts, shortfalls, and the outline of its derivations. These themselves lie in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
+from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.states import ScriptState, StatementState, WalkOutcome
+from govtool.model import Derivation, Diagnostic
+
+Value = Any
+"""A JSON value."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivationOutline:
+    """The figures of a derivation that lies in the store."""
+
+    target: str
+    target_kind: str
+    columns: tuple[str, ...]
+    edges: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptMemo:
+    """What is known of a script from an earlier extraction."""
+
+    mark: str
+    """A digest of its text and of how it was read."""
+    statements: tuple[Value, ...]
+    temporary: tuple[str, ...]
+    """Names of its temporary tables."""
+    dropped: Mapping[str, bool]
+    """Relations of a script that drops or renames some, and whether any statement of the batch reads them."""
+    renamed: str | None
+    """A digest of the tables that all scripts rename, where something of the script depends on them."""
+    part: Value
+    outlined: Value
+    """The figures of its derivations."""
+
+    @property
+    def outlines(self) -> list[DerivationOutline]:
+        """The figures of its derivations.
+
+        Raises:
+            ValueError, TypeError: They are something else.
+        """
+        return [
+            DerivationOutline(target, kind, tuple(columns), int(edges))
+            for target, kind, columns, edges in self.outlined
+        ]
+
+    def to_value(self) -> Value:
+        """As JSON values."""
+        how = [self.mark, list(self.temporary), dict(self.dropped), self.renamed]
+        return [*how, list(self.statements), self.part, self.outlined]
+
+    @classmethod
+    def of_value(cls, value: Value) -> ScriptMemo:
+        """Load the result of ``to_value``.
+
+        Raises:
+            ValueError, TypeError, KeyError, IndexError: It is something else.
+        """
+        mark, temporary, dropped, renamed, statements, part, outlined = value
+        return cls(str(mark), tuple(statements), tuple(temporary), dict(dropped), renamed, part, outlined)
+
+
+def outline_of(derivation: Derivation) -> DerivationOutline:
+    """The figures of a derivation."""
+    columns = tuple([column.path for column in derivation.columns])
+    return DerivationOutline(derivation.target, derivation.target_kind, columns, len(derivation.edges))
+
+
+# ---- making memos ----------------------------------------------------------------------------------------------
+
+
+def has_memo(script: ScriptState) -> bool:
+    """Return whether a memo can stand for a script.
+
+    It cannot where statements depend on each other in more ways than by the tables that they define: script variables,
+    branches, search paths; nor where other scripts need trees of it.
+    """
+    if script.logged or script.special or script.assignments:
+        return False
+    return all(_has_memo(statement) for statement in script.statements)
+
+
+def _has_memo(statement: StatementState) -> bool:
+    parsed = statement.parsed
+    if parsed.branch or parsed.tests or statement.path or statement.alters is not None:
+        return False
+    if statement.tree is None:
+        return True
+    outcomes = statement.outcomes
+    return bool(outcomes) and not any(outcome.tape.spoiled for outcome in outcomes or ())
+
+
+def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker, renamed: str) -> ScriptMemo:
+    """Return the memo of a script that was walked and put together."""
+    depends = any(shortfall.status == "opaque" for shortfall in part.shortfalls)
+    return ScriptMemo(
+        script.mark,
+        tuple([_statement_value(s) for s in script.statements if s.tree is not None]),
+        tuple(sorted(script.temporary)),
+        dropped_names(script, maker.read_names),
+        renamed if depends else None,
+        _part_value(part),
+        [[d.target, d.target_kind, [c.path for c in d.columns], len(d.edges)] for d in part.derivations],
+    )
+
+
+def dropped_names(script: ScriptState, read_names: set[str]) -> dict[str, bool]:
+    """The relations of a script that drops or renames some, and whether any statement of the batch reads them."""
+    writes = [write for statement in script.statements for write in statement.writes]
+    if not any(write.mode in ("drop", "rename") for write in writes):
+        return {}
+    names = {name for write in writes for name in (write.target, write.renamed_to) if name}
+    return {name: name in read_names for name in sorted(names)}
+
+
+def _statement_value(statement: StatementState) -> Value:
+    return [
+        statement.index,
+        statement.parsed.routine,
+        list(statement.defines),
+        list(statement.fills),
+        _insert_value(statement),
+        list(statement.functions),
+        [_outcome_value(outcome, statement.fills) for outcome in statement.outcomes or ()],
+    ]
+
+
+def _insert_value(statement: StatementState) -> Value:
+    """The columns that an INSERT lists, None where it lists none; of another statement an empty text."""
+    tree = statement.tree
+    if not isinstance(tree, nodes.Insert) or not statement.fills:
+        return ""
+    if not isinstance(tree.this, nodes.Schema):
+        return None
+    return [_identifier_value(item) for item in tree.this.expressions]
+
+
+def _identifier_value(node: exp.Expr) -> Value:
+    identifier = node.this if isinstance(node, (nodes.Column, nodes.ColumnDef)) else node
+    return [identifier.name, bool(identifier.args.get("quoted"))]
+
+
+def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
+    infos = [
+        [name, info.id, info.used.name, list(map(list, info.columns.items())), info.complete]
+        for name, info in outcome.infos.items()
+    ]
+    writes = [
+        [
+            write.target,
+            write.mode,
+            list(write.output.names) if write.target in fills else [],
+            bool(write.output.open),
+            list(write.reads),
+            write.renamed_to,
+        ]
+        for write in outcome.writes
+    ]
+    tape = outcome.tape
+    return [list(map(list, tape.looks)), tape.deepest, outcome.unsettled, infos, writes]
+
+
+def _part_value(part: ScriptPart) -> Value:
+    shortfalls = [
+        [s.status, _note_value(s.diagnostic), s.runs, s.text, s.dialect, list(s.words)] for s in part.shortfalls
+    ]
+    notes = [list(map(_note_value, notes)) for notes in (part.read, part.apart, part.noted)]
+    return [part.counts, part.runs, list(map(list, part.defined)), notes, shortfalls]
+
+
+def _note_value(note: Diagnostic) -> Value:
+    place = [note.file, note.line, note.column, note.target]
+    return [note.code, note.severity, note.message, *place, list(note.candidates)]
+
+
+# ---- what a memo says ------------------------------------------------------------------------------------------
+
+
+def part_of(file: str, memo: ScriptMemo) -> ScriptPart:
+    """The part of an extraction that a memo holds; its derivations are in the store.
+
+    Raises:
+        ValueError, TypeError, KeyError, IndexError: The memo is of another shape.
+    """
+    part = ScriptPart(file)
+    counts, runs, defined, notes, shortfalls = memo.part
+    part.counts.update({str(outcome): int(number) for outcome, number in counts.items()})
+    part.runs = {str(outcome): int(number) for outcome, number in runs.items()}
+    part.defined = [(str(target), int(line)) for target, line in defined]
+    part.read, part.apart, part.noted = ([_note(value) for value in values] for values in notes)
+    part.shortfalls = [
+        Shortfall(status, _note(note), int(times), text, dialect, tuple(words))
+        for status, note, times, text, dialect, words in shortfalls
+    ]
+    return part
+
+
+def _note(value: Value) -> Diagnostic:
+    *fields, candidates = value
+    return Diagnostic(*fields, tuple(candidates))
+
+
+def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> ScriptState:
+    """A script as its memo has it: its statements have no trees, and say what they said before.
+
+    Raises:
+        ValueError, TypeError, KeyError, IndexError: The memo is of another shape.
+    """
+    script = ScriptState(file, session, dialect)
+    script.mark = memo.mark
+    script.temporary = set(memo.temporary)
+    for index, routine, defines, fills, insert, functions, _ in memo.statements:
+        parsed = ParsedStatement(None, "", 1, 1, "parsed", "", routine=routine)
+        tree = _insert(insert) if insert != "" else None
+        statement = StatementState(parsed, script, int(index), None, None, (), tree=tree)
+        statement.defines, statement.fills = tuple(defines), tuple(fills)
+        statement.functions = tuple(functions)
+        script.statements.append(statement)
+    return script
+
+
+def _insert(columns: list[tuple[str, bool]] | None) -> exp.Expr:
+    table = nodes.Table()
+    if columns is None:
+        return nodes.Insert(this=table)
+    listed = [nodes.Identifier(this=str(name), quoted=bool(quoted)) for name, quoted in columns]
+    return nodes.Insert(this=nodes.Schema(this=table, expressions=listed))

@@ -1,0 +1,212 @@
+"""Incremental ingests of SQL: after any edit the commit is that of an ingest in full, whatever the cache holds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.incremental.oracle import compare, difference
+from govtool.app import sql_memos
+from govtool.app.ingest_sql import ingest_sql
+from govtool.app.sql import SqlRequest
+from govtool.store import Commit, Store
+from govtool.store.cache import cache_root
+
+SHOP = Path(__file__).parents[2] / "fixtures" / "shop"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(("dialect", "seed"), [("postgres", 3), ("snowflake", 4)])
+def test_random_edits_of_the_shop_yield_what_a_full_ingest_yields(tmp_path: Path, dialect: str, seed: int):
+    """Ten edits each; ``python -m bench.incremental.oracle`` makes as many as are wanted, of any warehouse."""
+    outcomes = list(compare(SHOP / dialect, tmp_path, dialect=dialect, edits=10, seed=seed))
+    assert [(outcome.edit, outcome.difference) for outcome in outcomes if outcome.difference] == []
+    assert sum(outcome.extracted for outcome in outcomes[1:]) < sum(outcome.files for outcome in outcomes[1:])
+
+
+class _Two:
+    """A small warehouse that is ingested with memos and, into another store, without."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder / "sql"
+        self.folder.mkdir()
+        self._patch = monkeypatch
+        self.store, self.full = Store.init(str(folder / "store")), Store.init(str(folder / "full"))
+        self.extracted: list[str] = []
+        self.request = SqlRequest((str(self.folder),), dialect="postgres", source="w")
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def ingest(self) -> Commit:
+        """Ingest both ways, and compare."""
+        from govtool.app import ingest_sql as ingesting
+        from govtool.capture.sql.extract import ScriptMaker
+
+        parsed: list[str] = []
+        parse = ScriptMaker.parse
+
+        def noting(maker, rendered):  # type: ignore[no-untyped-def]
+            parsed.append(maker.script.file)
+            return parse(maker, rendered)
+
+        with self._patch.context() as patch:
+            patch.setattr(ScriptMaker, "parse", noting)
+            ours = ingest_sql(self.store, self.request).commit
+        self.extracted = sorted(set(parsed))
+        with self._patch.context() as patch:
+            patch.setattr(ingesting, "lineage_with_memos", lambda *_, **__: None)
+            theirs = ingest_sql(self.full, self.request).commit
+        assert difference(self.store, ours, self.full, theirs) == ""
+        return ours
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Two]:
+    warehouse = _Two(tmp_path, monkeypatch)
+    warehouse.write("ddl.sql", "CREATE TABLE users (id int, email text);\nCREATE TABLE orders (id int, user_id int);")
+    warehouse.write("a.sql", "CREATE VIEW a AS SELECT * FROM users;")
+    warehouse.write("b.sql", "CREATE VIEW b AS SELECT email, id FROM a;")
+    warehouse.write("c.sql", "CREATE VIEW c AS SELECT id FROM orders;")
+    return warehouse
+
+
+def test_a_comment_extracts_its_own_file_and_no_other(two: _Two):
+    two.ingest()
+    assert two.extracted == ["a.sql", "b.sql", "c.sql", "ddl.sql"]
+    two.write("a.sql", "-- users, as they are\nCREATE VIEW a AS SELECT * FROM users;")
+    two.ingest()
+    assert two.extracted == ["a.sql"]
+
+
+def test_a_new_column_reaches_who_stars_over_it_and_not_who_names_others(two: _Two):
+    two.ingest()
+    two.write(
+        "ddl.sql",
+        "CREATE TABLE users (id int, phone text, email text);\nCREATE TABLE orders (id int, user_id int);",
+    )
+    two.ingest()
+    assert two.extracted == ["a.sql", "b.sql", "ddl.sql"]  # b looks at the columns of a
+
+
+def test_a_column_that_another_statement_shows_settles_whose_a_name_is(two: _Two):
+    two.write("open.sql", "CREATE VIEW o AS SELECT colour FROM wares w, shelves s WHERE w.id = s.id;")
+    two.ingest()
+    two.write("shows.sql", "CREATE VIEW z AS SELECT w.colour FROM wares w;")
+    two.ingest()
+    assert two.extracted == ["open.sql", "shows.sql"]
+
+
+def test_a_function_changes_who_calls_it(two: _Two):
+    two.write("f.sql", "CREATE FUNCTION f(x text) RETURNS text AS 'SELECT lower(x)' LANGUAGE sql;")
+    two.write("calls.sql", "CREATE VIEW called AS SELECT f(email) AS e FROM users;")
+    two.ingest()
+    two.write("f.sql", "CREATE FUNCTION f(x text) RETURNS text AS 'SELECT ''none''' LANGUAGE sql;")
+    two.ingest()
+    assert two.extracted == ["calls.sql", "f.sql"]
+
+
+def test_a_file_that_fails_keeps_what_it_said_and_costs_no_other_file(two: _Two):
+    two.ingest()
+    two.write("c.sql", "CREATE VIEW c AS SELECT (((;")
+    two.ingest()
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    two.ingest()
+    assert two.extracted == ["b.sql", "c.sql"]
+
+
+def test_what_holds_for_all_scripts_is_compared_as_a_whole(two: _Two):
+    two.ingest()
+    two.write(
+        "trigger.sql",
+        "CREATE FUNCTION seen() RETURNS trigger AS $$ BEGIN INSERT INTO log SELECT new.email; RETURN new; END $$ "
+        "LANGUAGE plpgsql;\nCREATE TRIGGER t AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION seen();",
+    )
+    two.ingest()
+    assert len(two.extracted) == 5
+
+
+@pytest.mark.parametrize("length", [0, 1, 70, 1000])
+def test_a_cut_file_of_the_cache_costs_an_ingest_in_full_and_nothing_else(two: _Two, length: int):
+    two.ingest()
+    (file,) = (cache_root() / sql_memos.FOLDER).iterdir()
+    file.write_bytes(file.read_bytes()[:length])
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    two.ingest()
+    assert two.extracted == ["a.sql", "b.sql", "c.sql", "ddl.sql"]
+
+
+_HOSTILE = [
+    "null",
+    "[]",
+    '["", {}, {}, {}]',
+    '["", {"a.sql": null}, {}, {}]',
+    "[" * 100_000,
+    '{"a": 1e999}',
+]
+
+
+@pytest.mark.parametrize("body", _HOSTILE, ids=range(len(_HOSTILE)))
+def test_a_file_of_another_shape_is_none(two: _Two, body: str):
+    two.ingest()
+    _forge(body)
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    two.ingest()
+
+
+def test_memos_of_another_shape_are_none(two: _Two):
+    """Each value of a memo in turn becomes one of another type."""
+    two.ingest()
+    (file,) = (cache_root() / sql_memos.FOLDER).iterdir()
+    sound = file.read_bytes()
+    value = json.loads(sound.partition(b"\n")[2])
+    for place in range(1, 7):
+        for wrong in (None, 7, "text", [[]], {"x": []}):
+            forged = json.loads(json.dumps(value))
+            forged[1]["a.sql"][place] = wrong
+            _forge(json.dumps(forged))
+            number = place * 100 + len(json.dumps(wrong))
+            two.write("b.sql", f"-- {number} {wrong!r}\nCREATE VIEW b AS SELECT id FROM a;")
+            two.ingest()
+
+
+def _forge(body: str) -> None:
+    import hashlib
+
+    (file,) = (cache_root() / sql_memos.FOLDER).iterdir()
+    file.write_bytes(hashlib.sha256(body.encode()).hexdigest().encode() + b"\n" + body.encode())
+
+
+def test_another_store_and_another_branch_have_memos_of_their_own(two: _Two, tmp_path: Path):
+    two.ingest()
+    other = Store.init(str(tmp_path / "other"))
+    first = ingest_sql(other, two.request).commit
+    assert difference(other, first, two.store, two.ingest()) == ""
+    assert len(list((cache_root() / sql_memos.FOLDER).iterdir())) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_passed_over(two: _Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    monkeypatch.setenv("GOVTOOL_CACHE", str(blocked))
+    two.ingest()
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    two.ingest()
+    assert len(two.extracted) == 4
+
+
+def test_memos_take_a_share_of_the_cache(two: _Two, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GOVTOOL_CACHE_SIZE", "4000")
+    two.ingest()
+    shutil.copyfile(next((cache_root() / sql_memos.FOLDER).iterdir()), cache_root() / sql_memos.FOLDER / "old")
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    two.ingest()
+    assert len(list((cache_root() / sql_memos.FOLDER).iterdir())) == 1
