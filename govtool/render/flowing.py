@@ -29,15 +29,22 @@ def flowing(cells: Sequence[str], first: int, limit: int) -> list[list[Piece]]:
         limit: Those of a line.
     """
     indent = 1 + first + _GAP
-    lines: list[list[Piece]] = [[(-1, " "), (0, cells[0]), (-1, " " * (first - width(cells[0])))]]
-    used = 1 + max(first, width(cells[0]))
-    for number, cell in enumerate(cells[1:], 1):
-        gap = _GAP
+    own_column = 0 < first >= width(cells[0])
+    lines: list[list[Piece]] = [[(-1, " ")]]
+    if own_column:
+        lines[0] += [(0, cells[0]), (-1, " " * (first - width(cells[0])))]
+    used = 1 + first if own_column else 1
+    for number, cell in enumerate(cells):
+        if number == 0 and own_column:
+            continue
+        gap = _GAP if number else 0
         for word in cell.split(" ") if cell else ():
             if used + gap + width(word) > limit and used > indent:
                 lines.append([(-1, " " * (indent + _GAP))])
                 used, gap = indent + _GAP, 0
-            for part in fold(word, max(1, limit - used - gap)):  # longer than a line: where it may be broken
+            for part in fold(
+                word, max(1, limit - max(used + gap, indent + _GAP))
+            ):  # longer than a line: where it may be broken
                 if gap < 0:
                     lines.append([(-1, " " * (indent + _GAP))])
                     used, gap = indent + _GAP, 0

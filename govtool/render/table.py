@@ -122,9 +122,9 @@ def _grouped(table: Table, limit: int) -> Iterator[list[Span]]:
     columns = table.columns[:-1]
     cells = [[[cell] for cell in row[:-1]] for _, _, rows in groups for _, row in rows]
     natural = _widths(columns, cells)
-    names = max(width(word) for row in cells for word in row[table.names][0].split(" "))
-    least = [names if i == table.names else min(_LEAST, wide) for i, wide in enumerate(natural)]
-    widths = _squeeze(natural, limit, least=least)
+    words = [max([0, *(width(word) for row in cells for word in row[i][0].split(" "))]) for i in range(len(columns))]
+    narrow = [words[i] if i == table.names else min(_LEAST, wide) for i, wide in enumerate(natural)]
+    widths = _squeeze(natural, limit, least=words if _total(words) <= limit else narrow)
     prefix = shared_prefix(table.groups)
     if prefix:
         yield [Span(f" all in {prefix}", "dim")]
