@@ -46,7 +46,9 @@ ReplaceOption = Annotated[
 ]
 PublishOption = Annotated[
     bool | None,
-    typer.Option("--publish/--no-publish", help="Publish the index to a remote store; else as govtool.toml says."),
+    typer.Option(
+        "--publish/--no-publish", help="Publish the index in a remote store; by default as govtool.toml says."
+    ),
 ]
 DryRunOption = Annotated[
     bool,

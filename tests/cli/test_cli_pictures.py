@@ -150,7 +150,7 @@ def test_the_comment_of_a_pull_request_has_a_picture(graph):
     assert ("stg.users.email", "mart.audience.email") in drawn(inside)[1]
     Path("policy.yml").write_text(
         "version: 1\nname: p\nclasses: {personal: {}}\nclassify: [{class: personal, columns: [crm.users.email]}]\n"
-        "rules: [{id: P1, title: No, deny: {flow: {class: personal, to: {datasets: ['mart.**']}}}}]\n"
+        "rules: [{id: P1, title: Never, deny: {flow: {class: personal, to: {datasets: ['mart.**']}}}}]\n"
     )
     checked = graph("check", "--policy", "policy.yml", "-f", "markdown").out
     inside = checked.partition("```mermaid\n")[2].partition("```")[0]
