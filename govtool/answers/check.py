@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Cell, GraphAnswer, at_least
 from govtool.answers.evidence import step_object
+from govtool.errors import EvidenceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,23 @@ class CheckAnswer(GraphAnswer):
         """Return whether a finding is unknown, or a statement was not understood that could break a rule."""
         unknown = any(f.verdict.label == "unknown" and not f.accepted for f in self.findings)
         return unknown or self.version.unclear > 0
+
+    def check_strict(self) -> None:
+        """Refuse an answer as `GraphAnswer.check_strict` does, and one in which no rule had anything to judge.
+
+        Raises:
+            EvidenceError: There is something unknown (``evidence.unclear``), or nothing was judged
+                (``evidence.nothing-judged``).
+        """
+        GraphAnswer.check_strict(self)
+        result = self.result
+        if result.rules and len(result.not_applicable) == len(result.rules):
+            raise EvidenceError(
+                "no rule had anything to judge: no column is of a class that the rules speak of, or no dataset in "
+                "their zones",
+                code="evidence.nothing-judged",
+                hint="govtool policy lint; govtool classify --suggest",
+            )
 
     def baseline(self) -> dict[str, object]:
         """The JSON value of a baseline that accepts these findings; see docs/policies.md."""

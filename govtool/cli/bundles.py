@@ -20,6 +20,7 @@ from govtool.cli.options import (
     MessageOption,
     MinCoverageOption,
     OutputOption,
+    PublishOption,
     ReplaceOption,
     SourceOption,
     StoreOption,
@@ -85,6 +86,7 @@ class IngestBundle(CommitBundle):
     min_coverage: MinCoverageOption = None
     explain_failures: ExplainFailuresOption = False
     dry_run: DryRunOption = False
+    publish: PublishOption = None
     policy: PolicyOption = None
     format: FormatOption = None
     output: OutputOption = None

@@ -11,7 +11,6 @@ from govtool.cli.graph import opened_graph
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption, SelectorArgument, selects
 from govtool.cli.ui import Ui
-from govtool.errors import UsageError
 
 _DEFAULT = ListOptions()
 
@@ -21,7 +20,7 @@ def classify(
     ui: Ui,
     selector: SelectorArgument = None,
     suggest: Annotated[
-        bool, typer.Option("--suggest", help="Propose classes; nothing is classified but by a policy.")
+        bool, typer.Option("--suggest", help="Propose classes, which is all that it does: policies classify.")
     ] = False,
     min_confidence: Annotated[float, typer.Option("--min-confidence", min=0.0, max=1.0, help="From 0 to 1.")] = 0.5,
     exclude: ExcludeOption = None,
@@ -40,12 +39,6 @@ def classify(
     from govtool.query.select import nothing_selected
     from govtool.render.suggestions import FORMATS, render
 
-    if not suggest:
-        raise UsageError(
-            "classes are given by policies",
-            code="usage.arguments",
-            hint="govtool classify --suggest proposes some; govtool classes shows those that columns have",
-        )
     outputs = options.outputs(FORMATS)
     with opened_graph(ui, options.store, options.at, options.branch) as graph:
         if selector and not any(graph.ls(*selector, exclude=exclude, policy=policy, today=today).rows()):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 SHARED_OPTIONS = (
-    *("policy", "today", "limit", "all", "format", "output", "at", "branch", "store", "message", "author"),
+    *("policy", "today", "limit", "all", "format", "output", "at", "branch", "store", "message", "author", "publish"),
     *("allow_empty", "quiet", "verbose", "progress", "color", "timings", "debug"),
 )
 """Parameters of options that many commands share, in the order in which they are named."""

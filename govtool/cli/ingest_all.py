@@ -16,6 +16,7 @@ from govtool.cli.options import (
     FormatOption,
     MinCoverageOption,
     OutputOption,
+    PublishOption,
     ReplaceOption,
     StrictCommitOption,
 )
@@ -41,6 +42,7 @@ def ingest_all(
     dry_run: DryRunOption = False,
     policy: PolicyOption = None,
     replace: ReplaceOption = False,
+    publish: PublishOption = None,
     strict: StrictCommitOption = False,
     min_coverage: MinCoverageOption = None,
     format: FormatOption = None,
@@ -70,6 +72,7 @@ def ingest_all(
             strict=strict,
             min_coverage=min_coverage,
             replace=replace,
+            publish=publish,
             progress=progress,
             **options.keywords(),
         )

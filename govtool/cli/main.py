@@ -117,7 +117,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     },
     "ls": _Entry("ls", "List datasets and columns, by selectors.", _QUESTIONS),
     "classes": _Entry("classes", "Show the classes of columns, and where they come from.", _QUESTIONS),
-    "classify": _Entry("classify", "Propose classes for columns, as a policy to review."),
+    "classify": _Entry("classify", "Propose classes for columns, as a policy to review.", _QUESTIONS),
     "check": _Entry("check", "Check the lineage graph against your policies.", _QUESTIONS),
     "policy": {
         "lint": _Entry("policy_lint", "Find mistakes, and rules and patterns that match nothing."),

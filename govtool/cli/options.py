@@ -44,6 +44,12 @@ SourceOption = Annotated[
 ReplaceOption = Annotated[
     bool, typer.Option("--replace", help="Replace the source also where it was read from another place or kind.")
 ]
+PublishOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--publish/--no-publish", help="Publish the index in a remote store; by default as govtool.toml says."
+    ),
+]
 DryRunOption = Annotated[
     bool,
     typer.Option(

@@ -15,7 +15,7 @@ SelectorArgument = Annotated[
         metavar="[SELECTOR]…",
         autocompletion=complete_selector,
         help="crm.users.email, mart.**, x+, 2+x+1, @x, class:personal, tag:pii, zone:shared, owner:growth, "
-        "job:nightly_*, changed:main..HEAD, path:models/staging, opaque:, unused:. A space is a union, a comma an intersection.",
+        "job:nightly*, changed:main..HEAD, path:models, opaque:, unused:. A space is a union, a comma an intersection.",
     ),
 ]
 ExcludeOption = Annotated[

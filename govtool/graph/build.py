@@ -171,9 +171,10 @@ class _Builder:
             owners.setdefault(self.dataset_names[dataset], set()).add(source)
         shared = [(dataset, source) for dataset, source in made if len(owners[self.dataset_names[dataset]]) > 1]
         for dataset, source in sorted(shared):
-            first, session, *rest = split_name(texts[self.dataset_names[dataset]])
-            whole = join_name([first, quote(f"{texts[source]}/{unquote(session)}"), *rest])
-            self.dataset_names[dataset] = self.strings.add(whole)
+            parts = split_name(texts[self.dataset_names[dataset]])
+            at = min(1, len(parts) - 1)  # the session; of a name without one, the name
+            parts[at] = quote(f"{texts[source]}/{unquote(parts[at])}")
+            self.dataset_names[dataset] = self.strings.add(join_name(parts))
 
     def _kinds(self) -> None:
         """The kind of each dataset: of the last derivation that makes it to stay; ``external`` if it is only read."""

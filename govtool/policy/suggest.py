@@ -29,6 +29,10 @@ _TYPES = (
     (NUMERIC, re.compile(r"int|^(number|numeric|decimal|float|double|real|money|serial|bigserial)")),
     (TEXTUAL, re.compile(r"char|text|string|clob|varying|citext|uuid|inet|json|variant")),
 )
+_ABOUT = re.compile(
+    r"^(is|has|num|n|count)_|_(count|cnt|flag|opt_?(in|out)|verified|sent|status|enabled|consent|preference)s?$"
+)
+"""Names of facts about such data that are not the data."""
 _MARKED = re.compile(r"\b(pii|personal(ly identifiable)?( data| information)?|sensitive|confidential)\b", re.IGNORECASE)
 
 
@@ -188,7 +192,7 @@ def _inherits(
 
 
 def _of_column(index: Index, node: int, description: str) -> Iterator[Suggestion]:
-    name = unquote(split_name(index.path(node))[-1]).lower()
+    name = re.sub(r"[\s-]+", "_", unquote(split_name(index.path(node))[-1])).lower()
     dataset = unquote(split_name(index.dataset_name(index.node_dataset[node]))[-1]).lower()
     about_people = bool(_PEOPLE.search(dataset))
     type_ = _type_of(index.type(node))
@@ -199,7 +203,7 @@ def _of_column(index: Index, node: int, description: str) -> Iterator[Suggestion
         for share in hints.values():
             belief *= 1 - share
         confidence = 1 - belief
-        if type_ and type_ not in kind.fits:
+        if (type_ and type_ not in kind.fits) or _ABOUT.search(name):
             confidence *= _UNFIT
         elif type_ and hints:
             hints["type"] = 0.0

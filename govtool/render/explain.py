@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading
-from govtool.render.envelope import json_lines
+from govtool.render.envelope import compact, json_lines
 from govtool.render.pictures import PICTURES, explain_drawing, picture
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, printable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from govtool.answers.explain import ExplainAnswer, Explained
     from govtool.query.explain import Explanation
 
-FORMATS = ("table", "plain", "json", "csv", "markdown", *PICTURES)
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
 
 _Row = tuple[str, str, str, str]
 _COLUMNS = (
@@ -32,6 +32,8 @@ def render(form: str, answer: ExplainAnswer) -> Table | Iterable[str]:
         return picture(form, explain_drawing(answer))
     if form == "json":
         return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return (compact(subject.to_dict()) for subject in answer.subjects)
     if form == "csv":
         first = 0 if answer.several else 1
         return to_csv(answer.fields[first:], (row[first:] for row in answer.rows()))

@@ -43,9 +43,9 @@ def render(form: str, answer: ImpactAnswer) -> Table | Iterable[str]:
     if form == "tree":
         return tree(answer)
     made = table(answer)
-    if form == "markdown" and answer.result.subject_kind == "selection":
+    if form == "markdown":
         return chain(markdown(made), [""], fenced(impact_drawing(answer, MOST_EDGES)))
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return made if form == "table" else plain(made)
 
 
 def tree(answer: ImpactAnswer) -> Iterator[str]:

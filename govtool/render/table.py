@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, NamedTuple
 
+from govtool.render.flowing import breaks_words, flowing
 from govtool.render.grouped import fits, grouped_rows, shared_prefix
-from govtool.render.text import fold, longest_part, markdown_text, printable, width
+from govtool.render.text import fold, longest_part, markdown_text, printable, width, wrapped
 
 _GAP = 2
 _LEAST = 10
@@ -68,19 +69,7 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
     if table.rows and limit is not None and table.groups and not fits(titles, table.rows, limit):
         yield from _grouped(table, limit)
     elif table.rows:
-        rows = [[[printable(cell)] for cell in row] for row in table.rows]
-        widths = _widths(table.columns, rows)
-        if limit is not None:
-            least = [max([_LEAST, *(longest_part(row[i][0]) for row in rows)]) for i in range(len(widths))]
-            squeezed = _squeeze(widths, limit, least=least if _total(least) <= limit else ())
-            rows = [[fold(cell[0], squeezed[i]) for i, cell in enumerate(row)] for row in rows]
-            widths = _widths(table.columns, rows)
-        yield _line(titles, table.columns, widths, ["dim"] * len(widths))
-        for number, cells in enumerate(rows):
-            first = table.row_styles[number] if number < len(table.row_styles) else ""
-            styles = [first or table.columns[0].style, *(column.style for column in table.columns[1:])]
-            for level in range(max(map(len, cells))):
-                yield _line([cell[level] if level < len(cell) else "" for cell in cells], table.columns, widths, styles)
+        yield from _side_by_side(table, limit)
     if table.rows and table.summary:
         yield []
     if table.summary:
@@ -88,12 +77,54 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
             yield [Span(text)]
 
 
+def _side_by_side(table: Table, limit: int | None) -> Iterator[list[Span]]:
+    """The rows in columns; where these would break words, one row after the other."""
+    titles = [column.title for column in table.columns]
+    rows = [[[printable(cell)] for cell in row] for row in table.rows]
+    widths = _widths(table.columns, rows)
+    if limit is not None and _total(widths) > limit:
+        whole = [[cell[0] for cell in row] for row in rows]
+        least = [max([_LEAST, *(longest_part(row[i]) for row in whole)]) for i in range(len(widths))]
+        squeezed = _squeeze(widths, limit, least=least if _total(least) <= limit else ())
+        if breaks_words(whole, squeezed):
+            yield from _flowing(table, whole, limit)
+            return
+        rows = [[fold(cell, squeezed[i]) for i, cell in enumerate(row)] for row in whole]
+        widths = _widths(table.columns, rows)
+    yield _line(titles, table.columns, widths, ["dim"] * len(widths))
+    for number, cells in enumerate(rows):
+        for level in range(max(map(len, cells))):
+            texts = [cell[level] if level < len(cell) else "" for cell in cells]
+            yield _line(texts, table.columns, widths, _styles(table, number))
+
+
+def _flowing(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterator[list[Span]]:
+    """The rows one after the other; see ``govtool.render.flowing``."""
+    titles = [column.title for column in table.columns]
+    first = min(max(width(row[0]) for row in (titles, *rows)), limit // 3)
+    if any(width(row[0]) > first for row in rows):
+        first = 0  # names come first: nothing stands below another
+    for number, cells in enumerate((titles, *rows), -1):
+        styles = ["dim"] * len(titles) if number < 0 else _styles(table, number)
+        for pieces in flowing(cells, first, limit):
+            yield [Span(text, styles[column] if column >= 0 else "") for column, text in pieces if text]
+
+
+def _styles(table: Table, number: int) -> list[str]:
+    """The styles of a row's cells."""
+    first = table.row_styles[number] if number < len(table.row_styles) else ""
+    return [first or table.columns[0].style, *(column.style for column in table.columns[1:])]
+
+
 def _grouped(table: Table, limit: int) -> Iterator[list[Span]]:
     """The rows below the names of their relations; see ``govtool.render.grouped``."""
     groups = list(grouped_rows(table.rows, table.groups, table.names))
     columns = table.columns[:-1]
     cells = [[[cell] for cell in row[:-1]] for _, _, rows in groups for _, row in rows]
-    widths = _squeeze(_widths(columns, cells), limit, table.names)
+    natural = _widths(columns, cells)
+    words = [max([0, *(width(word) for row in cells for word in row[i][0].split(" "))]) for i in range(len(columns))]
+    narrow = [words[i] if i == table.names else min(_LEAST, wide) for i, wide in enumerate(natural)]
+    widths = _squeeze(natural, limit, least=words if _total(words) <= limit else narrow)
     prefix = shared_prefix(table.groups)
     if prefix:
         yield [Span(f" all in {prefix}", "dim")]
@@ -104,9 +135,11 @@ def _grouped(table: Table, limit: int) -> Iterator[list[Span]]:
         if shared and not beside:
             yield from ([Span(f"   {part}", "dim")] for part in fold(shared, limit - 3))
         for number, row in rows:
-            first = table.row_styles[number] if number < len(table.row_styles) else ""
-            styles = [first or columns[0].style, *(column.style for column in columns[1:])]
-            folded = [[cell] if i == table.names else fold(cell, widths[i]) for i, cell in enumerate(row[:-1])]
+            styles = _styles(table, number)[:-1]
+            folded = [
+                wrapped(cell, widths[i]) if i == table.names else fold(cell, widths[i])
+                for i, cell in enumerate(row[:-1])
+            ]
             for level in range(max(map(len, folded))):
                 yield _line([cell[level] if level < len(cell) else "" for cell in folded], columns, widths, styles)
             yield from ([Span(f"   {part}", "dim")] for part in fold(row[-1], limit - 3) if row[-1])
@@ -158,19 +191,7 @@ def _squeeze(natural: list[int], limit: int, whole: int = -1, least: Sequence[in
 
 
 def _paragraph(text: str, limit: int | None) -> list[str]:
-    return [line for part in text.split("\n") for line in _wrapped(printable(part), limit or max(1, width(part)))]
-
-
-def _wrapped(text: str, limit: int) -> list[str]:
-    """Lines broken between words; a word is folded only where it is longer than a line."""
-    found = [""]
-    for word in text.split(" "):
-        joined = f"{found[-1]} {word}" if found[-1] else word
-        if width(joined) <= limit:
-            found[-1] = joined
-        else:
-            found[-1:] = [*([found[-1]] if found[-1] else []), *fold(word, limit)]
-    return found
+    return [line for part in text.split("\n") for line in wrapped(printable(part), limit or max(1, width(part)))]
 
 
 def plain(table: Table) -> Iterator[str]:

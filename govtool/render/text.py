@@ -76,7 +76,7 @@ class Prose:
             if width(line) <= limit:
                 yield line
                 continue
-            for number, part in enumerate(fold(text, max(limit - indent - 2, limit // 2))):
+            for number, part in enumerate(wrapped(text, max(limit - indent - 2, limit // 2))):
                 yield " " * (indent + (2 if number else 0)) + part
 
 
@@ -132,3 +132,15 @@ def markdown_text(text: str) -> str:
     """
     marked = _ENTITY.sub("&amp;", _MARKS.sub(r"\\\g<0>", printable(text)))
     return _LINKED.sub(lambda found: found[0] + _NOTHING, marked)
+
+
+def wrapped(text: str, limit: int) -> list[str]:
+    """Lines broken between words; a word is folded only where it is longer than a line."""
+    found = [""]
+    for word in text.split(" "):
+        joined = f"{found[-1]} {word}" if found[-1] else word
+        if width(joined) <= limit:
+            found[-1] = joined
+        else:
+            found[-1:] = [*([found[-1]] if found[-1] else []), *fold(word, limit)]
+    return found

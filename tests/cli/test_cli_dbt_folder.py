@@ -68,7 +68,7 @@ def test_what_property_files_state_is_explained(dbt):
 def test_a_changed_description_is_a_new_commit(dbt, project):
     file = project / "shop" / "models" / "schema.yml"
     file.write_text(file.read_text().replace("Who is written to", "Whom we write to"))
-    assert "commit 2" in dbt("ingest", "sql", "shop").err
+    assert "commit 2" in dbt("ingest", "sql", "shop").out
     assert "Whom we write to" in dbt("explain", "audience").out
 
 
@@ -87,7 +87,7 @@ def test_a_changed_description_is_a_new_commit(dbt, project):
     ],
 )
 def test_selectors_of_dbt(dbt, selector, names):
-    entries = json.loads(dbt("ls", selector, "-f", "json").out)["entries"]
+    entries = json.loads(dbt("ls", selector, "-f", "json").out)["items"]
     assert {entry["name"] for entry in entries} == names
 
 
@@ -101,12 +101,10 @@ def test_selectors_of_nothing_name_what_is_near(dbt, selector, near):
 
 @pytest.mark.parametrize("path", ["shop/models/marts/audience.sql", "shop/models/marts", "shop/models/marts/../marts"])
 def test_a_model_alone_knows_the_models_that_it_names(dbt, path):
-    done = dbt("lineage", path, "-f", "csv")
-    assert done.out.splitlines()[1:] == [
-        "audience.user_id,stg_users.user_id,identity",
-        "audience.email,stg_users.email,identity",
-        "audience.one,,",
-    ]
+    answer = json.loads(dbt("lineage", path, "-f", "json").out)
+    (result,) = answer["results"]
+    assert result["edges"] == [["stg_users.email", "audience.email"], ["stg_users.user_id", "audience.user_id"]]
+    assert result["columns"] == {"audience": ["user_id", "email", "one"]}
     assert "coverage 100.0% (1/1 statement)" in dbt("lineage", path).out
 
 

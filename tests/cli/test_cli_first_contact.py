@@ -79,3 +79,22 @@ def test_help_has_an_example_a_line_and_no_types_of_flags(govtool, command):
     assert all(line.count("govtool ") == 1 for line in examples)
     assert "<bool>" not in shown
     assert "<list[str]>" not in shown
+
+
+def test_a_strict_check_in_which_no_rule_judged_anything_is_no_pass(store, project):
+    (project / "a.sql").write_text("create view v as select p from t")
+    assert store("ingest", "sql", "a.sql").code == 0
+    assert "5 not applicable" in store("check", "--policy", "pack:starter").out
+    done = store("check", "--policy", "pack:starter", "--strict")
+    assert (done.code, "evidence.nothing-judged" in done.err) == (3, True)
+    (project / "b.sql").write_text("create view w as select email from u")
+    assert store("ingest", "sql", "b.sql").code == 0
+    assert store("check", "--policy", "pack:starter", "--strict").code == 0
+
+
+def test_an_unknown_region_is_not_mended_by_a_declassifier(store, project):
+    (project / "a.sql").write_text("create view v as select customer_name from t")
+    assert store("ingest", "sql", "a.sql").code == 0
+    shown = store("check", "--policy", "pack:gdpr").out
+    assert "zones with a region" in shown.partition("GDPR-ART44")[2].partition("\n\n")[0]
+    assert "gdpr.name" in store("classes", "v.customer_name", "--policy", "pack:gdpr").out

@@ -203,9 +203,9 @@ def test_a_temporary_table_of_one_source_keeps_its_name() -> None:
 def test_unread_temporary_tables_of_several_sources_leave_nothing() -> None:
     made = [one for one in temporaries_of("a", "b", "c") if one.target_kind == "temporary"]
     index = index_of(made)
-    assert list(index.datasets()) == []
+    assert [index.dataset_name(d) for d in index.datasets()] == ["a.in", "b.in", "c.in"]
     index = index_of([*made, says("v", "a.in", 1)])
-    assert [index.dataset_name(d) for d in index.datasets()] == ["a.in", "v"]
+    assert [index.dataset_name(d) for d in index.datasets()] == ["a.in", "b.in", "c.in", "v"]
 
 
 def test_a_lasting_table_of_the_name_stays_beside_temporary_ones() -> None:
@@ -213,3 +213,17 @@ def test_a_lasting_table_of_the_name_stays_beside_temporary_ones() -> None:
     index = index_of(made)
     assert 'temp."q.sql".t' in [index.dataset_name(d) for d in index.datasets()]
     assert ('temp."q.sql".t', "mart.x") in flows(*made)
+
+
+def test_temporary_tables_without_a_session_in_their_name_are_told_apart_too() -> None:
+    made = [says("t", "x", 1, target_kind="temporary"), says("v", "t", 2)]
+    both = [
+        one._replace(
+            target=f"v_{source}" if one.target == "v" else "t", statement=one.statement._replace(source=source)
+        )
+        for source in ("a", "b")
+        for one in made
+    ]
+    index = index_of(both)
+    names = [index.dataset_name(d) for d in range(index.dataset_count)]
+    assert names == ['"a/t"', '"b/t"', "v_a", "v_b", "x"]

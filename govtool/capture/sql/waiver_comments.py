@@ -57,7 +57,8 @@ def _comments(text: str) -> Iterator[tuple[int, str, int, int]]:
             number -= 1  # behind the end of a statement, on its line
         end = ends[number] if number < len(ends) else len(text)
         first, last = line_of(_code_begins(text, ends[number - 1] if number else 0)), line_of(end - 1)
-        if first < last == line_of(_code_begins(text, end)):
+        following = _code_begins(text, end)
+        if following < len(text) and first < last == line_of(following):
             last -= 1  # the next statement begins there
         yield line_of(piece.start()), " ".join(found[1].split()), first, last
 
