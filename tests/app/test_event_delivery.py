@@ -1,4 +1,4 @@
-"""Delivery of OpenLineage events, against a server that records what it gets and fails as it is told."""
+"""Delivery of OpenLineage events, against a server that records what it gets and fails by a script."""
 
 from __future__ import annotations
 
