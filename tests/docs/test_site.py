@@ -71,6 +71,9 @@ def test_the_reference_of_commands_is_that_of_the_program():
     assert written == "".join(reference()), "scripts/cli-reference writes it anew"
 
 
+OF_THE_PROGRAM = frozenset({"--version", "--help", "-h", "--install-completion", "--show-completion"})
+"""Options that stand before any command; all others belong to one."""
+
 # ---- commands --------------------------------------------------------------------------------------------
 
 
@@ -109,7 +112,9 @@ def unknown_options(command: str) -> list[str]:
         words = shlex.split(command)[1:]
     except ValueError:
         return []
-    named = command_of([word for word in words if word != "--quiet"])
+    if words and words[0].startswith("-"):
+        return [word for word in words[:1] if word not in OF_THE_PROGRAM]
+    named = command_of(words)
     if named is None:
         return []
     known = {name for each in named[0].params for name in (*each.opts, *each.secondary_opts)} | {"--help", "-h"}
