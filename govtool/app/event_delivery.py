@@ -104,6 +104,7 @@ def _answered(
     client: EventClient, body: bytes, policy: DeliveryPolicy, ends: float, progress: _Progress
 ) -> EndpointAnswer:
     """The answer to one event: it was taken, or it was rejected."""
+    reason = ""
     for attempt in range(1, policy.attempts + 1):
         left = ends - policy.clock()
         if left <= 0:
@@ -113,15 +114,16 @@ def _answered(
             if outcome.status < 300 or outcome.status in _THIS_EVENT:
                 return outcome
             raise _refused(progress, outcome)
+        reason = outcome.reason
         if attempt == policy.attempts:
             break
         pause = policy.pause(attempt, outcome.retry_after)
         if policy.clock() + pause >= ends:
-            raise _late(progress, policy, outcome.reason)
+            raise _late(progress, policy, reason)
         progress.retries += 1
         policy.sleep(pause)
     raise progress.error(
-        f"{outcome.reason}, {policy.attempts} times", code="delivery.unreachable", hint="send again: it changes nothing"
+        f"{reason}, {policy.attempts} times", code="delivery.unreachable", hint="send again: it changes nothing"
     )
 
 

@@ -60,7 +60,7 @@ QUESTIONS: dict[str, tuple[object, ...]] = {
     "log": (),
     "coverage": (),
     "openlineage_events": (),
-    "send_openlineage": ("http://127.0.0.1:9",),
+    "send_openlineage": ("ftp://127.0.0.1",),  # refused once everything else is checked: nothing is sent
     "compare_static": (),
     "verify": ("a.sql",),
     "compare_oracle": ("a.csv",),

@@ -7,6 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from govtool.release import __version__
 from govtool.render.envelope import envelope, json_lines
 from govtool.render.table import Table, TableColumn, lines, markdown, plain, to_csv
 from govtool.render.text import width
@@ -78,7 +79,7 @@ def test_json_opens_up_only_what_does_not_fit_on_a_line():
     body = envelope("lineage/1", {"edges": [["a.b", "c.d"]], "long": [["x" * 60, "y" * 60]], "empty": []})
     assert list(json_lines(body)) == [
         "{",
-        '  "govtool": "0.1.0",',
+        f'  "govtool": "{__version__}",',
         '  "schema": "lineage/1",',
         '  "edges": [["a.b", "c.d"]],',
         '  "long": [',
