@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.page import merge
+from bench.page import add_conditions, check_conditions, merge
 from bench.records.results import Results
 from bench.records.workloads import WORKLOADS
 
@@ -27,7 +27,10 @@ def main(words: Sequence[str], order: Sequence[str]) -> None:
         words: Its arguments.
         order: The sections of the page.
     """
-    options = _parser().parse_args(words)
+    parser = _parser()
+    add_conditions(parser)
+    options = parser.parse_args(words)
+    check_conditions(allow_dirty=options.allow_dirty, allow_load=options.allow_load)
     options.rows = options.rows or [ROWS]
     options.folder = options.folder.resolve()
     results = Results(options.results)

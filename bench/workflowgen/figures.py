@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from bench.page import add_conditions, check_conditions
 from bench.records.results import Results
 from bench.workflowgen.arctic import ArcticFamily
 from bench.workflowgen.arms import ARMS
@@ -83,7 +84,10 @@ def settings() -> dict[str, Setting]:
 
 def main(words: list[str]) -> int:
     """The command line; the exit code."""
-    options = _parser().parse_args(words)
+    parser = _parser()
+    add_conditions(parser)
+    options = parser.parse_args(words)
+    check_conditions(allow_dirty=options.allow_dirty, allow_load=options.allow_load)
     results = Results(options.results)
     for name, setting in islice(_missing(results, options.only), options.pieces):
         runs = results.entry(name).setdefault("runs", [])

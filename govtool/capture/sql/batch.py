@@ -18,6 +18,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.definitions import Definitions
 from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.relations import column_name
+from govtool.capture.sql.routine_calls import defined_routines
 from govtool.capture.sql.scripts.branches import exclusive
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache, parse_again, release
@@ -75,6 +76,7 @@ class Batch(Definitions):
         self.functions = dict(knowledge.functions)
         self._used = {name: set(columns) for name, columns in knowledge.used.items()}
         self._described = knowledge.described
+        self.routines = knowledge.routines
         for name, known in knowledge.tables.items():
             self._known[name] = self._info(name, dict(known.columns), complete=known.complete)
 
@@ -88,7 +90,8 @@ class Batch(Definitions):
             if info.columns or info.complete:
                 tables[name] = KnownTable(dict(info.columns), info.complete)
         defined = self._known_names | frozenset(self._definers)
-        return Knowledge(tables, defined, dict(self.functions), self.usage(), self._described)
+        routines = self.routines | defined_routines(self.scripts)
+        return Knowledge(tables, defined, dict(self.functions), self.usage(), self._described, routines)
 
     def usage(self) -> Usage:
         """The columns that statements have named, by table."""

@@ -31,6 +31,7 @@ from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.reach import bounding_words, reads_anything, renamed_tables
 from govtool.capture.sql.replay import logged_state, redact_notes
+from govtool.capture.sql.routine_calls import mark_unknown_calls
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
@@ -336,6 +337,7 @@ def _walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None
 
 
 def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extraction:
+    mark_unknown_calls(batch.scripts, batch.routines)
     read_names = {name for script in batch.scripts for s in script.statements for w in s.writes for name in w.reads}
     emitter = Emitter(batch, options.namespace, lambda statement, write: _evidence(statement, write, options))
     derivations: list[Derivation] = []
