@@ -45,7 +45,7 @@ _FILLS = ("insert", "copy", "load")
 _WIDTHS = (("B", "<u1", 8), ("H", "<u2", 16), ("I", "<u4", 32), ("Q", "<u8", 64))
 
 _PARTS, _READING = 1000, 500
-"""Parts of a build as its progress is told, and those of them that reading the tables is."""
+"""Parts of a build as its progress is reported, and those of them that reading the tables is."""
 
 Progress = Callable[[int, int], None]
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from govtool.app.logs.request import Status
 
 _LEAST = 50
-"""The share of the work, as a fraction's denominator, from which on the time that is left is told."""
+"""The share of the work, as a fraction's denominator, from which on the time that is left is shown."""
 
 
 def log_label(status: Status) -> str:

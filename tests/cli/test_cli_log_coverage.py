@@ -44,5 +44,5 @@ def test_a_temporary_table_is_no_reader(govtool, project):
         assert readers == [["read", "by", "m"]]
 
 
-def test_a_store_in_memory_is_said_to_end(govtool, project):
+def test_a_store_in_memory_is_announced_to_end(govtool, project):
     assert "a store in memory is gone when this command ends" in govtool("init", "--store", "memory://x").err

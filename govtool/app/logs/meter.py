@@ -62,7 +62,7 @@ class Meter:
         self._notify("resolving", _READING, 0)
 
     def within(self, done: int, total: int) -> None:
-        """So much is done of the definitions, which are resolved as one; told every other second."""
+        """So much is done of the definitions, which are resolved as one; reported every other second."""
         if self._clock() - self._notified < _SELDOM:
             return
         part = self._definitions * done / max(1, total)

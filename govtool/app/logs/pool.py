@@ -86,7 +86,7 @@ class Pool:
         """Shared with the processes: how far a long step is, of ``_WHOLE``."""
 
     def watch(self, watcher: Callable[[int, int], None] | None) -> None:
-        """Tell how far the step is that is waited for, from here on; None: no more."""
+        """Report how far the step is that is waited for, from here on; None: no more."""
         self._watcher = watcher
         self.setup.advance = watcher
         if self._counter is not None:
