@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import re
@@ -10,7 +11,12 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "benchmarks.md"
+_PAGES = ("docs/benchmarks.md", "docs/accuracy.md")
+"""Written by measurements: that one of them has changed says nothing of the code."""
+MAX_LOAD = 2.0
+"""Processes that run, over the last minute; beyond it a figure is that of a busy machine."""
 
 _HEAD = """# Benchmarks
 
@@ -52,10 +58,53 @@ def table(head: list[str], rows: Iterable[Iterable[object]]) -> str:
 def machine() -> str:
     """One line on where and with what it was measured."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("sqlglot", "sqlglotc", "typer", "rich", "pyarrow"))
+    noted = [f"; {note}" for note in (_tree_note(), _load_note()) if note]
     return (
         f"*{_processor()}, {os.cpu_count()} cores, {_memory()}, {platform.system()}, "
-        f"Python {platform.python_version()}, {packages}; load {os.getloadavg()[0]:.1f}; govtool at {_commit()}.*"
+        f"Python {platform.python_version()}, {packages}; load {os.getloadavg()[0]:.1f}; "
+        f"govtool at {_commit()}{''.join(noted)}.*"
     )
+
+
+def add_conditions(parser: argparse.ArgumentParser) -> None:
+    """Add the options that allow a measurement under conditions that it is refused under."""
+    parser.add_argument("--allow-dirty", action="store_true", help="measure a tree with changes that are not committed")
+    parser.add_argument("--allow-load", action="store_true", help=f"measure at a load over {MAX_LOAD:g}")
+
+
+def check_conditions(*, allow_dirty: bool, allow_load: bool) -> None:
+    """Refuse to measure code that nobody can check out, or on a busy machine; where allowed, the page says so.
+
+    Raises:
+        SystemExit: With the reason.
+    """
+    refused = [
+        f"{note}: {remedy}"
+        for note, allowed, remedy in (
+            (_tree_note(), allow_dirty, "commit them, or give --allow-dirty"),
+            (_load_note(), allow_load, "wait, or give --allow-load"),
+        )
+        if note and not allowed
+    ]
+    if refused:
+        raise SystemExit("not measured:\n" + "\n".join(refused))
+
+
+def changed_files() -> list[str]:
+    """Return the files of the working tree that differ from its commit, but for the pages of measurements."""
+    command = ["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [line[3:] for line in done.stdout.splitlines() if line[3:] not in _PAGES]
+
+
+def _tree_note() -> str:
+    changed = changed_files()
+    return f"changes that are not committed in {', '.join(changed[:3])}{' …' * (len(changed) > 3)}" if changed else ""
+
+
+def _load_note() -> str:
+    load = os.getloadavg()[0]
+    return f"a load of {load:.1f}, over {MAX_LOAD:g}" if load > MAX_LOAD else ""
 
 
 def _processor() -> str:
@@ -72,6 +121,6 @@ def _memory() -> str:
 
 
 def _commit() -> str:
-    command = ["git", "-C", str(PAGE.parents[1]), "describe", "--always", "--dirty"]
+    command = ["git", "-C", str(ROOT), "describe", "--always"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "an unknown commit"

@@ -9,7 +9,8 @@
     python -m bench.workflowgen figures --help          WorkflowGen, tracked and not: resumable, own section
     python -m bench changes --warehouses 2000           verdicts of changes against what fails in DuckDB; no page
 
-Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once.
+Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once. A tree with changes that are not committed
+and a busy machine are refused; ``--allow-dirty`` and ``--allow-load`` measure all the same, and the page says so.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.page import merge, table
+from bench.page import add_conditions, check_conditions, merge, table
 
 WORKFLOW_SECTION = "workflowgen"
 """Written by ``python -m bench.workflowgen figures``."""
@@ -51,7 +52,9 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=5000, help="accuracy: how many are generated (default: 5000)")
     parser.add_argument("--warehouses", type=int, default=2000, help="changes: how many are drawn (default: 2000)")
     parser.add_argument("--print", action="store_true", help="print the sections too")
+    add_conditions(parser)
     arguments = parser.parse_args()
+    check_conditions(allow_dirty=arguments.allow_dirty, allow_load=arguments.allow_load)
     if "accuracy" in arguments.sections:  # a page of its own
         from bench.accuracy import write
 

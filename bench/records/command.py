@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.page import put
+from bench.page import add_conditions, check_conditions, put
 from bench.records.results import Results
 from bench.records.workloads import WORKLOADS
 
@@ -23,7 +23,10 @@ RESULTS = Path(__file__).resolve().parents[1] / "data" / "records.json"
 
 def main(words: Sequence[str]) -> None:
     """The command line, from its arguments."""
-    options = _parser().parse_args(words)
+    parser = _parser()
+    add_conditions(parser)
+    options = parser.parse_args(words)
+    check_conditions(allow_dirty=options.allow_dirty, allow_load=options.allow_load)
     options.rows = options.rows or [ROWS]
     options.folder = options.folder.resolve()
     results = Results(options.results)

@@ -22,6 +22,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
+from bench.page import add_conditions, check_conditions
 from bench.records.results import Results
 from bench.workflowgen.arctic import ArcticFamily
 from bench.workflowgen.arms import ARMS
@@ -92,7 +93,10 @@ def settings() -> dict[str, Setting]:
 
 def main(words: list[str]) -> int:
     """The command line; the exit code."""
-    options = _parser().parse_args(words)
+    parser = _parser()
+    add_conditions(parser)
+    options = parser.parse_args(words)
+    check_conditions(allow_dirty=options.allow_dirty, allow_load=options.allow_load)
     results = Results(options.results)
     until = time.monotonic() + options.seconds - TO_THE_END
     wanted = islice(_missing(results, options.only), options.pieces)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Answer, Cell
 
 if TYPE_CHECKING:
+    from govtool.answers.coverage import CoverageReport
     from govtool.store import Commit, FragmentRef
+
+REASONS = 10
+"""Reasons for incomplete coverage that are listed of a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +29,22 @@ class LogAnswer(Answer):
     commits: tuple[Commit, ...]
     truncated: int = 0
     """Number of older commits left out."""
+    coverage: tuple[CoverageReport, ...] | None = None
+    """What was understood of the sources that are live in each commit, and why not all; None where nobody asked."""
 
     def body(self) -> Mapping[str, object]:
         """Store and commits."""
         more = {"truncated": self.truncated} if self.truncated else {}
-        return {"store": self.store, "commits": [commit_object(commit) for commit in self.commits], **more}
+        return {"store": self.store, "commits": list(self.objects()), **more}
+
+    def objects(self) -> Iterator[dict[str, object]]:
+        """The JSON value of each commit."""
+        for number, commit in enumerate(self.commits):
+            more: dict[str, object] = {}
+            if self.coverage is not None:
+                report = self.coverage[number]
+                more = {"coverage": report.total.counts(), "reasons": [asdict(one) for one in report.reasons[:REASONS]]}
+            yield {**commit_object(commit), **more}
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row a commit."""

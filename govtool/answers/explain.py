@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -177,6 +178,11 @@ def _subject_object(result: Explanation) -> dict[str, object]:
     }
 
 
+def _users(principal: str | None) -> list[str]:
+    """Those who ran a statement, by name; the number of those who are not named is left out."""
+    return re.sub(r" and \d+ more\Z", "", principal).split(", ") if principal else []
+
+
 def _definition_object(definition: DatasetDefinition) -> dict[str, object]:
     statement = definition.statement
     return {
@@ -193,6 +199,7 @@ def _definition_object(definition: DatasetDefinition) -> dict[str, object]:
         "fingerprint": statement.fingerprint,
         "run": statement.run,
         "principal": statement.principal,
+        "users": _users(statement.principal),
         "first_seen": statement.first_seen,
         "last_seen": statement.last_seen,
         "count": statement.count,

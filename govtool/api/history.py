@@ -31,13 +31,16 @@ _Result = TypeVar("_Result")
 
 
 @checked
-def log(store: PathArgument | None = None, *, branch: str | None = None, limit: int | None = None) -> LogAnswer:
+def log(
+    store: PathArgument | None = None, *, branch: str | None = None, limit: int | None = None, coverage: bool = False
+) -> LogAnswer:
     """Return the commits of a branch, newest first; none for a store without commits.
 
     Args:
         store: A path or URI; by default that of the settings.
         branch: The branch; by default ``main``.
         limit: The number of commits at most; by default all.
+        coverage: Whether to read the coverage of each commit, with the reasons why it is not complete.
 
     Raises:
         StoreError: there is no store, or it cannot be read.
@@ -47,25 +50,26 @@ def log(store: PathArgument | None = None, *, branch: str | None = None, limit: 
     from govtool.app.project import existing_branch, read_store
 
     reader = read_store(None if store is None else os.fspath(store))
-    return log_answer(reader, reader.head(existing_branch(reader, branch)), limit)
+    return log_answer(reader, reader.head(existing_branch(reader, branch)), limit, coverage=coverage)
 
 
 class HistoryQuestions(OpenedVersion):
     """The part of ``Graph`` that asks for commits, runs and coverage."""
 
     @checked
-    def log(self, *, limit: int | None = None) -> LogAnswer:
+    def log(self, *, limit: int | None = None, coverage: bool = False) -> LogAnswer:
         """The commits up to this version, newest first.
 
         Args:
             limit: Commits to return at most; by default all.
+            coverage: Whether to read the coverage of each commit, with the reasons why it is not complete.
 
         Raises:
             StoreError: a commit cannot be read.
         """
         from govtool.app.history import log_answer
 
-        return log_answer(self._reader, self._commit, limit)
+        return log_answer(self._reader, self._commit, limit, coverage=coverage)
 
     @checked
     def sources(self) -> SourcesAnswer:

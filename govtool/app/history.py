@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
 
-def log_answer(store: Reader, head: Commit | None, limit: int | None = None) -> LogAnswer:
+def log_answer(store: Reader, head: Commit | None, limit: int | None = None, *, coverage: bool = False) -> LogAnswer:
     """Return a commit and those before it, newest first.
 
     Args:
         store: The store.
         head: The newest commit; None: there is none.
         limit: The number of commits at most.
+        coverage: Read the coverage of each commit, with the reasons why it is not complete.
 
     Raises:
         UsageError: the limit is negative (``usage.limit``).
@@ -38,7 +39,12 @@ def log_answer(store: Reader, head: Commit | None, limit: int | None = None) -> 
 
     commits = tuple(store.history(head, limit))
     cut = bool(commits) and len(commits) == limit and commits[-1].parent is not None
-    return LogAnswer(store.uri, commits, commits[-1].seq - 1 if cut else 0)
+    reports = None
+    if coverage:
+        from govtool.app.coverage import read_coverage
+
+        reports = tuple(read_coverage(store, commit) for commit in commits)
+    return LogAnswer(store.uri, commits, commits[-1].seq - 1 if cut else 0, reports)
 
 
 def show_answer(

@@ -62,7 +62,10 @@ def _create(ui: Ui, store: str | None, *, may_exist: bool) -> None:
     from govtool.api.opening import init as create
 
     try:
-        ui.note(f"created a store in {create(store)}")
+        place = create(store)
+        ui.note(f"created a store in {place}")
+        if place.startswith("memory:"):
+            ui.note("warning: a store in memory is gone when this command ends; only programs in Python can use one")
     except StoreError as error:
         if error.code != "store.exists" or not may_exist:
             raise

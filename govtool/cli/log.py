@@ -20,13 +20,19 @@ def log(
 ) -> None:
     """The commits of the store, newest first.
 
-    govtool log
-    govtool log --all --format json
+      govtool log
+      govtool log --all --format json
+
+    With -v each commit has its statements understood fully, partly and not at all, and the reasons that cost most.
     """
     from govtool.api.history import log as read_log
-    from govtool.render.commits import FORMATS, render_log
+    from govtool.render.commits import FORMATS, render_log, render_log_coverage
 
     outputs = chosen(format, output, FORMATS)
-    answer = read_log(store, branch=branch, limit=None if all else _SHOWN if limit is None else limit)
+    shown = None if all else _SHOWN if limit is None else limit
+    answer = read_log(store, branch=branch, limit=shown, coverage=bool(ui.verbose))
     for form, file in outputs:
         ui.show(render_log(form, answer), file)
+        if ui.verbose and form == "table" and file is None and answer.commits:
+            ui.write([""])
+            ui.show(render_log_coverage(answer))

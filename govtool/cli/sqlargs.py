@@ -56,6 +56,14 @@ def show_reasons(ui: Ui, result: IngestResult) -> None:
         ui.write([""])
 
 
+_HINTS = {
+    "not-sql": "a file that is no SQL: leave it out, or convert it to UTF-8",
+    "unreadable": "check the file and its permissions; until it can be read its earlier lineage is kept",
+    "parse-error": "is the --dialect right?",
+}
+"""Remedies by code of a diagnostic; the first that applies is shown."""
+
+
 @contextmanager
 def refusal_shown(ui: Ui, *, explain_failures: bool = False) -> Iterator[None]:
     """Show the diagnostics of an ingest that is refused, before its error.
@@ -68,7 +76,7 @@ def refusal_shown(ui: Ui, *, explain_failures: bool = False) -> Iterator[None]:
     try:
         yield
     except RefusedIngestError as refused:
-        show_diagnostics(ui, refused.diagnostics, refused.text)
+        show_diagnostics(ui, refused.diagnostics, refused.text, remedy=False)
         if explain_failures:
             from govtool.app.failures import failures
             from govtool.render.failures import explained
@@ -77,10 +85,13 @@ def refusal_shown(ui: Ui, *, explain_failures: bool = False) -> Iterator[None]:
         raise
 
 
-def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceLines | None) -> None:
+def show_diagnostics(
+    ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceLines | None, *, remedy: bool = True
+) -> None:
     """Write the worst diagnostics to stderr, each with its source line if there is a ``text``; count the rest.
 
-    ``-v`` shows all of them, remarks included; ``--quiet`` only errors.
+    With ``remedy`` a hint follows where one is known. ``-v`` shows all of them, remarks included; ``--quiet`` only
+    errors.
     """
     wanted = [d for d in diagnostics if ui.verbose or d.severity != "info"]
     if ui.quiet:
@@ -96,3 +107,6 @@ def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceLine
         rest = Counter(d.code for d in wanted[len(shown) :])
         kinds = ", ".join(f"{number} {code}" for code, number in rest.most_common())
         ui.note(f"… and {count(len(wanted) - len(shown), 'more diagnostic')}: {kinds} (all of them: -v)")
+    hint = next((hint for code, hint in _HINTS.items() if any(d.code == code for d in shown)), None)
+    if remedy and hint is not None:
+        ui.hint(hint)

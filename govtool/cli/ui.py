@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.cli.pager import is_long, pager_command, show_paged
 from govtool.errors import UsageError
+from govtool.render.progress import time_left
 from govtool.render.streams import TextFragment
 from govtool.render.table import Span, Table, lines, plain
 from govtool.render.text import Prose
@@ -243,13 +244,24 @@ class _Bar:
         self._draw(done, total, self._label)
 
     def _open(self, total: int) -> None:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+        from rich.text import Text
+
+        started = self._started
+
+        class TimeLeft(ProgressColumn):
+            """Reckons anew whenever the bar is drawn: while nothing moves, it grows."""
+
+            max_refresh = 0.5
+
+            def render(self, task: Task) -> Text:
+                return Text(time_left(int(task.completed), int(task.total or 0), time.monotonic() - started))
 
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(20),
             TaskProgressColumn(),
-            TimeRemainingColumn(),
+            TimeLeft(),
             console=self._console,
             transient=True,
         )

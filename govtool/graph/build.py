@@ -35,6 +35,7 @@ from govtool.graph.columns import ColumnCollector, numbered
 from govtool.graph.digests import dataset_digests
 from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.paths import ancestors
+from govtool.graph.shards import shard_links
 from govtool.graph.stars import Shape, spell_out
 from govtool.model.derivation import HIDDEN as UNKNOWN
 from govtool.model.derivation import ROWS
@@ -43,6 +44,9 @@ from govtool.names import join_name, quote, split_name, unquote
 
 _FILLS = ("insert", "copy", "load")
 _WIDTHS = (("B", "<u1", 8), ("H", "<u2", 16), ("I", "<u4", 32), ("Q", "<u8", 64))
+
+_PARTS, _READING = 1000, 500
+"""Parts of a build as its progress is reported, and those of them that reading the tables is."""
 
 Progress = Callable[[int, int], None]
 
@@ -53,18 +57,23 @@ def build(tables: Iterable[Any], *, total: int = 0, progress: Progress | None = 
     Args:
         tables: Tables of ``govtool.model.columnar.read_table``.
         total: How many tables there are, for ``progress``.
-        progress: Called with steps done and steps in all; the array work after the last table counts as a quarter.
+        progress: Called with parts done and ``_PARTS``.
     """
-    steps = total + max(1, total // 3)
-    collector = ColumnCollector()
-    for done, table in enumerate(tables, 1):
-        collector.add(table)
+
+    def notify(part: int) -> None:
         if progress:
-            progress(min(done, total), steps)
-    pieces = _Builder(collector).pack()
-    if progress:
-        progress(steps, steps)
-    yield from pieces
+            progress(part, _PARTS)
+
+    collector = ColumnCollector()
+    for number, table in enumerate(tables):
+        for share in collector.batches(table):
+            notify(int(_READING * min(number + share, total) / max(1, total)))
+    links = shard_links(collector)
+    if links:
+        from govtool.model.columnar import to_table
+
+        collector.add(to_table(links))
+    yield from _Builder(collector).pack(notify)
 
 
 class _Builder:
@@ -76,21 +85,29 @@ class _Builder:
         self.count = collector.derivations
         self.out: dict[str, Any] = {}
 
-    def pack(self) -> Iterator[Any]:
-        """Run the steps and pack what they leave."""
+    def pack(self, notify: Callable[[int], None]) -> Iterator[Any]:
+        """Run the steps and pack what they leave; ``notify`` takes the parts done, of ``_PARTS``."""
         if not self.count:
             self._nothing()
-        self._datasets()
-        self._fold()
-        self._reads()
-        self._nodes()
-        self._edges()
-        self._references()
-        self._outputs()
-        self._statements()
-        self._names()
-        self.out["dataset_digest"] = dataset_digests(self.out, self.strings.texts, STAR_BIT)
+        steps = (
+            self._datasets,
+            self._fold,
+            self._reads,
+            self._nodes,
+            self._edges,
+            self._references,
+            self._outputs,
+            self._statements,
+            self._names,
+            self._digests,
+        )
+        for number, step in enumerate(steps, 1):
+            step()
+            notify(_READING + (_PARTS - _READING) * number // len(steps))
         return layout.pack(dict(self._narrowed()), self._meta())
+
+    def _digests(self) -> None:
+        self.out["dataset_digest"] = dataset_digests(self.out, self.strings.texts, STAR_BIT)
 
     def _nothing(self) -> None:
         """An empty graph has its columns all the same."""

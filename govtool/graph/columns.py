@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 _SCALARS = ("target", "target_kind", "mode", "status", "namespace")
@@ -55,9 +56,17 @@ class ColumnCollector:
 
     def add(self, table: Any) -> None:
         """Take in one table of ``govtool.model.columnar``."""
+        for _ in self.batches(table):
+            pass
+
+    def batches(self, table: Any) -> Iterator[float]:
+        """Take in one table, batch by batch; yields the share of it that is in."""
+        done = 0
         for batch in table.to_batches():
             if batch.num_rows:
                 self._batch(batch)
+            done += batch.num_rows
+            yield done / max(1, table.num_rows)
 
     def columns(self) -> dict[str, Any]:
         """Name to array: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output, ``g.*`` per diagnostic,

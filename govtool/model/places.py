@@ -88,7 +88,9 @@ def _found(known: StatementPlaces, columns: Mapping[str, int], edge: EdgeEnds) -
     if rank is None or len(columns) != len(known.columns):
         return None
     arms = known.columns[rank]
-    number = (edge.arm - 1) % ARMS if edge.arm and len(arms) > 1 else 0
+    if len(arms) < 2:
+        return arms[0] if arms else None
+    number = (edge.arm - 1) % ARMS if edge.arm else len(arms)  # which arm it is of is not known
     return arms[number] if number < len(arms) else None
 
 

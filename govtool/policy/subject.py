@@ -20,6 +20,12 @@ from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.names import fold, split_name
 
+_JOINS = frozenset({EdgeKind.JOIN, EdgeKind.FILTER})
+"""Kinds of the columns that a condition compares. Of an old-style join it is a filter, which only its text can tell
+from others."""
+_UPDATES = _JOINS | {EdgeKind.CONDITIONAL}
+"""The same of UPDATE … FROM and MERGE, whose conditions decide which rows get a value."""
+
 
 @dataclass(slots=True)
 class Keys:
@@ -90,13 +96,13 @@ def _upwards(index: Index, keys: Keys, node: int) -> None:
 def _partners(index: Index, keys: Keys, node: int) -> None:
     """Return the columns that statements compare a key with."""
     for edge in index.out_edges(node):
-        # Of an old-style join the condition is a filter, which only its text can tell from others.
-        if index.kind(edge) not in (EdgeKind.JOIN, EdgeKind.FILTER):
-            continue
         derivation, target = index.edge_derivation[edge], index.edge_target[edge]
+        kinds = _UPDATES if index.mode(derivation) == "update" else _JOINS
+        if index.kind(edge) not in kinds:
+            continue
         others: dict[int, EdgeKind] = {}
         for e in index.in_edges(target):
-            if index.edge_derivation[e] == derivation and index.kind(e) in (EdgeKind.JOIN, EdgeKind.FILTER):
+            if index.edge_derivation[e] == derivation and index.kind(e) in kinds:
                 others.setdefault(index.edge_source[e], index.kind(e))
         others.pop(node, None)
         place = f"{index.field(derivation, 'file')}:{index.arrays['derivation_line'][derivation]}"

@@ -175,12 +175,32 @@ def _write_of(definition: DatasetDefinition) -> tuple[str, ...] | None:
 
 
 def _readers(index: Index, about: Subject, near: Sequence[int]) -> tuple[str, ...]:
-    """The datasets that read the rows of a dataset; those that read a column, a struct around it or a field of it."""
+    """The datasets that read the rows of a dataset; those that read a column, a struct around it or a field of it.
+
+    A temporary table stands for what is made of it.
+    """
     if about.node is None:
         rows = index.out_edges(index.rows(about.dataset))
-        return _datasets(index, (index.edge_target[e] for e in rows if index.kind(e) is EdgeKind.READ))
-    targets = [index.edge_target[e] for node in near for e in index.out_edges(node)]
-    return _datasets(index, [*targets, *(index.referring_rows(one) for node in near for one in index.references(node))])
+        targets = [index.edge_target[e] for e in rows if index.kind(e) is EdgeKind.READ]
+    else:
+        targets = [index.edge_target[e] for node in near for e in index.out_edges(node)]
+        targets += [index.referring_rows(one) for node in near for one in index.references(node)]
+    return _datasets(index, _behind_temporary(index, targets))
+
+
+def _behind_temporary(index: Index, nodes: Iterable[int]) -> Iterator[int]:
+    """The nodes, with the rows of what reads a temporary table in place of those of the table."""
+    seen: set[int] = set()
+    stack = [index.rows(index.node_dataset[node]) for node in nodes]
+    while stack:
+        rows = stack.pop()
+        if rows in seen:
+            continue
+        seen.add(rows)
+        if not index.is_elided(index.node_dataset[rows]):
+            yield rows
+            continue
+        stack += [index.edge_target[e] for e in index.out_edges(rows) if index.kind(e) is EdgeKind.READ]
 
 
 def _datasets(index: Index, nodes: Iterable[int]) -> tuple[str, ...]:

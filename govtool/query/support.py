@@ -12,8 +12,9 @@ Support is the least fixpoint: whatever has a finite proof. After Green, Karvoun
 The graph that decides it is that of ``govtool.arrays.support``: columns, goals, groups and arms are its nodes.
 
 Limits, all on the careful side: inner and outer joins need both sides, and so does EXCEPT; an arm of constants alone
-leaves no trace in the graph. An edge knows its outermost arm only, so a UNION inside an arm of another needs all of its
-arms. ORDER BY and the columns of UNION ALL are not needed by anything.
+leaves no trace in the graph. An edge knows its outermost arm only: a UNION inside an arm of another needs all of its
+arms, unless the arm is nothing else (``govtool.capture.sql.walk.set_operations``). ORDER BY and the columns of UNION
+ALL are not needed by anything.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from govtool.answers.commits import commit_object
 from govtool.answers.coverage import sentence
 from govtool.render.envelope import compact, json_lines
 from govtool.render.rows import answer_csv
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
     from govtool.store import Commit, FragmentRef
 
+_LOGGED_REASONS = 3
+"""Reasons that are listed of a commit."""
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
@@ -25,7 +26,7 @@ def render_log(form: str, answer: LogAnswer) -> Table | Iterable[str]:
     if form == "json":
         return json_lines(answer.to_dict())
     if form == "jsonl":
-        return (compact(commit_object(commit)) for commit in answer.commits)
+        return map(compact, answer.objects())
     if form == "csv":
         return answer_csv(answer)
     table = _log_table(answer.commits, answer.truncated)
@@ -51,6 +52,38 @@ def _log_table(commits: Sequence[Commit], left_off: int) -> Table:
             for c in commits
         ],
         summary=count(len(commits), "commit") + older,
+    )
+
+
+def render_log_coverage(answer: LogAnswer) -> Table:
+    """The coverage of each commit, by statements and by runs, with a row for each of the reasons that cost most."""
+    rows: list[tuple[str, ...]] = []
+    for commit, report in zip(answer.commits, answer.coverage or (), strict=True):
+        total = report.total
+        counts = (
+            (total.understood, total.runs_understood),
+            (total.partial, total.runs_partial),
+            (total.opaque, total.runs_opaque),
+        )
+        weighed = total.runs > total.relevant
+        shares = [
+            f"{statements:,} ({percent(runs, total.runs)})" if weighed else f"{statements:,}"
+            for statements, runs in counts
+        ]
+        found = [(f"{r.runs:,}", f"{r.code}: {r.message}") for r in report.reasons[:_LOGGED_REASONS]]
+        left = len(report.reasons) - len(found)
+        if left:
+            found.append(("", f"{left:,} more: govtool coverage --at {commit.seq}"))
+        for number, reason in enumerate(found or [("", "")]):
+            rows.append((*((str(commit.seq), *shares) if not number else ("", "", "", "")), *reason))
+    return Table(
+        columns=(
+            TableColumn("seq", justify="right"),
+            *(TableColumn(name, justify="right") for name in ("fully", "partly", "not at all", "runs")),
+            TableColumn("reason"),
+        ),
+        rows=rows,
+        summary="statements understood (with the share of runs), and what cost most of the coverage",
     )
 
 

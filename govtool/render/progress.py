@@ -7,9 +7,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from govtool.app.logs.request import Status
 
+_LEAST = 50
+"""The share of the work, as a fraction's denominator, from which on the time that is left is shown."""
+
 
 def log_label(status: Status) -> str:
     """``reading 10,512/s, 4,300 distinct, 12 failed``: statements a second, and what came of them until now."""
     rate = f" {status.rate:,.0f}/s" if status.rate >= 1 else ""
     failed = f", {status.failed:,} failed" if status.failed else ""
     return f"{status.stage}{rate}, {status.distinct:,} distinct{failed}"
+
+
+def time_left(done: int, total: int, passed: float) -> str:
+    """``~0:01:20 left``: the time that the rest takes if it goes on as fast as all until now; empty where that says
+    nothing, as less than a fiftieth is done.
+
+    Args:
+        done: Steps.
+        total: In all.
+        passed: Seconds since the first.
+    """
+    if total <= 0 or done * _LEAST < total or done > total:
+        return ""
+    left = round(passed * (total - done) / done)
+    return f"~{left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"

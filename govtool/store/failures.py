@@ -58,6 +58,36 @@ NO_CREDENTIALS = _Failure(
 )
 """Nothing says who we are."""
 
+
+class _Cloud(NamedTuple):
+    """What to set where a cloud does not let us in."""
+
+    missing: str
+    refused: str
+    rights: str
+
+
+_AZURE_ACCOUNT = "AZURE_STORAGE_ACCOUNT_NAME"
+_GOOGLE = _Cloud(
+    "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account's key, or run gcloud auth application-default "
+    "login",
+    "check GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login again",
+    "this account needs to read, write and list below this address (roles/storage.objectUser)",
+)
+_AZURE_SETTINGS = (
+    f"{_AZURE_ACCOUNT} and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_CLIENT_ID, AZURE_CLIENT_SECRET and AZURE_TENANT_ID"
+)
+_AZURE = _Cloud(
+    f"set {_AZURE_SETTINGS}",
+    f"check {_AZURE_SETTINGS}",
+    "this account needs to read, write and list in this container (Storage Blob Data Contributor)",
+)
+_CLOUDS = {
+    "gs": _GOOGLE,
+    **dict.fromkeys(("az", "azure", "abfs", "abfss", "adl"), _AZURE),
+}
+"""By scheme of the address; all others are S3 and what speaks its language."""
+
 _BY_SERVER_CODE = {
     "NoSuchBucket": _NO_BUCKET,
     "ContainerNotFound": _NO_BUCKET,
@@ -114,7 +144,22 @@ def translate(error: Exception, action: str, uri: str) -> StoreError:
         return error
     whole = str(error)
     failure = _remote(error, whole) or _local(error, whole)
+    failure = _for_cloud(failure, uri.split("://", 1)[0].lower() if "://" in uri else "", whole)
     return StoreError(f"cannot {action}: {failure.what}", code=failure.code, location=uri, hint=failure.hint)
+
+
+def _for_cloud(failure: _Failure, scheme: str, text: str) -> _Failure:
+    """The same failure with the settings of the cloud that the store is in; those of AWS stand as they are."""
+    cloud = _CLOUDS.get(scheme)
+    if cloud is None:
+        return failure
+    if "Account must be specified" in text:
+        return _Failure("store.credentials", "the storage account is not named", f"set {_AZURE_ACCOUNT}")
+    if failure is NO_CREDENTIALS:
+        return failure._replace(hint=cloud.missing)
+    if failure is _REFUSED:
+        return failure._replace(hint=cloud.refused)
+    return failure._replace(hint=cloud.rights) if failure is _DENIED else failure
 
 
 def _remote(error: Exception, text: str) -> _Failure | None:

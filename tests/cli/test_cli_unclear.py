@@ -196,6 +196,15 @@ NOT_UNDERSTOOD = {
         "snowflake",
         "create row access policy p as (a int) returns boolean -> exists(select c from s);",
     ),
+    "a call of an unknown procedure": ("postgres", "CALL refresh_d();"),
+    "a call without EXEC": ("tsql", "go\nrefresh_d;"),
+    "a call by a variable": ("tsql", "EXEC @p;"),
+    "a call in a block of PL/SQL": ("oracle", "begin refresh_d; end;\n/\n"),
+    "a procedure that runs a statement later": ("tsql", "EXEC msdb.dbo.sp_add_jobstep @command = 'x';"),
+    "a function in Python that may run SQL": (
+        "postgres",
+        "create function f() returns int language plpython3u as 'x';",
+    ),
     "a script that another includes": ("postgres", "\\i :file\n"),
 }
 """Statements that may read or write what they do not say, by what they are; each is alone in a store with two tables."""

@@ -128,7 +128,9 @@ def test_equal_derivations_make_equal_bytes_in_any_grouping() -> None:
 def test_progress_ends_at_the_end() -> None:
     seen: list[tuple[int, int]] = []
     b"".join(build([to_table([VIEW])] * 4, total=4, progress=lambda done, total: seen.append((done, total))))
-    assert seen == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
+    assert seen == sorted(set(seen))
+    assert len(seen) >= 10
+    assert seen[-1] == (1000, 1000)
 
 
 @given(st.dictionaries(st.text(max_size=5), st.sampled_from("BHIQ"), max_size=4), st.data())

@@ -195,3 +195,21 @@ def test_subjects_as_written(text, column, value):
     requested = parse_subject(text)
     assert requested == (column, value)
     assert value in (None, "") or value not in repr(requested)
+
+
+@pytest.mark.parametrize(
+    ("statement", "key"),
+    [
+        ("UPDATE crm.profile SET mail = u.email FROM crm.users u WHERE u.id = crm.profile.uid", ("uid",)),
+        (
+            "MERGE INTO crm.profile p USING crm.users u ON u.id = p.uid WHEN MATCHED THEN UPDATE SET mail = u.email",
+            ("uid",),
+        ),
+        ("UPDATE crm.profile SET mail = u.email FROM crm.users u WHERE u.id > crm.profile.uid", ()),
+    ],
+)
+def test_the_key_of_an_update_is_what_its_condition_compares(statement, key):
+    """``search`` where a condition compares no two columns: the statement tells no key."""
+    tables = "CREATE TABLE crm.users (id int, email text); CREATE TABLE crm.profile (uid int, mail text);"
+    found = {task.dataset: task for task in planned(sql(tables + statement)).tasks}["crm.profile"]
+    assert (found.action, tuple(found.keys)) == ("delete" if key else "search", key)

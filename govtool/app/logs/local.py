@@ -218,11 +218,13 @@ def _resolve(
     """Definitions first, then queries with what those say, then once more those that other queries help."""
     findings = gathered.findings
     meter.resolving(len(definitions), len(queries))
+    pool.watch(meter.within)
     names = []
     for job, data in pool.results([Job(_DEFINITIONS, _definitions, (definitions, catalog))]):
         found, _ = parts.findings_in(data)
         findings.add(found)
         names.append(job.name)
+    pool.watch(None)
     meter.resolved(len(definitions), findings)
     groups = _grouped(queries)
     several = steps.groups_for(len(queries)) > 1
@@ -272,7 +274,7 @@ def _settings(setup: Setup, catalog: str | None) -> Options:
 
 
 def _definitions(setup: Setup, scripts: Sequence[LoggedScript], catalog: str | None) -> bytes:
-    part, knowledge = steps.resolve_definitions(scripts, _settings(setup, catalog))
+    part, knowledge = steps.resolve_definitions(scripts, _settings(setup, catalog), setup.advance)
     part.more["knowledge"] = knowledge.to_json()
     return parts.dump(part)
 

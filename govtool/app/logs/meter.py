@@ -17,6 +17,9 @@ _READING, _WRITING = 400, 50
 _DEFINITION = 1.5
 """A definition takes so many times what a query takes."""
 
+_SELDOM = 2.0
+"""Seconds between reports from within a step."""
+
 
 class Meter:
     """Counts what is done and tells it.
@@ -37,6 +40,7 @@ class Meter:
         self._done = 0.0
         self._statements = 0
         self._definitions = 0
+        self._notified = self._began
 
     def read(self, weight: int, whole: Collected) -> None:
         """A piece of so much was read; ``whole`` is all that was, until now."""
@@ -57,6 +61,14 @@ class Meter:
         self._work = max(1.0, definitions * _DEFINITION + queries)
         self._notify("resolving", _READING, 0)
 
+    def within(self, done: int, total: int) -> None:
+        """So much is done of the definitions, which are resolved as one; reported every other second."""
+        if self._clock() - self._notified < _SELDOM:
+            return
+        part = self._definitions * done / max(1, total)
+        share = min(1.0, part * _DEFINITION / self._work)
+        self._notify("resolving", _READING + int((1000 - _READING - _WRITING) * share), int(part))
+
     def resolved(self, scripts: int, findings: Findings) -> None:
         """So many scripts more are resolved."""
         self._done += scripts * _DEFINITION if self._statements < self._definitions else scripts
@@ -72,6 +84,7 @@ class Meter:
     def _notify(self, stage: str, done: int, counted: int) -> None:
         if self._report is None:
             return
-        passed = self._clock() - self._began
+        self._notified = self._clock()
+        passed = self._notified - self._began
         rate = counted / passed if passed > 0 else 0.0
         self._report(Status(stage, done, 1000, self._records, rate, self._distinct, self._failed))

@@ -40,6 +40,8 @@ class Setup:
     """Without a spool, what was made; with one, what was read of it and is needed again and again."""
     made: dict[str, Any] = field(default_factory=dict)
     """Results of steps, for the next step in this process."""
+    advance: Callable[[int, int], None] | None = None
+    """Takes how far a long step is: statements done, and in all."""
 
     def view(self, name: str) -> bytes | memoryview:
         """Return the results of a job."""
@@ -49,6 +51,10 @@ class Setup:
 
 
 Step = Callable[..., bytes]
+_WHOLE = 1000
+"""A step that is done, as its process counts."""
+_GLANCE = 0.5
+"""Seconds between looks at how far a process is."""
 
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals that ask a process to end."""
@@ -75,6 +81,16 @@ class Pool:
         self.workers = workers
         self._executor: ProcessPoolExecutor | None = None
         self._ended = False
+        self._watcher: Callable[[int, int], None] | None = None
+        self._counter: Any = None
+        """Shared with the processes: how far a long step is, of ``_WHOLE``."""
+
+    def watch(self, watcher: Callable[[int, int], None] | None) -> None:
+        """Report how far the step is that is waited for, from here on; None: no more."""
+        self._watcher = watcher
+        self.setup.advance = watcher
+        if self._counter is not None:
+            self._counter.value = 0
 
     def __enter__(self) -> Pool:
         return self
@@ -151,9 +167,14 @@ class Pool:
             setup = self.setup
             folder = str(setup.spool.folder) if setup.spool is not None else None
             # Processes that are started afresh: a fork of one with threads, as this one has, may never run.
+            context = get_context("spawn")
             with _uninterrupted():  # it starts a process that removes what others leave, too
+                self._counter = context.Value("i", 0, lock=False)
                 self._executor = ProcessPoolExecutor(
-                    self.workers, get_context("spawn"), initializer=_begin, initargs=(setup.how, setup.settings, folder)
+                    self.workers,
+                    context,
+                    initializer=_begin,
+                    initargs=(setup.how, setup.settings, folder, self._counter),
                 )
         try:
             with _uninterrupted():
@@ -162,9 +183,13 @@ class Pool:
             raise _died() from error
 
     def _answer(self, future: Future[_Answer]) -> _Answer:
+        from concurrent.futures import wait
         from concurrent.futures.process import BrokenProcessPool
 
         try:
+            while self._watcher is not None and not future.done():
+                wait([future], timeout=_GLANCE)
+                self._watcher(self._counter.value, _WHOLE)
             return future.result()
         except BrokenProcessPool as error:
             raise _died() from error
@@ -218,7 +243,7 @@ def _died() -> EngineError:
 _setup: list[Setup] = []
 
 
-def _begin(how: LogOptions, settings: Options, folder: str | None) -> None:
+def _begin(how: LogOptions, settings: Options, folder: str | None, counter: Any) -> None:
     """Get a worker ready. An interrupt is for the process that asked; when that is gone, nobody waits for an answer."""
     from multiprocessing import parent_process
     from pathlib import Path
@@ -229,7 +254,11 @@ def _begin(how: LogOptions, settings: Options, folder: str | None) -> None:
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    _setup[:] = [Setup(how, settings, StepFiles(Path(folder)) if folder is not None else None)]
+
+    def advance(done: int, total: int) -> None:
+        counter.value = _WHOLE * done // max(1, total)
+
+    _setup[:] = [Setup(how, settings, StepFiles(Path(folder)) if folder is not None else None, advance=advance)]
 
 
 def _end_with(sentinel: Any) -> None:

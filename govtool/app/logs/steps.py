@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -151,11 +151,13 @@ def group_of(script: LoggedScript, groups: int) -> int:
     return zlib.crc32(script.statements[0].text.encode("utf-8", "surrogatepass")) * groups >> 32
 
 
-def resolve_definitions(scripts: Sequence[LoggedScript], settings: Options) -> tuple[LogPart, Knowledge]:
-    """Extract all that makes or fills tables."""
+def resolve_definitions(
+    scripts: Sequence[LoggedScript], settings: Options, progress: Callable[[int, int], None] | None = None
+) -> tuple[LogPart, Knowledge]:
+    """Extract all that makes or fills tables; ``progress`` is called with statements done and in all."""
     from govtool.capture.sql.extract import extract_definitions
 
-    extraction, knowledge = extract_definitions(scripts, settings)
+    extraction, knowledge = extract_definitions(scripts, settings, progress)
     return part_of(extraction), knowledge
 
 

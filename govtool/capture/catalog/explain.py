@@ -135,10 +135,9 @@ def _explained(
     except psycopg.Error as error:
         if connection.broken:
             raise
-        because = missing.get(item.text)
-        return ExplainedStatement(
-            refused=f"PostgreSQL does not take it: {_reason(error)}{f' ({because})' if because else ''}"
-        )
+        reasons = dict.fromkeys(text for text in (_reason(error), missing.get(item.text)) if text)
+        first, *more = reasons
+        return ExplainedStatement(refused=f"PostgreSQL does not take it: {first}{f' ({more[0]})' if more else ''}")
     found = _BODY.match(body.strip())
     if found is None:
         return ExplainedStatement(refused="PostgreSQL does not write it out")

@@ -4,18 +4,21 @@
     [WITH | ADD | DROP] ROW ACCESS POLICY p ON (…), DROP ALL ROW ACCESS POLICIES   Snowflake
     [SET | DROP] MASK f, [SET | DROP] ROW FILTER f ON (…)                          Databricks
     CREATE | DROP ROW ACCESS POLICY p ON t                                         BigQuery
+    OPTIONS (data_policies = ["{'name': 'p.us.mask'}"]) of a column                BigQuery
 
 They are the facts ``masking_policy`` and ``row_access_policy``, with the policy's name.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from govtool.capture.sql.statement_names import NameReader
 from govtool.model.fact import MASKING_POLICY, ROW_ACCESS_POLICY
 from govtool.names import fold, join_name
 
+_POLICY_NAME: Final = re.compile(r"""['"]?name['"]?\s*:\s*['"]([^'"]+)""")
 _EXISTENCE: Final = ("IF", "NOT", "EXISTS", "NOT EXISTS")
 
 
@@ -53,6 +56,24 @@ def read_row_policy(reader: NameReader) -> bool:
         else:
             stated.pop((None, ROW_ACCESS_POLICY, policy), None)
     return True
+
+
+def read_data_policies(
+    stated: dict[tuple[str | None, str, str], list[tuple[str, str]]], column: str | None, texts: list[str]
+) -> None:
+    """Enter the data policies of a column of BigQuery; those that it had before end.
+
+    Args:
+        stated: What is stated of the table.
+        column: The column; None: nothing is entered.
+        texts: The strings of the option: objects with a name, or names.
+    """
+    if column is None:
+        return
+    stated.pop((column, MASKING_POLICY, ""), None)
+    names = [found[1] if (found := _POLICY_NAME.search(text)) else text.strip() for text in texts]
+    if any(names):
+        stated[column, MASKING_POLICY, ""] = [(MASKING_POLICY, name) for name in names if name]
 
 
 def _read_mask(reader: NameReader, dataset: str, column: str | None, at: int) -> int:

@@ -36,7 +36,7 @@ from govtool.model import (
     Statement,
 )
 from govtool.model.copies import copied
-from govtool.names import DEFAULT_NAMESPACE, dataset_id
+from govtool.names import DEFAULT_NAMESPACE, dataset_id, split_name
 
 # Compiled, a constant of a module is read without looking anything up.
 _KINDS: Final = tuple(EdgeKind)
@@ -68,12 +68,27 @@ class Emitter:
         self._refs: dict[int, ColumnRef] = {}
         """Columns as the graph calls them, where that is another name."""
         self._masking: dict[int, bool] = {}
+        self._hints: dict[str, str] = {}
 
     def dataset(self, name: str) -> str:
         """Return the graph's id of a dataset name of this ingest."""
         if self.is_default or name.startswith("query:"):
             return name
         return dataset_id(name, self.namespace)
+
+    def _hint(self, name: str) -> str:
+        """Name the table of the supplied schema that would be meant with a default catalog or schema."""
+        known = self._hints.get(name)
+        if known is None:
+            longer = [one for one in self.batch.schema if one.endswith(f".{name}")]
+            parts = split_name(longer[0])[: -len(split_name(name))] if len(longer) == 1 else []
+            options = {1: "--default-schema", 2: "--default-catalog and --default-schema"}
+            if len(split_name(name)) > 1:
+                options = {1: "--default-catalog"}
+            option = options.get(len(parts), "")
+            known = f"; the schema has {longer[0]}: give {option} {' and '.join(parts)}" if option else ""
+            self._hints[name] = known
+        return known
 
     def derivation(self, draft: Draft) -> Derivation:
         """Return the derivation of one draft."""
@@ -294,7 +309,7 @@ class Emitter:
                 text = f"the fields of {sources[0].text} are not known"
             else:
                 sources = [ColumnRef(self.dataset(table.id), HIDDEN)]
-                text = f"* over {table.id}: its columns are not all known"
+                text = f"* over {table.id}: its columns are not all known{self._hint(table.id)}"
             reason = "star-unresolved" + (f": except {', '.join(sorted(star.except_))}" if star.except_ else "")
             for source in sources:
                 edges.append(Edge(source, HIDDEN, EdgeKind.OPAQUE, reason=reason))

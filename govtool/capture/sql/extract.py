@@ -28,6 +28,7 @@ from govtool.capture.sql.replay import logged_state, redact_notes
 from govtool.capture.sql.results import Extraction as Extraction
 from govtool.capture.sql.results import PartMaker, joined
 from govtool.capture.sql.results import Shortfall as Shortfall
+from govtool.capture.sql.routine_calls import mark_unknown_calls
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
@@ -149,6 +150,7 @@ def _extract_group(
                 open_ = [any(s.unsettled for s in script.statements) for script in batch.scripts]
                 unsettled.extend(number for number, is_open in enumerate(open_) if is_open)
                 batch.scripts = [s for s, is_open in zip(batch.scripts, open_, strict=True) if not is_open]
+            mark_unknown_calls(batch.scripts, batch.routines)
             maker = PartMaker(batch, options)
             parts = [maker.part(script) for script in batch.scripts]
             return joined(parts, diagnostics)

@@ -39,6 +39,8 @@ class Knowledge:
     used: Usage = field(default_factory=dict)
     described: Usage = field(default_factory=dict)
     """By table the columns that documentation lists: weaker than all else that is known."""
+    routines: frozenset[str] = frozenset()
+    """Last parts of the names of routines that are defined."""
 
     def with_usage(self, used: Usage) -> Knowledge:
         """The same with what other statements have shown."""
@@ -56,6 +58,7 @@ class Knowledge:
                 },
                 "used": usage_to_value(self.used),
                 "described": usage_to_value(self.described),
+                "routines": sorted(self.routines),
             },
             separators=(",", ":"),
         )
@@ -73,6 +76,7 @@ class Knowledge:
             },
             usage_of_value(value["used"]),
             usage_of_value(value["described"]),
+            frozenset(value["routines"]),
         )
 
 

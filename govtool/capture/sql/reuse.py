@@ -27,6 +27,7 @@ from govtool.capture.sql.extract import Options, ScriptMaker, macros_of, walk_al
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.results import Extraction, PartMaker, ScriptPart, joined
+from govtool.capture.sql.routine_calls import mark_unknown_calls
 from govtool.capture.sql.script_memos import (
     ScriptMemo,
     dropped_names,
@@ -178,6 +179,7 @@ class _Attempt:
             with deep_recursion():
                 walk_all(self._batch, progress)
                 trees.statements = sum([len(script.statements) for script in self._batch.scripts])
+                mark_unknown_calls(self._batch.scripts, self._batch.routines)
                 maker = PartMaker(self._batch, self._options)
                 renamed = _digest(sorted(maker.renamed.items()))
                 self._check(maker, renamed)

@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
+from govtool.capture.sql.routine_calls import defined_routines
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.states import ScriptState, StatementState, WalkOutcome
 from govtool.model import Derivation, Diagnostic
@@ -50,6 +51,8 @@ class ScriptMemo:
     """Relations of a script that drops or renames some, and whether any statement of the batch reads them."""
     renamed: str | None
     """A digest of the tables that all scripts rename, where something of the script depends on them."""
+    routines: tuple[str, ...]
+    """Last parts of the names of routines that it defines."""
     part: Value
     outlined: Value
     """The figures of its derivations."""
@@ -68,7 +71,7 @@ class ScriptMemo:
 
     def to_value(self) -> Value:
         """As JSON values."""
-        how = [self.mark, list(self.temporary), dict(self.dropped), self.renamed]
+        how = [self.mark, list(self.temporary), dict(self.dropped), self.renamed, list(self.routines)]
         return [*how, list(self.statements), self.part, self.outlined]
 
     @classmethod
@@ -78,8 +81,9 @@ class ScriptMemo:
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, temporary, dropped, renamed, statements, part, outlined = value
-        return cls(str(mark), tuple(statements), tuple(temporary), dict(dropped), renamed, part, outlined)
+        mark, temporary, dropped, renamed, routines, statements, part, outlined = value
+        names = tuple(routines)
+        return cls(str(mark), tuple(statements), tuple(temporary), dict(dropped), renamed, names, part, outlined)
 
 
 def outline_of(derivation: Derivation) -> DerivationOutline:
@@ -95,9 +99,9 @@ def has_memo(script: ScriptState) -> bool:
     """Return whether a memo can stand for a script.
 
     It cannot where statements depend on each other in more ways than by the tables that they define: script variables,
-    branches, search paths; nor where other scripts need trees of it.
+    branches, search paths, calls of routines; nor where other scripts need trees of it.
     """
-    if script.logged or script.special or script.assignments:
+    if script.logged or script.special or script.calls or script.assignments:
         return False
     return all(_has_memo(statement) for statement in script.statements)
 
@@ -121,6 +125,7 @@ def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker, renamed: st
         tuple(sorted(script.temporary)),
         dropped_names(script, maker.read_names),
         renamed if depends else None,
+        tuple(sorted(defined_routines([script]))),
         _part_value(part),
         [[d.target, d.target_kind, [c.path for c in d.columns], len(d.edges)] for d in part.derivations],
     )
@@ -231,6 +236,7 @@ def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> Script
     script = ScriptState(file, session, dialect)
     script.mark = memo.mark
     script.temporary = set(memo.temporary)
+    script.routines = frozenset(memo.routines)
     for index, routine, defines, fills, insert, functions, _ in memo.statements:
         parsed = ParsedStatement(None, "", 1, 1, "parsed", "", routine=routine)
         tree = _insert(insert) if insert != "" else None

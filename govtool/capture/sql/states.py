@@ -35,6 +35,10 @@ class ScriptState:
         """Assignments that may be in force, by statement; made on demand."""
         self.special = False
         """True if it says something that holds for all scripts."""
+        self.calls = False
+        """True if it calls routines."""
+        self.routines: frozenset[str] = frozenset()
+        """Of a script that is not parsed, the last parts of the names of the routines that it defines."""
         self.mark = ""
         """A digest of its text and of how it is read, where walks are recorded."""
         self.logged = logged

@@ -14,6 +14,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.definitions import Definitions
 from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.relations import column_name
+from govtool.capture.sql.routine_calls import defined_routines, is_call
 from govtool.capture.sql.scripts.branches import exclusive
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
@@ -74,6 +75,7 @@ class Tables(Definitions):
         self.functions = dict(knowledge.functions)
         self._used = {name: UsedColumns(name, self.recorder, columns) for name, columns in knowledge.used.items()}
         self._described = knowledge.described
+        self.routines = knowledge.routines
         for name, known in knowledge.tables.items():
             self._known[name] = self._info(name, dict(known.columns), complete=known.complete)
 
@@ -87,7 +89,8 @@ class Tables(Definitions):
             if info.columns or info.complete:
                 tables[name] = KnownTable(dict(info.columns), info.complete)
         defined = self._known_names | frozenset(self._definers)
-        return Knowledge(tables, defined, dict(self.functions), self.usage(), self._described)
+        routines = self.routines | defined_routines(self.scripts)
+        return Knowledge(tables, defined, dict(self.functions), self.usage(), self._described, routines)
 
     def usage(self) -> Usage:
         """The columns that statements have named, by table."""
@@ -104,6 +107,7 @@ class Tables(Definitions):
         for statement in script.statements:
             self._find_definitions(statement)
         script.special = self.special > special
+        script.calls = any(is_call(statement) for statement in script.statements)
 
     def add_earlier(self, script: ScriptState, functions: Callable[[StatementState, str], Inline | None]) -> None:
         """Add a script that is known from an earlier extraction.
@@ -113,6 +117,7 @@ class Tables(Definitions):
             functions: Returns a function that a statement of it makes.
         """
         self.scripts.append(script)
+        self.routines |= script.routines
         for statement in script.statements:
             for name in statement.functions:
                 self.functions.pop(name, None)

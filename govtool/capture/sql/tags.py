@@ -4,6 +4,7 @@
     [WITH] TAG (k = 'v'), ALTER … SET TAG k = 'v', UNSET TAG k                     Snowflake
     ALTER … SET TAGS ('k' = 'v', 'k'), UNSET TAGS ('k'), SET TAG ON COLUMN c k = v Databricks
     OPTIONS (description = …, labels = …, tags = …, policy_tags = …)               BigQuery
+    OPTIONS (data_policies = …)                                                    see `access_rules`
     masking policies and row access policies                                       see `access_rules`
 
 A tag with a value is ``key:value`` and, where the value is empty or true, its key; of a qualified key the last part
@@ -20,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql.access_rules import read_action, read_clause, read_row_policy
+from govtool.capture.sql.access_rules import read_action, read_clause, read_data_policies, read_row_policy
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import STRING_TYPES, closing, lexer, word
 from govtool.capture.sql.scripts import session
@@ -355,6 +356,8 @@ class _Reader(NameReader):
                     ]
             elif name == "policy_tags":
                 tags[column, "tag", name] = [("tag", text) for text in texts]
+            elif name == "data_policies":
+                read_data_policies(tags, column, texts)
 
     def _option_ranges(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Ranges of ``name = value``: a comma counts only if a name and ``=`` follow."""

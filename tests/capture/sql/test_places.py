@@ -123,3 +123,25 @@ def test_places_are_short() -> None:
 def test_logs_and_answers_without_evidence_keep_none() -> None:
     (one,) = extract([Script("q.sql", "select a from t")], Options(dialect="postgres", evidence=False)).derivations
     assert one.statement.places is None
+
+
+def test_a_column_of_a_union_inside_has_a_place_in_each_of_its_arms() -> None:
+    sql = (
+        "create view v as with q as (select a + 1 as x from s union all select b + 2 from t) select x from q\n"
+        "union all select x from (select c + 3 as x from u union select d + 4 from w) z"
+    )
+    found = texts(sql)
+    assert {source: text for (source, target), text in found.items() if target == "v.x"} == {
+        "s.a": "a + 1 as x",
+        "t.b": "b + 2",
+        "u.c": "c + 3 as x",
+        "w.d": "d + 4",
+    }
+
+
+def test_where_the_arm_is_not_known_the_place_is_that_of_the_item_outside() -> None:
+    recursive = "with recursive q as (select a + 1 as x from s union all select x * 2 from q) select x from q"
+    assert texts(f"create view v as {recursive}")["s.a", "v.x"] == "x"
+    joined = "(select a + 1 as x from s union all select b + 2 from t) q join u on true"
+    found = texts(f"create view v as select x from (select q.x from {joined} union all select c from w) z")
+    assert found["s.a", "v.x"] == found["t.b", "v.x"] == "q.x"

@@ -44,6 +44,12 @@ CASES = [
         {"d.s row_access_policy us"},
     ),
     (
+        "bigquery",
+        "create table d.u (a string options (data_policies = [\"{'name': 'p.us.old'}\"], description = 'x'), b string);"
+        "alter table d.u alter column a set options (data_policies = [\"{'name':'p.us.m'}\", \"{'name':'p.us.n'}\"])",
+        {"d.u.a description x", "d.u.a masking_policy p.us.m", "d.u.a masking_policy p.us.n"},
+    ),
+    (
         "postgres",
         "set search_path to crm; comment on column users.email is '[pii:email] where to write';"
         "comment on table users is 'all of us #people'; comment on column users.id is 'x';"

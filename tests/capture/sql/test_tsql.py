@@ -644,8 +644,8 @@ def test_an_assignment_that_does_not_parse_is_no_option_of_the_session() -> None
 def test_calls_without_exec_at_the_head_of_a_batch() -> None:
     found = _extract("dbo.load @day = '2020-01-01', @full = 1\nGO\nsp_rename 'dbo.t.a', 'b', 'COLUMN'")
     assert _codes(found) == ["opaque"]
-    assert "calls a routine" in found.diagnostics[0].message
-    assert lines_of(found) == ["dbo.t.b <- dbo.t.a identity"]
+    assert "calls dbo.load, which no script here defines" in found.diagnostics[0].message
+    assert lines_of(found) == ["! opaque", "dbo.t.b <- dbo.t.a identity"]
 
 
 def test_partitions_that_are_switched_move_their_rows() -> None:

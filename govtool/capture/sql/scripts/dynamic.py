@@ -13,6 +13,8 @@ from govtool.capture.sql.scripts.rewrites import renamed
 from govtool.capture.sql.scripts.trees import parse_again
 
 _JOINS = frozenset({marks.DPIPE, marks.PLUS})
+CALLS_ROUTINE = "calls a routine: what it writes is read where it is defined"
+"""The note of a call; ``govtool.capture.sql.routine_calls`` finds out whether the routine is defined."""
 
 
 def read(reader: StatementReader, tokens: list[Token], head: str) -> bool:
@@ -75,12 +77,14 @@ def _prepare(reader: StatementReader, tokens: list[Token]) -> bool:
     for index, token in enumerate(tokens[1:], 1):
         text = word(token)
         if text == "AS" and index + 1 < len(tokens):
+            reader.add(tokens[:index], None, "ignored", head="prepare")
             reader.statement(tokens[index + 1 :])
             return True
         if text == "FROM" and index + 1 < len(tokens):
             if tokens[index + 1].token_type in STRING_TYPES or tokens[index + 1].token_type == marks.PARAMETER:
                 _constant(reader, tokens, index + 1, "prepare")
             else:
+                reader.add(tokens[:index], None, "ignored", head="prepare")
                 reader.statement(tokens[index + 1 :])
             return True
     reader.add(tokens, None, "ignored")
@@ -200,6 +204,6 @@ def _opaque(reader: StatementReader, tokens: list[Token], head: str) -> None:
 
 
 def _called(reader: StatementReader, tokens: list[Token], head: str) -> None:
-    message = "calls a routine: what it writes is read where it is defined"
-    reader.add(tokens, None, "ignored", reader.diagnostic("opaque", "info", message, tokens[0]), head=head)
+    note = reader.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
+    reader.add(tokens, None, "ignored", note, head=head)
     bindings.called(reader, tokens)

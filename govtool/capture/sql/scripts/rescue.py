@@ -20,6 +20,7 @@ from govtool.capture.sql.scripts.rewrites import QUERY_WORDS, REWRITES, dropped
 from govtool.capture.sql.scripts.rewrites_tsql import rewritten
 from govtool.capture.sql.scripts.source_positions import error_token
 from govtool.capture.sql.scripts.variables import TSQL
+from govtool.model.diagnostic import Diagnostic
 
 _RELATIONS = frozenset({"TABLE", "VIEW"})
 _HARMLESS_CREATE = word_set(
@@ -74,7 +75,7 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         return
     if ignored(head) or head in ("SET", "RESET", "REFRESH", "USE") or not any(w in QUERY_WORDS for w in _words(tokens)):
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
-            _opaque(reader, tokens, "a CREATE that is not understood")
+            _broken_create(reader, tokens)
         elif head == "ALTER" and not _harmless_alter(tokens):
             _opaque(reader, tokens, "an ALTER that is not understood")
         else:
@@ -101,7 +102,7 @@ def _procedural(reader: StatementReader, tokens: list[Token]) -> bool:
         return True
     if len(tokens) < 3 or not any(t.token_type == marks.L_PAREN for t in tokens):
         return False
-    message = "calls a routine: what it writes is read where it is defined"
+    message = "calls a routine or a method: what it writes is read where it is defined"
     reader.add(tokens, None, "ignored", reader.diagnostic("opaque", "info", message, tokens[0]), head="call")
     return True
 
@@ -118,6 +119,22 @@ def _of_no_rows(words: list[str]) -> bool:
 
 def _words(tokens: list[Token]) -> set[str]:
     return {word(t) for t in tokens}
+
+
+def _broken_create(reader: StatementReader, tokens: list[Token]) -> None:
+    """Add a CREATE whose query does not parse, with the place in the query where the parser gave up."""
+    message = "a CREATE that is not understood"
+    start = next((i for i, t in enumerate(tokens) if i > 1 and word(t) == "AS"), -1) + 1
+    query = tokens[start:] if start else []
+    note = reader.diagnostic("opaque", "warning", message, tokens[0])
+    if query:
+        try:
+            reader.lex.parse(query, reader.text)
+        except Exception as error:
+            found = reader.parse_error(error, query)
+            text = f"{message}: {found.message}"
+            note = Diagnostic("opaque", "warning", text, found.file, found.line, found.column)
+    reader.add(tokens, None, "opaque", note)
 
 
 def _opaque(reader: StatementReader, tokens: list[Token], message: str) -> None:

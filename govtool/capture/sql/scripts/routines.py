@@ -314,5 +314,17 @@ def _foreign(reader: StatementReader, tokens: list[Token], language: str) -> Non
         function = any(word(token) == "FUNCTION" for token in tokens[1:4])
     else:
         function = isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() == "FUNCTION"
-    status, severity = ("parsed" if tree is not None else "ignored", "info") if function else ("opaque", "warning")
+    if function and not _reads_tables(reader, tokens, language):
+        status, severity = "parsed" if tree is not None else "ignored", "info"
+    else:
+        status, severity = "opaque", "warning"
     reader.add(tokens, tree, status, reader.diagnostic("opaque", severity, message, tokens[0]), head="create function")
+
+
+def _reads_tables(reader: StatementReader, tokens: list[Token], language: str) -> bool:
+    """Return whether a function in another language may run SQL: in PostgreSQL's (``plpython3u``, ``plperl`` …) it may,
+    unless it is declared IMMUTABLE. Redshift's Python functions, C functions and those of other systems only compute.
+    """
+    if not language.startswith("PL") or reader.lex.name == "redshift":
+        return False
+    return not any(word(token) == "IMMUTABLE" for token in tokens)

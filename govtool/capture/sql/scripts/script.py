@@ -22,6 +22,7 @@ from govtool.capture.sql.lexer import lexer, word
 from govtool.capture.sql.scripts import blocks, rescue, session
 from govtool.capture.sql.scripts.client import clean
 from govtool.capture.sql.scripts.control_flow import ControlFlow
+from govtool.capture.sql.scripts.dynamic import CALLS_ROUTINE
 from govtool.capture.sql.scripts.pieces import read_pieces
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.session import SessionChange
@@ -239,6 +240,10 @@ class ScriptReader(StatementReader):
         if type(tree) not in _WHOLE and isinstance(tree, _EXPRESSIONS) and not self._may_be_call(tokens, tree):
             self.add(tokens, None, "failed", self.diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
             return
+        if self._is_bare_call(tokens, tree):
+            note = self.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
+            self.add(tokens, None, "ignored", note, head="call")
+            return
         self.add(tokens, tree, "parsed")
         if self.tree_cache is not None and not self.tree_cache.takes(tokens[-1].end - tokens[0].start):
             self._evict()
@@ -254,6 +259,16 @@ class ScriptReader(StatementReader):
                 offset=statement.column - 1
             )
             release(tree)
+
+    def _is_bare_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
+        """Return whether a statement calls a routine by its name alone: at the head of a batch of T-SQL, in PL/SQL."""
+        if type(tree) not in _BARE or blocks.ignored(word(tokens[0])):
+            return False
+        inside = self.flow.inside or self.routine is not None
+        if self.lex.name == "oracle":
+            last = tree.expression if isinstance(tree, exp.Dot) else tree
+            return inside and last.name.upper() not in _METHODS
+        return self.lex.name in _UNSEPARATED and type(tree) is exp.Column and not inside
 
     def _may_be_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
         """True if text that reads as a bare expression (``selec a``, ``this is not sql``) can stand as a statement.
@@ -307,6 +322,10 @@ class ScriptReader(StatementReader):
 _UNSEPARATED = frozenset({"tsql", "fabric"})
 _CLOSELY = _UNSEPARATED | {"mysql", "singlestore", "doris", "starrocks"}
 """Dialects whose SELECT may give variables their values anywhere."""
+_BARE: Final = frozenset({exp.Column, exp.Dot, exp.Anonymous})
+"""The parser's nodes for a routine's name, with or without arguments, where a statement should be."""
+_METHODS: Final = frozenset({"EXTEND", "DELETE", "TRIM", "EXIT", "CONTINUE", "RAISE", "RETURN", "COMMIT", "ROLLBACK"})
+"""Methods of collections of PL/SQL, and statements of one word."""
 _EXPRESSIONS = (exp.Condition, exp.Alias, exp.Tuple, exp.Star, exp.Interval)
 """The parser's nodes for text that begins like no statement."""
 

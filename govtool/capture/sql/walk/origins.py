@@ -1,8 +1,8 @@
 """Origins of output columns: the projection or assignment of a statement that makes each of them.
 
 A column that a query only hands on, by its name or by ``*``, is followed into the CTE or derived table that it comes
-from, up to the expression that computes it. A set operation inside is not entered: which of its arms an edge comes
-through is not known there.
+from, up to the expression that computes it. Of a UNION there is one in each arm; a recursive one is not entered, as its
+edges do not say through which of its arms they come.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.walk.set_operations import arms_of
+from govtool.capture.sql.walk.set_operations import arm_counts, arms_of
 
 Queries = Mapping[str, exp.Expr]
 """Common table expressions by name: the CTE nodes."""
@@ -38,6 +38,8 @@ class OriginFinder:
         self._insides: dict[tuple[int, str, int], tuple[exp.Expr, Queries] | None] = {}
         self._arms: dict[int, list[exp.Expr]] = {}
         self._queries: Queries | None = None
+        self._recursive: dict[int, bool] = {}
+        """By CTE that is a UNION."""
 
     def origins(self, tree: exp.Expr, names: list[str]) -> dict[str, Origin]:
         """Return the origins of columns that a statement writes, by name, as far as they are known."""
@@ -98,32 +100,41 @@ class OriginFinder:
     def _of_query(self, query: exp.Expr, name: str, position: int, queries: Queries) -> Origin | None:
         query, queries = self._plain(query, queries)
         if isinstance(query, nodes.Union):
-            return self._of_arms(query, name, position, queries)
+            return self._of_arms(query, name, position, queries, 0)
         if isinstance(query, nodes.SetOperation):
             return self._of_query(query.this, name, position, queries)
         if isinstance(query, nodes.Values):
             return _value(query, position)
         return self._of_select(query, name, position, queries, 0) if isinstance(query, nodes.Select) else None
 
-    def _of_arms(self, query: exp.Expr, name: str, position: int, queries: Queries) -> Origin | None:
+    def _of_arms(
+        self, query: exp.Expr, name: str, position: int, queries: Queries, depth: int
+    ) -> list[exp.Expr | None] | None:
         arms = self._arms.get(id(query))
         if arms is None:
             arms = self._arms[id(query)] = arms_of(query, nodes.Union)
         by_name = bool(query.args.get("by_name"))
         if position < 0 and not by_name:
             position = self._position(arms[0], name)
+        counts = arm_counts(query) or [1] * len(arms)
         found: list[exp.Expr | None] = []
-        for arm in arms:
+        for arm, count in zip(arms, counts, strict=True):
             select, inner = self._plain(arm, queries)
-            origin = None
+            origin: Origin | None = None
             if isinstance(select, nodes.Select):
-                origin = self._of_select(select, name, -1 if by_name else position, inner, 0)
-            found.append(origin)
+                origin = self._of_select(select, name, -1 if by_name else position, inner, depth + 1)
+                if isinstance(origin, list) and count == 1:
+                    origin = self._item(select, name, -1 if by_name else position)
+            elif count > 1 and isinstance(select, nodes.Union) and depth < MAX_DEPTH:
+                origin = self._of_arms(select, name, position, inner, depth + 1)
+            found.extend(_repeated(origin, count))
         return found if any(found) else None
 
     def _position(self, arm: exp.Expr, name: str) -> int:
         """The position of a column in an arm; -1 where a ``*`` stands before it."""
         select, _ = self._plain(arm, _NO_QUERIES)
+        while isinstance(select, nodes.SetOperation):
+            select, _ = self._plain(select.this, _NO_QUERIES)
         for number, item in enumerate(select.expressions if isinstance(select, nodes.Select) else ()):
             if _is_star(item):
                 return -1
@@ -131,7 +142,7 @@ class OriginFinder:
                 return number
         return -1
 
-    def _of_select(self, select: exp.Expr, name: str, position: int, queries: Queries, depth: int) -> exp.Expr | None:
+    def _of_select(self, select: exp.Expr, name: str, position: int, queries: Queries, depth: int) -> Origin | None:
         """The item that makes a column: its own expression, or what it hands on from a query inside."""
         item = self._item(select, name, position)
         if item is None or depth > MAX_DEPTH:
@@ -140,7 +151,7 @@ class OriginFinder:
         if type(value) is nodes.Column and not isinstance(value.args.get("this"), nodes.Star):
             inner = self._inside(select, self.name(value.args.get("table")), queries)
             found = self._entered(inner, self.name(value.this), depth)
-            return item if found is None or _is_star(found) else found
+            return item if found is None or (not isinstance(found, list) and _is_star(found)) else found
         if not _is_star(item):
             return item
         qualifier = self.name(item.args.get("table")) if isinstance(item, nodes.Column) else ""
@@ -197,8 +208,8 @@ class OriginFinder:
                 return source, queries
         return None
 
-    def _entered(self, inside: tuple[exp.Expr, Queries] | None, name: str, depth: int) -> exp.Expr | None:
-        """The item of a query inside that makes a column; None where that cannot be told."""
+    def _entered(self, inside: tuple[exp.Expr, Queries] | None, name: str, depth: int) -> Origin | None:
+        """The item of a query inside that makes a column, or of each of its arms; None where that cannot be told."""
         if inside is None:
             return None
         holder, queries = inside
@@ -206,9 +217,32 @@ class OriginFinder:
         listed = [self.name(c) for c in alias.args.get("columns") or ()] if isinstance(alias, nodes.TableAlias) else []
         position = listed.index(name) if name in listed else -1
         query, queries = self._plain(holder.this if isinstance(holder, nodes.CTE) else holder, queries)
-        if not isinstance(query, nodes.Select) or (listed and position < 0):
+        if listed and position < 0:
             return None
-        return self._of_select(query, name, position, queries, depth + 1)
+        while isinstance(query, nodes.SetOperation) and not isinstance(query, nodes.Union):  # its first arm names it
+            query, queries = self._plain(query.this, queries)
+        if isinstance(query, nodes.Select):
+            return self._of_select(query, name, position, queries, depth + 1)
+        if not isinstance(query, nodes.Union) or depth > MAX_DEPTH or self._is_recursive(holder):
+            return None
+        if listed and query.args.get("by_name"):
+            return None
+        return self._of_arms(query, name, position, queries, depth + 1)
+
+    def _is_recursive(self, holder: exp.Expr) -> bool:
+        """Return whether a CTE may read itself: a table of its name is in it."""
+        if not isinstance(holder, nodes.CTE):
+            return False
+        known = self._recursive.get(id(holder))
+        if known is None:
+            alias = holder.args.get("alias")
+            own = self.name(alias.this) if isinstance(alias, nodes.TableAlias) else ""
+            known = False
+            for table in holder.find_all(nodes.Table):
+                if self.name(table.this if isinstance(table.this, nodes.Identifier) else None) == own:
+                    known = True
+            self._recursive[id(holder)] = known
+        return known
 
     def _plain(self, query: exp.Expr, queries: Queries) -> tuple[exp.Expr, Queries]:
         """A query without parentheses around it, and with its common table expressions."""
@@ -235,6 +269,13 @@ class OriginFinder:
             if isinstance(common, nodes.CTE) and isinstance(alias, nodes.TableAlias):
                 found[self.name(alias.this)] = common
         return found
+
+
+def _repeated(origin: Origin | None, count: int) -> list[exp.Expr | None]:
+    """The origins of a column in as many arms as one arm of a UNION is."""
+    if isinstance(origin, list):
+        return origin if len(origin) == count else [None] * count
+    return [origin] * count
 
 
 def _query_of(tree: exp.Expr) -> tuple[exp.Expr | None, bool]:

@@ -303,7 +303,9 @@ class ArrayElements(TableInfo):
 
 
 class ShardedTable(TableInfo):
-    """Tables that are read as one, by a name with a wildcard: a column is that of each which has it."""
+    """Tables that are read as one, by a name with a wildcard: a column is that of each which has it, and that of the
+    wildcard itself, to which the graph ties the tables of other ingests (``govtool.graph.shards``).
+    """
 
     __slots__ = ("shards",)
 
@@ -318,11 +320,12 @@ class ShardedTable(TableInfo):
     def deps(self, column: str, interner: Interner) -> Deps:
         """Return the dependencies on the column in each table that has it, or may."""
         having = [shard for shard in self.shards if column in shard.columns or not shard.complete] or self.shards
-        return tuple([interner.ref(shard.id, column) for shard in having])
+        return tuple([interner.ref(name, column) for name in (*[shard.id for shard in having], self.id)])
 
     def hidden(self, interner: Interner) -> Deps:
         """Return the dependencies on the columns that nobody has named."""
-        return tuple([interner.ref(shard.id, HIDDEN) | OPAQUE for shard in self.shards])
+        names = [*[shard.id for shard in self.shards], self.id]
+        return tuple([interner.ref(name, HIDDEN) | OPAQUE for name in names])
 
 
 BULK_FILE: Final = "openrowset_bulk"

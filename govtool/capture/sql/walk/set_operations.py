@@ -8,7 +8,16 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.dependencies import ARM_MASK, OPAQUE, REF_SHIFT, Deps, arm_of, bounded, with_arm
+from govtool.capture.sql.walk.dependencies import (
+    ARM_MASK,
+    ARM_SHIFT,
+    ARMS_PER_GROUP,
+    OPAQUE,
+    REF_SHIFT,
+    Deps,
+    arm_of,
+    bounded,
+)
 from govtool.capture.sql.walk.projections import ProjectionWalk
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
@@ -16,6 +25,9 @@ from govtool.names import fold
 
 MAX_ROUNDS: Final = 50
 """Rounds of a recursive CTE before its dependencies are taken as they stand; each adds at least one or ends it."""
+
+_COUNTS: Final = "govtool.arms"
+"""Where a walked UNION keeps how many alternatives its arms are."""
 
 
 class SetOperationWalk(ProjectionWalk):
@@ -29,15 +41,22 @@ class SetOperationWalk(ProjectionWalk):
         by_name = bool(node.args.get("by_name"))
         group = self.number()
         outputs: list[QueryOutput] = []
-        for number, arm in enumerate(arms):
+        number = 0
+        counts: list[int] = []
+        for arm in arms:
             before, self.reads = self.reads, {}
             output, rows = self.separately(lambda arm=arm: self.query(arm, scope, env))  # type: ignore[misc]
             reads, self.reads = self.reads, before
-            mark = arm_of(group, number) if kind else 0
-            self.read(reads, mark)
+            marks = _marks(output, rows, reads, group, number) if kind else {}
+            counts.append(max(1, len(set(marks.values()))))
+            number += counts[-1]
+            for name, inner in reads.items():
+                self.read({name: tuple(dict.fromkeys([marks.get(one, one) for one in inner]))})
             for row, item in rows.items():
-                self.rows[(row & ~ARM_MASK) | mark if mark else row] = item
-            outputs.append(_in_arm(output, mark))
+                self.rows[_marked(row, marks)] = item
+            outputs.append(_in_arm(output, marks))
+        if kind and number > len(arms):
+            node.meta[_COUNTS] = counts
         row_kind = "set" if not kind else "union_all" if _all_keep_duplicates(node) else "distinct"
         for output in outputs:
             for deps in output.deps:
@@ -140,6 +159,13 @@ class SetOperationWalk(ProjectionWalk):
         raise NotImplementedError
 
 
+def arm_counts(node: exp.Expr) -> list[int] | None:
+    """Return how many alternatives each arm of a UNION was found to be; None if each is one."""
+    known = node._meta
+    counts: list[int] | None = None if known is None else known.get(_COUNTS)
+    return counts
+
+
 def arms_of(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
     """Return the arms of a chain of UNIONs of the same sort, left to right, without recursion."""
     distinct, by_name = node.args.get("distinct"), bool(node.args.get("by_name"))
@@ -193,13 +219,45 @@ def _merge(left: QueryOutput, right: QueryOutput) -> QueryOutput:
     return result
 
 
-def _in_arm(output: QueryOutput, arm: int) -> QueryOutput:
-    if not arm:
+def _marks(
+    output: QueryOutput,
+    rows: dict[int, exp.Expr | None],
+    reads: dict[str, tuple[int, ...]],
+    group: int,
+    number: int,
+) -> dict[int, int]:
+    """Return the arms of a UNION by the arms that were known inside one of its own.
+
+    An arm that is nothing but another UNION (all in it is an alternative of one group) is as many arms of the outer
+    one: each alternative does by itself. In any other, all is needed: the outermost alternative wins.
+
+    Returns:
+        Arm bits by arm bits; that of 0 besides.
+    """
+    inside = {dep & ARM_MASK for deps in output.deps for dep in deps}
+    inside.update([row & ARM_MASK for row in rows])
+    inside.update([arm for arms in reads.values() for arm in arms])
+    inside.update([star.arm for star in output.open])
+    groups = {arm // (ARMS_PER_GROUP << ARM_SHIFT) for arm in inside}
+    first = arm_of(group, number)
+    if 0 in inside or len(groups) != 1:
+        return dict.fromkeys([0, *inside], first)
+    marks = {arm: arm_of(group, number + place) for place, arm in enumerate(sorted(inside))}
+    marks[0] = first
+    return marks
+
+
+def _marked(dep: int, marks: dict[int, int]) -> int:
+    return (dep & ~ARM_MASK) | marks[dep & ARM_MASK] if marks else dep
+
+
+def _in_arm(output: QueryOutput, marks: dict[int, int]) -> QueryOutput:
+    if not marks:
         return output
     result = QueryOutput()
     for name, deps in zip(output.names, output.deps, strict=True):
-        result.add(name, with_arm(deps, arm))
-    result.open = [OpenStar(s.table, s.except_, s.rename, arm, candidate=s.candidate) for s in output.open]
+        result.add(name, tuple(dict.fromkeys([_marked(dep, marks) for dep in deps])))
+    result.open = [OpenStar(s.table, s.except_, s.rename, marks[s.arm], candidate=s.candidate) for s in output.open]
     result.fields = output.fields
     return result
 

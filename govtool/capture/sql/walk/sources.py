@@ -270,8 +270,7 @@ class SourceWalk(TableFunctionWalk):
         """Record that the rows of a table are read; of a wildcard, those of the tables that it stands for."""
         if type(table) is ShardedTable:
             self.reads.update(dict.fromkeys([shard.id for shard in table.shards], EVERYWHERE))
-        else:
-            self.reads[table.id] = EVERYWHERE
+        self.reads[table.id] = EVERYWHERE
 
     def _add_plain_table(
         self, node: exp.Table, this: exp.Expr, alias: exp.Expr | None, scope: Scope, env: Environment | None
