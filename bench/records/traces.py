@@ -34,6 +34,7 @@ from bench.records.workloads import WORKLOADS
 if TYPE_CHECKING:
     from govtool.records.lineage import Lineage
     from govtool.records.plan.nodes import Relation
+    from govtool.records.recordset import RecordSet
 
 NAMES = ("L6", "L7")
 SIZES = (1, 100, 10_000)
@@ -113,11 +114,9 @@ def _indexed(rows: int, place: Path) -> dict[str, float]:
 
     Those of the group's keys by ``govtool index``, those of the column that conditions name by a first trace.
     """
-    import govtool
-
     cache = place / INDEXED
     shutil.rmtree(cache, ignore_errors=True)
-    run = govtool.open(str(place / ".govtool")).records(str(place / "out0")).lineage.run
+    run = _output(place).lineage.run
     cost = cost_of([*GOVTOOL, "index", run, "--records"], _with_cache(place, INDEXED), place)
     condition, _ = choices(place, 1)[0]
     first = [*GOVTOOL, "trace", "back", "out0", "--where", condition]
@@ -184,9 +183,7 @@ def _median(take: Callable[[Any], Any], given: list[Any]) -> dict[str, float]:
 
 def back(size: int, place: Path) -> dict[str, Any]:
     """Traces back by ``graph.records``, with 20 rows of each answer."""
-    import govtool
-
-    lineage = govtool.open(str(place / ".govtool")).records(str(place / "out0"))
+    lineage = _output(place)
 
     def take(condition: str) -> int:
         return sum(rows.count for rows in lineage.where(condition).go_back_all().answer(20).inputs)
@@ -211,13 +208,22 @@ def raw(name: str, rows: int, place: Path) -> dict[str, Any]:
     return {**_median(lambda each: every.rows(each).arrow().num_rows, ids), "memory": _memory()}
 
 
+def _output(place: Path) -> RecordSet:
+    """The rows that a run wrote."""
+    import govtool
+    from govtool.records.recordset import RecordSet
+
+    found = govtool.open(str(place / ".govtool")).records(str(place / "out0"))
+    assert isinstance(found, RecordSet)
+    return found
+
+
 def _input(place: Path) -> tuple[Lineage, Relation]:
     """The plan of a run, and its only input."""
-    import govtool
     from govtool.records.lineage import Lineage
     from govtool.records.plan.nodes import Relation
 
-    source = govtool.open(str(place / ".govtool")).records(str(place / "out0")).lineage
+    source = _output(place).lineage
     assert isinstance(source, Lineage)
     (leaf,) = source.leaves()
     assert isinstance(leaf, Relation)
@@ -233,9 +239,7 @@ def _memory() -> int:
 
 def replay(name: str, rows: int, place: Path) -> dict[str, Any]:
     """The replay of one result without the rows behind it: only its group is evaluated."""
-    import govtool
-
-    found = govtool.open(str(place / ".govtool")).records(str(place / "out0"))
+    found = _output(place)
 
     def take(condition: str) -> int:
         chosen = found.where(condition)
