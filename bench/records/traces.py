@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import shutil
 import statistics
 import subprocess
@@ -20,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
 
@@ -32,9 +31,24 @@ from bench.records.overhead import environment as clean_environment
 from bench.records.results import Results
 from bench.records.workloads import WORKLOADS
 
+if TYPE_CHECKING:
+    from govtool.records.lineage import Lineage
+    from govtool.records.plan.nodes import Relation
+    from govtool.records.recordset import RecordSet
+
 NAMES = ("L6", "L7")
 SIZES = (1, 100, 10_000)
-PARTS = ("warm", "index", "warm with sidecars", "replay", "naive", "spark", "cold")
+WARM_FIGURES = (*(f"back {size}" for size in SIZES), "forward", "raw 100")
+PARTS = (
+    *(("warm", figure) for figure in WARM_FIGURES),
+    ("cold", "command"),
+    ("index", "sidecars"),
+    *(("warm with sidecars", figure) for figure in WARM_FIGURES),
+    ("replay", "replay"),
+    ("naive", "naive"),
+    ("spark", "spark"),
+)
+"""Groups of figures, and the figures: each is measured in a process of its own."""
 PLAIN, INDEXED = "cache-plain", "cache-indexed"
 REPEATS = 5
 COLD = 5
@@ -48,22 +62,27 @@ def measure(rows: int, folder: Path, results: Results) -> None:
         entry = results.entry(f"trace/{name}/{rows}")
         place = _run(name, rows, folder)
         entry["input bytes"] = made(folder / "data", WORKLOADS[name].reads, rows)
-        for part in PARTS:
-            if part not in entry:
-                print(f"trace/{name}/{rows}: {part} …", file=sys.stderr)
-                entry[part] = _part(part, name, rows, place)
+        write_choices(name, place)
+        for group, figure in PARTS:
+            found = entry.setdefault(group, {})
+            if figure not in found:
+                print(f"trace/{name}/{rows}: {group}, {figure} …", file=sys.stderr)
+                found[figure] = _figure(group, figure, name, rows, place)
                 results.save()
 
 
-def _part(part: str, name: str, rows: int, place: Path) -> Any:
-    """Measure one part; those of traces without sidecars have a cache of their own, which stays empty."""
-    if part == "cold":
+def _figure(group: str, figure: str, name: str, rows: int, place: Path) -> Any:
+    """Measure one figure; traces without sidecars have a cache of their own, which stays empty."""
+    if group == "cold":
         return _cold(name, place)
-    if part == "index":
+    if group == "index":
         return _indexed(rows, place)
-    if part == "warm with sidecars":
-        return _in_process("warm", name, rows, place, INDEXED)
-    return _in_process(part, name, rows, place)
+    cache = INDEXED if group == "warm with sidecars" else PLAIN
+    command = [sys.executable, "-m", "bench.records.traces", figure, name, str(rows), str(place)]
+    done = subprocess.run(command, env=_with_cache(place, cache), cwd=place, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{figure} of {name}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _run(name: str, rows: int, folder: Path) -> Path:
@@ -77,14 +96,6 @@ def _run(name: str, rows: int, folder: Path) -> Path:
     return place
 
 
-def _in_process(part: str, name: str, rows: int, place: Path, cache: str = PLAIN) -> Any:
-    command = [sys.executable, "-m", "bench.records.traces", part, name, str(rows), str(place)]
-    done = subprocess.run(command, env=_with_cache(place, cache), cwd=place, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{part} of {name}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def _with_cache(place: Path, cache: str) -> dict[str, str]:
     return {**clean_environment(), "GOVTOOL_CACHE": str(place / cache), "GOVTOOL_CACHE_SIZE": "8GB"}
 
@@ -92,20 +103,24 @@ def _with_cache(place: Path, cache: str) -> dict[str, str]:
 def _cold(name: str, place: Path) -> dict[str, float]:
     """``govtool trace back`` of one result, as a new process each time, which leaves no sidecars."""
     costs = []
-    for condition, _ in Choices(name, place).of(1, COLD):
+    for condition, _ in choices(place, 1)[:COLD]:
         command = [*GOVTOOL, "trace", "back", "out0", "--no-sidecars", "--where", condition]
         costs.append(cost_of(command, _with_cache(place, PLAIN), place))
     return {"seconds": statistics.median(c.wall for c in costs), "cpu": statistics.median(c.cpu for c in costs)}
 
 
 def _indexed(rows: int, place: Path) -> dict[str, float]:
-    """Build the key sidecars of the run: their cost, and their bytes for each row and set of keys."""
-    import govtool
+    """Build the key sidecars of the run: their cost, and their bytes for each row and set of keys.
 
+    Those of the group's keys by ``govtool index``, those of the column that conditions name by a first trace.
+    """
     cache = place / INDEXED
     shutil.rmtree(cache, ignore_errors=True)
-    run = govtool.open(str(place / ".govtool")).records(str(place / "out0")).lineage.run
+    run = _output(place).lineage.run
     cost = cost_of([*GOVTOOL, "index", run, "--records"], _with_cache(place, INDEXED), place)
+    condition, _ = choices(place, 1)[0]
+    first = [*GOVTOOL, "trace", "back", "out0", "--where", condition]
+    subprocess.run(first, env=_with_cache(place, INDEXED), cwd=place, check=True, capture_output=True)
     files = list((cache / "sidecars").rglob("*.keys"))
     inputs = list((place.parent / "data" / f"page_views-{rows}").glob("*.parquet"))
     size, read = (sum(file.stat().st_size for file in each) for each in (files, inputs))
@@ -117,30 +132,39 @@ def _indexed(rows: int, place: Path) -> dict[str, float]:
 # ---- chosen results -------------------------------------------------------------------------------------------------
 
 
-class Choices:
-    """Results of a run, chosen by their users: users are drawn, not rows, so that few frequent ones are not all."""
+def write_choices(name: str, place: Path) -> None:
+    """Draw results of a run, by their users: users are drawn, not rows, so that few frequent ones are not all.
 
-    def __init__(self, name: str, place: Path) -> None:
-        table = ds.dataset(place / "out0").to_table(columns=["user"])
-        counted = table.group_by("user").aggregate([([], "count_all")])
-        self._counts = dict(zip(counted["user"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
-        self._counts.pop(None, None)
-        self._users = sorted(self._counts)
-        self._random = random.Random(name)
+    Of each size there are some conditions, each with the users that it names.
+    """
+    file = place / "choices.json"
+    if file.exists():
+        return
+    table = ds.dataset(place / "out0").to_table(columns=["user"])
+    counted = table.group_by("user").aggregate([([], "count_all")])
+    counts = dict(zip(counted["user"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
+    counts.pop(None, None)
+    draw, users = random.Random(name), sorted(counts)
+    drawn = {size: [_drawn(draw, users, counts, size) for _ in range(REPEATS + 1)] for size in SIZES}
+    file.write_text(json.dumps(drawn))
 
-    def of(self, size: int, times: int) -> list[tuple[str, list[str]]]:
-        """Conditions that choose so many results, with the users that they name."""
-        found = []
-        for _ in range(times):
-            users, left = [], size
-            for user in self._random.sample(self._users, min(len(self._users), 20 * size)):
-                if self._counts[user] <= left:
-                    users.append(user)
-                    left -= self._counts[user]
-                if not left:
-                    break
-            found.append((f"user IN ({', '.join(map(repr, users))})", users))
-        return found
+
+def _drawn(draw: random.Random, users: list[str], counts: dict[str, int], size: int) -> tuple[str, list[str]]:
+    """Users who have so many results together."""
+    found, left = [], size
+    for user in draw.sample(users, min(len(users), 20 * size)):
+        if counts[user] <= left:
+            found.append(user)
+            left -= counts[user]
+        if not left:
+            break
+    return f"user IN ({', '.join(map(repr, found))})", found
+
+
+def choices(place: Path, size: int) -> list[tuple[str, list[str]]]:
+    """The drawn conditions of a size."""
+    drawn = json.loads((place / "choices.json").read_text())[str(size)]
+    return [(condition, users) for condition, users in drawn]
 
 
 # ---- within the processes -------------------------------------------------------------------------------------------
@@ -157,50 +181,71 @@ def _median(take: Callable[[Any], Any], given: list[Any]) -> dict[str, float]:
     return {"seconds": statistics.median(seconds[1:]), "cpu": statistics.median(spent[1:]), "rows": rows}
 
 
-def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
-    """Traces by ``graph.records``, back and forward, and raw rows by id."""
+def back(size: int, place: Path) -> dict[str, Any]:
+    """Traces back by ``graph.records``, with 20 rows of each answer."""
+    lineage = _output(place)
+
+    def take(condition: str) -> int:
+        return sum(rows.count for rows in lineage.where(condition).go_back_all().answer(20).inputs)
+
+    return {**_median(take, [condition for condition, _ in choices(place, size)]), "memory": _memory()}
+
+
+def forward(name: str, rows: int, place: Path) -> dict[str, Any]:
+    """Traces forward from all rows of one user."""
+    source, views = _input(place)
+    users = [named[0] for _, named in choices(place, 1)]
+    found = _median(lambda user: source.input(views.dataset, f"user = '{user}'").go_next_all().count(), users)
+    return {**found, "memory": _memory()}
+
+
+def raw(name: str, rows: int, place: Path) -> dict[str, Any]:
+    """Rows of the input with all their columns, by 100 ids that are drawn from all files."""
+    source, views = _input(place)
+    every = source.input(views.dataset)
+    draw, files = random.Random(1), len(views.files)
+    ids = [[(draw.randrange(files), draw.randrange(rows // files)) for _ in range(100)] for _ in range(REPEATS + 1)]
+    return {**_median(lambda each: every.rows(each).arrow().num_rows, ids), "memory": _memory()}
+
+
+def _output(place: Path) -> RecordSet:
+    """The rows that a run wrote."""
     import govtool
-    from govtool.records.lineage import Lineage
-    from govtool.records.plan.nodes import Relation
     from govtool.records.recordset import RecordSet
 
-    choices = Choices(name, place)
-    given = {size: choices.of(size, REPEATS + 1) for size in SIZES}
-    lineage = govtool.open(str(place / ".govtool")).records(str(place / "out0"))
-    found: dict[str, Any] = {}
-    for size in SIZES:
-        found[f"back {size}"] = _median(
-            lambda each: sum(i.count for i in lineage.where(each[0]).go_back_all().answer(20).inputs), given[size]
-        )
-    assert isinstance(lineage, RecordSet)
-    source = lineage.lineage
+    found = govtool.open(str(place / ".govtool")).records(str(place / "out0"))
+    assert isinstance(found, RecordSet)
+    return found
+
+
+def _input(place: Path) -> tuple[Lineage, Relation]:
+    """The plan of a run, and its only input."""
+    from govtool.records.lineage import Lineage
+    from govtool.records.plan.nodes import Relation
+
+    source = _output(place).lineage
     assert isinstance(source, Lineage)
     (leaf,) = source.leaves()
     assert isinstance(leaf, Relation)
-    views = leaf.dataset
-    found["forward 1"] = _median(
-        lambda each: source.input(views, f"user = '{each[1][0]}'").go_next_all().count(), given[1]
-    )
-    every = source.input(views)
-    draw = random.Random(1)
-    files = len(leaf.files)
-    ids = [[(draw.randrange(files), draw.randrange(rows // files)) for _ in range(100)] for _ in range(REPEATS + 1)]
-    found["raw 100"] = _median(lambda each: every.rows(each).arrow().num_rows, ids)
-    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return found
+    return source, leaf
+
+
+def _memory() -> int:
+    """The most bytes of this process; what getrusage gives holds those of the process that started it."""
+    text = Path("/proc/self/status").read_text()
+    (line,) = (line for line in text.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
 
 
 def replay(name: str, rows: int, place: Path) -> dict[str, Any]:
     """The replay of one result without the rows behind it: only its group is evaluated."""
-    import govtool
-
-    found = govtool.open(str(place / ".govtool")).records(str(place / "out0"))
+    found = _output(place)
 
     def take(condition: str) -> int:
         chosen = found.where(condition)
         return len(chosen.replay(exclude=chosen.go_back_all()).gone)
 
-    return {"1": _median(take, [condition for condition, _ in Choices(name, place).of(1, REPEATS + 1)])}
+    return _median(take, [condition for condition, _ in choices(place, 1)])
 
 
 def naive(name: str, rows: int, place: Path) -> dict[str, Any]:
@@ -221,8 +266,7 @@ def naive(name: str, rows: int, place: Path) -> dict[str, Any]:
         (count,) = connection.execute(f"SELECT count(*) FROM every WHERE {condition}").fetchone() or (0,)
         return int(count)
 
-    given = [condition for condition, _ in Choices(name, place).of(100, 3)]
-    return {"back 100": _median(take, given)}
+    return _median(take, [condition for condition, _ in choices(place, 100)[:3]])
 
 
 def spark(name: str, rows: int, place: Path) -> dict[str, Any]:
@@ -234,12 +278,11 @@ def spark(name: str, rows: int, place: Path) -> dict[str, Any]:
 
     made_session = session()
     views = opener(made_session, str(place.parent / "data"), rows)("page_views")
-    choices = Choices(name, place)
 
     def take(users: list[str]) -> int:
         return len(views.where(F.col("user").isin(users)).limit(1000).collect())
 
-    found = {f"back {size}": _median(take, [users for _, users in choices.of(size, 4)]) for size in SIZES}
+    found = {f"back {size}": _median(take, [users for _, users in choices(place, size)[:4]]) for size in SIZES}
 
     def whole(number: int) -> int:
         build = WORKLOADS[name].build(opener(made_session, str(place.parent / "data"), rows))
@@ -251,9 +294,9 @@ def spark(name: str, rows: int, place: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    part, named, count, where = sys.argv[1:5]
-    print(
-        json.dumps(
-            {"warm": warm, "replay": replay, "naive": naive, "spark": spark}[part](named, int(count), Path(where))
-        )
-    )
+    figure, named, count, where = sys.argv[1:5]
+    takes = {"forward": forward, "raw 100": raw, "replay": replay, "naive": naive, "spark": spark}
+    if figure in takes:
+        print(json.dumps(takes[figure](named, int(count), Path(where))))
+    else:
+        print(json.dumps(back(int(figure.removeprefix("back ")), Path(where))))

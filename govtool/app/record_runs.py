@@ -238,15 +238,22 @@ def _of_dataset(
 
 def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
     from govtool.records.execute.inputs import changed
-    from govtool.records.stored import relation_of
+    from govtool.records.stored import files_made, relation_of
 
-    found = []
+    found, parts = [], []
     for each in writes:
         left = relation_of(each.written, each.output)
         if left is not None and left.files and not changed([left]):
-            found.append(each)
+            (found if files_made(left) == len(left.files) else parts).append(each)
     if found:
         return found
+    if parts:
+        raise UsageError(
+            f"what is now in {output!r} is in part that of {parts[-1].run}: later writes replaced its other files",
+            code="usage.no-run",
+            nearest=tuple(_line(each) for each in writes[:_CANDIDATES]),
+            hint=f"trace all that it wrote: --run {parts[-1].run}",
+        )
     raise UsageError(
         f"what is now in {output!r} was not left by a write that is recorded",
         code="usage.no-run",

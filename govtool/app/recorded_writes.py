@@ -175,11 +175,13 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     """The files that a write left and that are there now; None where that is not known.
 
     They are the data files in the target's folder that were made while the write ran: what a later write of the job
-    replaced is not among them, nor what was appended before.
+    replaced is not among them, nor what was appended before. Where there are fewer than the write made, the listing is
+    marked as a part (``stored.in_part``); where there are more, another write ran at the time.
     """
     from govtool.records.plan.expressions import Attribute
     from govtool.records.plan.nodes import Relation, Write, outputs
     from govtool.records.plan.types import Field, Struct
+    from govtool.records.stored import in_part
 
     root = plan.root
     folder = _folder(place)
@@ -189,13 +191,15 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     if len(types) < len(root.columns):
         return None
     files = _files(folder, run, root.partitioned, types)
-    if files is None:
+    made = next((each.files for each in run.outputs if each.dataset == output), None)
+    if files is None or (made is not None and len(files) > made):
         return None
     names = [*(name for name in types if name not in root.partitioned), *root.partitioned]
     columns = tuple(Attribute(number, name, types[name]) for number, name in enumerate(names))
     schema = Struct(tuple(Field(name, types[name]) for name in names if name not in root.partitioned))
     kind = root.format or _format(files)
-    return Relation(0, output, kind, files, columns, schema, root.partitioned)
+    left = Relation(0, output, kind, files, columns, schema, root.partitioned)
+    return left if made is None or made == len(files) else in_part(left, made)
 
 
 def _folder(place: DatasetPlace | None) -> Path | None:
@@ -230,23 +234,28 @@ def _partition(
     folders: Sequence[str], names: Sequence[str], types: Mapping[str, Type]
 ) -> tuple[str | int | None, ...] | None:
     """The partition values of a file, from its folders; None where they cannot be read."""
-    from govtool.records.plan import types as t
-
     parts = dict(part.partition("=")[::2] for part in folders)
     if set(parts) != set(names):
         return None
     values: list[str | int | None] = []
     for name in names:
         text = unquote(parts[name])
-        if text == "__HIVE_DEFAULT_PARTITION__":
-            values.append(None)
-        elif types[name] == t.STRING:
-            values.append(text)
-        elif types[name] in (t.INTEGER, t.LONG):
-            values.append(int(text))
-        else:
+        value = None if text == "__HIVE_DEFAULT_PARTITION__" else _partition_value(text, types[name])
+        if value is None and text != "__HIVE_DEFAULT_PARTITION__":
             return None
+        values.append(value)
     return tuple(values)
+
+
+def _partition_value(text: str, kind: Type) -> str | int | None:
+    """The value in a folder's name; None where it cannot be read. Dates are days."""
+    from govtool.records.plan import types as t
+    from govtool.records.plan.text_values import text_value
+
+    if kind == t.STRING:
+        return text
+    value = text_value(text, kind) if kind == t.DATE or kind in t.INTEGRAL else None
+    return value if isinstance(value, int) else None
 
 
 def _format(files: Sequence[File]) -> str:

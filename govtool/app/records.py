@@ -193,13 +193,14 @@ class OpenedWrite:
     def verified(self) -> bool:
         """Evaluate the plan again; return whether its rows are the written ones, each as often.
 
-        Cells that cannot be evaluated again are left out.
+        Cells that cannot be evaluated again are left out; lists that an aggregate collects may have any order.
 
         Raises:
             UsageError: The written files are not known or not there any more, or the plan has operators that cannot be
                 evaluated again (``usage.verify``).
         """
         from govtool.records.execute.compare import same_rows
+        from govtool.records.plan.lists import unordered_lists
 
         if self.lineage.looseness is not None:
             raise UsageError(
@@ -215,7 +216,9 @@ class OpenedWrite:
         places = [i for i, column in enumerate(visible) if column.id not in self.lineage.blank]
         again = self.executor.arrow(Project(self.lineage.stage.segment.node, tuple(map(_renamed, visible))))
         written = self.executor.arrow(self.output)
-        return same_rows(again.select(places), written.select(places))
+        lists = unordered_lists(self.plan.root)
+        unordered = {n for n, place in enumerate(places) if visible[place].id in lists}
+        return same_rows(again.select(places), written.select(places), unordered)
 
 
 def open_write(

@@ -10,6 +10,7 @@ import typer
 
 from govtool.cli.complete import complete_kind, complete_selector
 from govtool.cli.ui import Ui
+from govtool.errors import UsageError
 
 if TYPE_CHECKING:
     from govtool.api.graph import Graph
@@ -49,6 +50,22 @@ EvidenceOption = Annotated[
 SemanticsOption = Annotated[
     str, typer.Option("--semantics", metavar="precise|lineagex", help="Count the arms of UNION ALL as references.")
 ]
+
+
+@contextmanager
+def records_needed() -> Iterator[None]:
+    """Name the command that records where a question about rows comes to a store without a commit.
+
+    Raises:
+        UsageError: The store has no commit yet (``usage.empty-store``).
+    """
+    try:
+        yield
+    except UsageError as error:
+        if error.code != "usage.empty-store":
+            raise
+        hint = "govtool run --records -- job.py"
+        raise UsageError(error.message, code=error.code, location=error.location, hint=hint) from error
 
 
 @contextmanager

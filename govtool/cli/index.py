@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.graph import opened_graph
+from govtool.cli.graph import opened_graph, records_needed
 from govtool.cli.options import AtOption, BranchOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import UsageError
@@ -69,7 +69,7 @@ def _index_records(
         raise UsageError(
             "keys are indexed for a run: give both RUN and --records", code="usage.arguments", hint="govtool runs"
         )
-    with opened_graph(ui, *opened) as graph, ui.progressing("indexing keys"):
+    with records_needed(), opened_graph(ui, *opened) as graph, ui.progressing("indexing keys"):
         answers = graph.index_records(run, remove=remove)
     for each in answers:
         columns = ", ".join(each.columns)

@@ -55,13 +55,15 @@ def replay(
     """
     from govtool.api.opening import open as open_version
     from govtool.cli.formats import chosen
+    from govtool.cli.graph import records_needed
     from govtool.render.replay import FORMATS, render_replay
 
     outputs = chosen(format, output, FORMATS)
     forms = {form for form, _ in outputs}
     if limit is None and "csv" not in forms:
         limit = _PAGE if forms & {"json", "jsonl"} else show
-    graph = open_version(store, ref=at, branch=branch)
+    with records_needed():
+        graph = open_version(store, ref=at, branch=branch)
     try:
         report = graph.replay(run, without=without, where=where, replaced=replaced, of=of, script=script, limit=limit)
     except UsageError as error:

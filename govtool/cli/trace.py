@@ -149,8 +149,10 @@ def _index(ui: Ui, report: TraceReport) -> None:
 
 def _answer(options: TraceOptions, forms: set[str]) -> TraceReport:
     from govtool.api.opening import open as open_version
+    from govtool.cli.graph import records_needed
 
-    graph = open_version(options.store, ref=options.at, branch=options.branch)
+    with records_needed():
+        graph = open_version(options.store, ref=options.at, branch=options.branch)
     question = graph.trace_back if options.direction == "back" else graph.trace_forward
     return question(
         options.dataset,

@@ -20,6 +20,8 @@ from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, Union
 from govtool.records.plan.tree import field_names
 from govtool.records.plan.types import Struct
 
+_MADE = "govtool.files"
+"""The option of a listing of written files that holds how many the write made, where others than these are there."""
 _NO_SESSION = Session("", True, "UTC")
 _HOLE = "p"
 _PRIVATE_FIELDS = {"Literal": "value", LocalRows.__name__: "rows"}
@@ -116,6 +118,21 @@ def relation_of(text: str, dataset: str) -> Relation | None:
     if not isinstance(root, Relation):
         raise FormatError("a stored listing cannot be read: it is none of files", code="store.format-plan")
     return _with(root, root.files, root.version or listing_version(root.files), dataset)
+
+
+def in_part(left: Relation, made: int) -> Relation:
+    """A listing of files that a write left, marked as a part of those that it made.
+
+    Args:
+        left: The files that were there when the write was recorded.
+        made: How many the write made.
+    """
+    return replace(left, options=((_MADE, str(made)),))
+
+
+def files_made(left: Relation) -> int:
+    """The number of files that a write made, of which a listing may be a part."""
+    return int(dict(left.options).get(_MADE, len(left.files)))
 
 
 def _with(leaf: Relation, files: Any, version: str, dataset: str) -> Relation:

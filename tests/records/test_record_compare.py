@@ -6,6 +6,11 @@ import pyarrow as pa
 import pytest
 
 from govtool.records.execute import compare
+from govtool.records.plan import types as t
+from govtool.records.plan.from_sql import from_sql
+from govtool.records.plan.from_sql import table as bound_table
+from govtool.records.plan.lists import unordered_lists
+from govtool.records.plan.nodes import outputs
 
 
 @pytest.fixture(params=["python", "duckdb"])
@@ -58,3 +63,19 @@ def test_names_may_repeat(same):
     both = pa.table([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"])
     assert same(both, both)
     assert not same(both, pa.table([pa.array([2, 1]), pa.array([3, 4])], names=["a", "a"]))
+
+
+def test_collected_lists_are_compared_without_their_order(same):
+    one = pa.table({"k": [1, 2], "l": [[1, 2, 2], None]})
+    other = pa.table({"k": [2, 1], "l": [None, [2, 1, 2]]})
+    less = pa.table({"k": [2, 1], "l": [None, [2, 1, 1]]})
+    assert not same(one, other)
+    assert same(one, other, {1})
+    assert not same(one, less, {1})
+
+
+def test_columns_that_are_collected_lists():
+    relation = bound_table("t", t.Struct((t.Field("a", t.LONG), t.Field("b", t.LONG))))
+    text = "SELECT k, l AS m, array(k) AS n FROM (SELECT a AS k, collect_list(b) AS l FROM t GROUP BY a)"
+    plan = from_sql(text, {"t": relation})
+    assert [column.name for column in outputs(plan) if column.id in unordered_lists(plan)] == ["m"]

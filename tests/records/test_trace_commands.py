@@ -374,3 +374,29 @@ def test_a_run_that_did_not_write_the_output_is_told_from_one_without_records(ru
     code, _, err = run("trace", "forward", "views", "--where", "true", "--run", "app-2/0")
     assert code == 2
     assert "run app-2/0 did not read" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("trace", "back", "report", "--where", "n = 1"),
+        ("trace", "forward", "views", "--where", "n = 1"),
+        ("replay", "app-1", "--without", "views", "--where", "n = 1"),
+        ("index", "app-1", "--records"),
+    ],
+)
+def test_an_empty_store_names_the_command_that_records(tmp_path, run, words):
+    govtool.init(tmp_path / "empty")
+    code, _, err = run(*words, "--store", tmp_path / "empty")
+    assert code == 2
+    assert "usage.empty-store" in err
+    assert "govtool run --records -- job.py" in err
+
+
+def test_a_mistaken_comparison_starts_no_engine(run):
+    code, _, err = run("trace", "back", "report", "--where", "n > 'abc'")
+    assert code == 2
+    assert "'abc' is no number, and is compared with one" in err
+    assert "--where:1:1" in err
+    _, answer = back(run, "report", "--where", "n = '2' AND land IN ('de')")
+    assert answer["selected"] == 1

@@ -6,7 +6,7 @@ import datetime
 import decimal
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,8 +24,13 @@ Floats = tuple[float, ...]
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
-def same_rows(first: pyarrow.Table, second: pyarrow.Table) -> bool:
+def same_rows(first: pyarrow.Table, second: pyarrow.Table, unordered: Collection[int] = ()) -> bool:
     """Return True if two tables have the same rows, each as often; columns are compared by position.
+
+    Args:
+        first: A table.
+        second: Another.
+        unordered: Positions of columns of lists whose order counts for nothing: ``collect_list`` gives any.
 
     Large tables are compared by DuckDB, where it is there: only rows that it does not find on both sides become values
     of Python. Floats that differ in their last digits are on both sides of a rounding now and then; they are paired.
@@ -34,7 +39,7 @@ def same_rows(first: pyarrow.Table, second: pyarrow.Table) -> bool:
         return False
     if first.num_rows > MANY and first.num_columns:
         first, second = _unmatched(first, second) or (first, second)
-    have, want = multiset(first), multiset(second)
+    have, want = multiset(first, unordered), multiset(second, unordered)
     return have == want or _paired((have - want).elements(), (want - have).elements())
 
 
@@ -100,12 +105,15 @@ def _close(have: list[Floats], want: list[Floats]) -> bool:
     )
 
 
-def multiset(table: pyarrow.Table) -> Counter[tuple[Hashable, ...]]:
+def multiset(table: pyarrow.Table, unordered: Collection[int] = ()) -> Counter[tuple[Hashable, ...]]:
     """The rows of a table, each with how often it is there.
 
     Timestamps are microseconds in UTC, floats are rounded to ``DIGITS`` digits, maps are sets of pairs; NaN equals NaN.
     """
-    columns = [[comparable(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [
+        [_bag(value) if number in unordered else comparable(value) for value in column.to_pylist()]
+        for number, column in enumerate(table.columns)
+    ]
     return Counter(zip(*columns, strict=True)) if columns else Counter({(): table.num_rows})
 
 
@@ -125,6 +133,11 @@ def comparable(value: Any) -> Hashable:
     if isinstance(value, list):
         return _list(value)
     return (type(value).__name__, value)
+
+
+def _bag(value: list[Any] | None) -> Hashable:
+    """A list whose order counts for nothing."""
+    return None if value is None else frozenset(Counter(map(comparable, value)).items())
 
 
 def _list(value: list[Any]) -> Hashable:

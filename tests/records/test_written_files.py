@@ -1,0 +1,74 @@
+"""The files that a recorded write left: values of partitions, and listings of which later writes replaced a part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from recorded import BY_LAND
+
+from govtool.app.record_runs import find_writer
+from govtool.app.recorded_writes import written_files
+from govtool.capture.spark.identity import DatasetPlace, path_name
+from govtool.errors import UsageError
+from govtool.model.run import Run, RunOutput
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import LocalRows, Plan, Session, Write
+from govtool.records.stored import files_made, in_part, relation_of, relation_text
+
+DAY = (date(2026, 1, 2) - date(1970, 1, 1)).days
+
+
+def left_in(folder, kind, names, made):
+    """The listing of a write by a column ``p`` whose folders have some names, each with a file."""
+    for name in names:
+        (folder / f"p={name}").mkdir(parents=True)
+        (folder / f"p={name}" / "part-0.parquet").write_bytes(b"PAR1")
+    columns = (Attribute(1, "n", t.LONG), Attribute(2, "p", kind))
+    place = DatasetPlace(path_name(str(folder)), "file")
+    root = Write(LocalRows(0, columns, ()), str(folder), "parquet", "overwrite", ("n", "p"), ("p",))
+    now = datetime.now(UTC)
+    run = Run("a/1", "j", "complete", "plan", outputs=(RunOutput(place.id, files=made),))
+    run = replace(run, started=str(now - timedelta(minutes=1)), ended=str(now + timedelta(minutes=1)))
+    return written_files(Plan(root, Session("4.0", True, "UTC")), place.id, place, run)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "values"),
+    [
+        (t.DATE, ["2026-01-02", "__HIVE_DEFAULT_PARTITION__"], [DAY, None]),
+        (t.SHORT, ["-3", "7"], [-3, 7]),
+        (t.LONG, ["9007199254740993"], [9007199254740993]),
+        (t.STRING, ["a%2Fb%3Dc", "007", "2026-01-02"], ["007", "2026-01-02", "a/b=c"]),
+    ],
+)
+def test_values_of_partition_folders(tmp_path, kind, names, values):
+    left = left_in(tmp_path / "out", kind, names, len(names))
+    assert sorted((file.partition[0] for file in left.files), key=repr) == sorted(values, key=repr)
+    assert files_made(left) == len(names)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(t.DATE, "2026-1-2x"), (t.INTEGER, "a"), (t.BYTE, "300"), (t.DOUBLE, "1")])
+def test_values_that_cannot_be_read_leave_no_listing(tmp_path, kind, name):
+    assert left_in(tmp_path / "out", kind, [name], 1) is None
+
+
+def test_fewer_files_than_the_write_made_are_a_part_and_more_are_not_its_own(tmp_path):
+    assert files_made(left_in(tmp_path / "a", t.LONG, ["1"], 3)) == 3
+    assert left_in(tmp_path / "b", t.LONG, ["1", "2"], 1) is None
+    assert files_made(left_in(tmp_path / "c", t.LONG, ["1", "2"], None)) == 2
+
+
+def test_an_output_that_is_in_part_of_another_write_is_traced_only_by_run(shop):
+    write = shop.run(BY_LAND, "mixed", "views", "users", run="app-2/0")
+    left = in_part(write.output_files, 2)
+    assert relation_of(relation_text(left, write.plan.session), "mixed").options == left.options
+    shop.commit(replace(write, output_files=left))
+    store, commit = shop.store, shop.store.head("main")
+    with pytest.raises(UsageError, match="in part that of app-2/0") as caught:
+        find_writer(store, commit, "mixed", None)
+    assert caught.value.hint == "trace all that it wrote: --run app-2/0"
+    assert find_writer(store, commit, "mixed", "app-2/0").run == "app-2/0"
+    assert find_writer(store, commit, "report", None).run == "app-1/0"
