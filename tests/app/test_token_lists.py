@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.token_lists import read_deletions
+from govtool.app.token_lists import near_tokens, read_deletions
 from govtool.errors import UsageError
 
 
@@ -21,3 +21,24 @@ def test_anything_else_is_refused_with_its_line(tmp_path, line):
     with pytest.raises(UsageError) as found:
         read_deletions(str(file))
     assert (found.value.code, found.value.location) == ("usage.deletions", f"{file}:2")
+
+
+PLACE = "file//srv/data/1"
+FILES = [f"{PLACE}/Payments.csv@674c3c061e02:0/{row}" for row in range(3)] + [f"{PLACE}/Rates.parquet@0af:0/0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "first"),
+    [
+        ("Cars:C9", ["Cars:C1", "Sold:S1"], "Cars:C1"),
+        ("Payments.csv:0/1", FILES, FILES[1]),
+        ("Rates:0", FILES, FILES[3]),
+        ("zzz", FILES, FILES[0]),
+    ],
+)
+def test_near_tokens_are_like_the_text_or_like_it_without_folder_and_version(text, known, first):
+    assert near_tokens(text, known)[0] == first
+
+
+def test_no_token_is_near_where_there_is_none():
+    assert near_tokens("zzz", []) == ()

@@ -243,6 +243,16 @@ def test_several_subjects(house):
     assert found["lands"]["equal"] == 2
 
 
+def test_rows_that_are_compared_with_a_total_are_evaluated_again(house):
+    """The mean is 10, and 8⅓ without the subject: no trace leads from the subject's rows to those that appear."""
+    mean = "SELECT avg(amount) AS mean FROM orders"
+    high = f"SELECT o.user_id, o.amount FROM orders o CROSS JOIN ({mean}) AS m WHERE o.amount > m.mean - 2"
+    house.commit(house.run(high, "high", "orders", run="f/0"))
+    assert rows(house.folder / "high") == [(1, 10), (42, 20)]
+    _, found = planned("orders.user_id=42")
+    assert (found["high"]["delete"], sorted(found["high"]["appear"])) == ([[42, 20]], [[3, 7], [4, 8]])
+
+
 # ---- corrected copies -------------------------------------------------------------------------------------------
 
 

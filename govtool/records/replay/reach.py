@@ -155,6 +155,10 @@ def _only_adds(node: Node) -> bool:
             return False
         if isinstance(each, Join) and each.kind not in ("inner", "cross"):
             return False
+        if isinstance(each, Aggregate) and not each.keys:
+            return (
+                False  # its one row is there in any case: no trace leads from a total to rows that are compared with it
+            )
         if _puts_together(each) & computed(each.nodes()[0] if each.nodes() else each):
             return False  # a row whose computed value becomes another one moves to a group that no trace comes to
     return True

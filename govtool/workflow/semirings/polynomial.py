@@ -290,6 +290,9 @@ def _by_computed_cells(function: ValueFunction, own: Array) -> Iterator[tuple[fr
     A function of which no cell is computed in a row is written as it is.
     """
     numbers = [number for number, _ in function.cells]
+    if not numbers:
+        yield frozenset(), np.arange(len(own))
+        return
     there = np.array([nodes[own] != NONE for _, nodes in function.cells], bool).reshape(len(numbers), len(own))
     patterns, which = np.unique(there, axis=1, return_inverse=True)
     for at, pattern in enumerate(patterns.T):
