@@ -98,6 +98,8 @@ class Problem(NamedTuple):
     @property
     def remedy(self) -> str:
         """The way to mend it."""
+        if self.key.startswith("hint/") and self.code == "store.corrupt":
+            return "remove it: the next commit writes it again"
         if self.key.startswith("hint/"):
             return "restore the slots from a backup, or remove the hint to accept the branch as it is"
         return _REMEDIES.get(self.code, _RESTORE)
@@ -199,8 +201,15 @@ class _Checker:
             self._attempt(slot_key(branch, seq), lambda seq=seq: self._read_slot(branch, seq))  # type: ignore[misc]
         for seq in sorted({*range(seqs[0], seqs[-1] + 1)}.difference(seqs)) if seqs else ():
             self._report("store.corrupt-chain", slot_key(branch, seq), f"slot {seq} of branch {branch!r} is missing")
-        hint = log.decode_hint(self._objects.get(log.hint_key(branch)))
-        if hint is not None and seqs:
+        self._check_hint(branch, seqs)
+
+    def _check_hint(self, branch: str, seqs: list[int]) -> None:
+        """A hint may lag, but not be ahead, and it must be one: readers pass over another, and list the branch."""
+        data = self._objects.get(log.hint_key(branch))
+        hint = log.decode_hint(data)
+        if hint is None and data is not None:
+            self._report("store.corrupt", log.hint_key(branch), f"the hint of branch {branch!r} is damaged")
+        elif hint is not None and seqs:
             pointed = self._commits.get((branch, hint.seq))
             if hint.seq > seqs[-1]:
                 message = f"the hint knows of slot {hint.seq}, but the newest is {seqs[-1]}: the branch was rolled back"
