@@ -14,7 +14,7 @@ def main(arguments: list[str]) -> int:
         _, name, seconds, seed, current = arguments
         return child(name, float(seconds), int(seed), Path(current))
     minutes = float(arguments[0]) if arguments else 10.0
-    return 1 if fuzz(minutes, arguments[1:]) else 0
+    return 1 if fuzz(minutes, arguments[1:]).failures else 0
 
 
 if __name__ == "__main__":

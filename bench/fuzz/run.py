@@ -99,8 +99,8 @@ def child(name: str, seconds: float, seed: int, current: Path) -> int:
     target = next(each for each in TARGETS if each.name == name)
     count = 0
     try:
-        for count in work(target, seconds, seed, current):
-            pass
+        for number in work(target, seconds, seed, current):
+            count = number
     except BaseException as error:
         traceback.print_exc()
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "/govtool/" in f.filename]
@@ -122,14 +122,19 @@ class Outcome(NamedTuple):
     """CPU seconds."""
 
 
-def fuzz(minutes: float, names: list[str]) -> int:
-    """Share CPU minutes among targets, and print a line for each failure and each target.
+class Totals(NamedTuple):
+    """What came of all processes."""
 
-    Returns:
-        The number of different failures.
-    """
+    inputs: int
+    failures: int
+    """Different ones."""
+
+
+def fuzz(minutes: float, names: list[str]) -> Totals:
+    """Share CPU minutes among targets, and print a line for each failure and each target."""
     targets = [target for target in TARGETS if not names or target.name in names]
     failures: Counter[str] = Counter()
+    total = 0
     for target in targets:
         left, inputs = minutes * 60 / len(targets), 0
         share = left
@@ -141,10 +146,11 @@ def fuzz(minutes: float, names: list[str]) -> int:
             left -= max(done.seconds, 1.0)
             if done.failure and (kept := _keep(target.name, data, done.failure, failures)):
                 sys.stdout.write(f"{target.name}: {done.failure} · {kept}\n")
+        total += inputs
         spent, failed = share - left, _of(failures, target.name)
         sys.stdout.write(f"{target.name}: {inputs:,} inputs in {spent:.0f} CPU seconds, {failed} failures\n")
         sys.stdout.flush()
-    return len(failures)
+    return Totals(total, len(failures))
 
 
 def _of(failures: Counter[str], name: str) -> int:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.answers.coverage import Coverage, CoverageReport, Reason, SourceCoverage
 from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
-from govtool.model.parquet import read_parquet
+from govtool.model.parquet import read_parquet, refusing_damage
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Shortfall
@@ -198,6 +198,7 @@ def source_rows(data: bytes) -> Iterator[SourceCoverage]:
         yield SourceCoverage(row["source"], row["dialect"], int(row["files"]), counts, *origin)
 
 
+@refusing_damage("a fragment holds no diagnostics")
 def decode_diagnostics(data: bytes) -> list[tuple[str, Diagnostic]]:
     """The diagnostics of a fragment, each with its source."""
     found = []

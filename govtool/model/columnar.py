@@ -21,7 +21,7 @@ from govtool.errors import IntegrityError
 from govtool.model.derivation import ColumnRef, Counted, Derivation, Edge, OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
-from govtool.model.parquet import read_parquet
+from govtool.model.parquet import read_parquet, refusing_damage
 
 _T = TypeVar("_T")
 
@@ -103,6 +103,7 @@ def encode(derivations: Iterable[Derivation]) -> bytes:
     return write_table(to_table(derivations))
 
 
+@refusing_damage("a derivations fragment cannot be read")
 def decode(data: bytes) -> list[Derivation]:
     """Read derivations back.
 
@@ -217,6 +218,7 @@ def write_table(table: Any) -> bytes:
     return data
 
 
+@refusing_damage("a derivations fragment cannot be read")
 def read_table(data: bytes, *, dictionary: bool = True, columns: Sequence[str] | None = None) -> Any:
     """Read a derivations table as ``pyarrow.Table``.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from govtool.errors import IntegrityError
-from govtool.model.parquet import read_parquet
+from govtool.model.parquet import read_parquet, refusing_damage
 
 FACTS = "facts"
 """The store table whose fragments hold facts."""
@@ -54,15 +53,11 @@ def encode_facts(facts: Iterable[Fact]) -> bytes:
     return sink.getvalue()
 
 
+@refusing_damage("a facts fragment cannot be read")
 def decode_facts(data: bytes) -> list[Fact]:
     """Facts of a fragment.
 
     Raises:
         IntegrityError: The bytes are no facts.
     """
-    import pyarrow as pa
-
-    try:
-        return [Fact(**row) for row in read_parquet(data).to_pylist()]
-    except (pa.ArrowException, OSError, TypeError) as error:
-        raise IntegrityError(f"a facts fragment cannot be read: {error}", code="store.corrupt-fragment") from error
+    return [Fact(**row) for row in read_parquet(data).to_pylist()]

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from govtool.errors import IntegrityError
+from govtool.errors import GovtoolError, IntegrityError
+
+
+@contextmanager
+def refusing_damage(message: str) -> Iterator[None]:
+    """Make every failure of a decoder an error of the store; a decorator, too.
+
+    A fragment whose digest is right may hold anything, if someone made it: columns that are missing or of another
+    type, text that is no UTF-8, JSON of another shape.
+
+    Args:
+        message: What the fragment is not.
+
+    Raises:
+        IntegrityError: ``store.corrupt-fragment``.
+    """
+    try:
+        yield
+    except (GovtoolError, MemoryError):
+        raise
+    except Exception as error:
+        raise IntegrityError(f"{message}: {error}"[:500], code="store.corrupt-fragment") from error
 
 
 def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequence[str] | None = None) -> Any:

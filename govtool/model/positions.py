@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from govtool.errors import IntegrityError
-from govtool.model.parquet import of_format, read_parquet
+from govtool.model.parquet import of_format, read_parquet, refusing_damage
 from govtool.model.records import PRIVATE
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ def encode_positions(positions: StoredPositions) -> bytes:
     return data
 
 
+@refusing_damage("a fragment holds no positions")
 def decode_positions(data: bytes) -> StoredPositions:
     """Read what ``encode_positions`` wrote.
 
@@ -70,18 +70,14 @@ def decode_positions(data: bytes) -> StoredPositions:
         IntegrityError: It is something else, or of a newer format.
     """
     import numpy as np
-    import pyarrow as pa
 
-    try:
-        table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "positions have")
-        facts = json.loads(table.schema.metadata[_FACTS_KEY])
-        numbers = table["table"].to_numpy()
-        whole = np.stack([table["id"].to_numpy(), table["origin"].to_numpy()], axis=1)
-        cuts = np.searchsorted(numbers, np.arange(len(facts["tables"]) + 1))
-        pairs = tuple(whole[start:end] for start, end in pairwise(cuts))
-        return StoredPositions(facts, pairs)
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise IntegrityError("a fragment holds no positions", code="store.corrupt-fragment") from error
+    table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "positions have")
+    facts = json.loads(table.schema.metadata[_FACTS_KEY])
+    numbers = table["table"].to_numpy()
+    whole = np.stack([table["id"].to_numpy(), table["origin"].to_numpy()], axis=1)
+    cuts = np.searchsorted(numbers, np.arange(len(facts["tables"]) + 1))
+    pairs = tuple(whole[start:end] for start, end in pairwise(cuts))
+    return StoredPositions(facts, pairs)
 
 
 def from_packed(facts: Mapping[str, Any], packed: Sequence[bytes]) -> StoredPositions:

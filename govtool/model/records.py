@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from govtool.errors import IntegrityError
-from govtool.model.parquet import of_format, read_parquet
+from govtool.model.parquet import of_format, read_parquet, refusing_damage
 
 PLANS = "plans"
 """The store table of plans, without file listings and private values; one fragment a plan."""
@@ -164,11 +163,7 @@ def _encoded(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> bytes:
     return data
 
 
+@refusing_damage("a fragment holds no records")
 def _decoded(data: bytes, make: Callable[[dict[str, Any]], _T]) -> list[_T]:
-    import pyarrow as pa
-
-    try:
-        table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "records have")
-        return [make(row) for row in table.to_pylist()]
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise IntegrityError("a fragment holds no records", code="store.corrupt-fragment") from error
+    table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "records have")
+    return [make(row) for row in table.to_pylist()]

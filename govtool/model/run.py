@@ -13,10 +13,9 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from govtool.errors import IntegrityError
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.listing import FileListing, listing_from, listing_value
-from govtool.model.parquet import of_format, read_parquet
+from govtool.model.parquet import of_format, read_parquet, refusing_damage
 from govtool.model.reproduction import Reproduction, reproduction_from, reproduction_value
 from govtool.model.spread import buckets_for, number_of
 from govtool.model.version import ContentIdentity
@@ -240,18 +239,14 @@ def run_fragments(runs: Iterable[Run]) -> Iterator[tuple[bytes, int]]:
         yield encode_runs(part), len(part)
 
 
+@refusing_damage("a fragment holds no runs")
 def decode_runs(data: bytes) -> list[Run]:
     """Read what `encode_runs` wrote.
 
     Raises:
         IntegrityError: It is something else, or of a newer format.
     """
-    import pyarrow as pa
-
-    try:
-        return [_run(row) for row in of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs have").to_pylist()]
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise IntegrityError("a fragment holds no runs", code="store.corrupt-fragment") from error
+    return [_run(row) for row in of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs have").to_pylist()]
 
 
 _IN_COLUMNS = ("id", "job", "status", "how", "source", "application", "started", "ended")

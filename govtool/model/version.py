@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from govtool.errors import IntegrityError
-from govtool.model.parquet import of_format, read_parquet
+from govtool.model.parquet import of_format, read_parquet, refusing_damage
 
 VERSIONS = "versions"
 """The store table of dataset versions: one fragment a dataset."""
@@ -163,24 +162,20 @@ def encode_version(version: DatasetVersion) -> bytes:
     return data
 
 
+@refusing_damage("a fragment is not a dataset version")
 def decode_version(data: bytes) -> DatasetVersion:
     """Read what `encode_version` wrote.
 
     Raises:
         IntegrityError: It is something else, or of a newer format.
     """
-    import pyarrow as pa
-
-    try:
-        table = read_parquet(data)
-        for key in (_FORMAT_KEY, _OLD_FORMAT_KEY):
-            table = of_format(table, key, FORMAT, "a dataset version has")
-        (body,) = table.to_pylist()
-        identity = ContentIdentity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
-        ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
-        return DatasetVersion(body["dataset"], identity, body["run"], ancestors, body.get("rows") or "")
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise IntegrityError("a fragment is not a dataset version", code="store.corrupt-fragment") from error
+    table = read_parquet(data)
+    for key in (_FORMAT_KEY, _OLD_FORMAT_KEY):
+        table = of_format(table, key, FORMAT, "a dataset version has")
+    (body,) = table.to_pylist()
+    identity = ContentIdentity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
+    ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
+    return DatasetVersion(body["dataset"], identity, body["run"], ancestors, body.get("rows") or "")
 
 
 def _identity(kind: str, version: int | None, files: list[DataFile]) -> ContentIdentity:

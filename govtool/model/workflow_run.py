@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from govtool.errors import IntegrityError
-from govtool.model.parquet import of_format, read_parquet
+from govtool.model.parquet import of_format, read_parquet, refusing_damage
 
 WORKFLOW_RUNS = "workflow_runs"
 """The store table of runs of workflows; one fragment a run."""
@@ -168,19 +167,15 @@ def encode_workflow_run(run: WorkflowRun) -> bytes:
     return data
 
 
+@refusing_damage("a fragment holds no runs of workflows")
 def decode_workflow_runs(data: bytes) -> list[WorkflowRun]:
     """Read what ``encode_workflow_run`` wrote.
 
     Raises:
         IntegrityError: It is something else, or of a newer format.
     """
-    import pyarrow as pa
-
-    try:
-        table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs of workflows have")
-        return [run_from(text) for text in table.column("body").to_pylist()]
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise IntegrityError("a fragment holds no runs of workflows", code="store.corrupt-fragment") from error
+    table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs of workflows have")
+    return [run_from(text) for text in table.column("body").to_pylist()]
 
 
 def sorted_runs(runs: Iterable[WorkflowRun]) -> list[WorkflowRun]:

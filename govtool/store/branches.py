@@ -8,13 +8,11 @@ continues the numbers of its slots.
 from __future__ import annotations
 
 import heapq
-import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from govtool.errors import ConflictError, UnknownNameError, UsageError
-from govtool.release import __version__
 from govtool.store import log, refs
 from govtool.store.commit import Commit, CommitResult, Origin
 from govtool.store.manifest import Entry
@@ -63,10 +61,10 @@ def create_branch(store: WritableStore, name: str, at: Commit, *, author: str) -
             hint="choose another name, or delete it first",
         )
     seq = (old.seq if old else at.seq) + 1
-    draft = _draft(name, at, author, f"branch {name} from {at.branch} {at.seq}")
-    draft = replace(draft, seq=seq, start=seq, fork=Origin(at.branch, at.seq, at.id))
     writer = Writer(objects, name)
-    return writer.land(replace(draft, time=writer.timestamp(at)), at.manifest)
+    draft = writer.draft(at, author=author, message=f"branch {name} from {at.branch} {at.seq}")
+    draft = replace(draft, seq=seq, start=seq, fork=Origin(at.branch, at.seq, at.id))
+    return writer.land(draft, at.manifest)
 
 
 def delete_branch(store: WritableStore, name: str, *, author: str) -> Commit:
@@ -85,9 +83,8 @@ def delete_branch(store: WritableStore, name: str, *, author: str) -> Commit:
     def attempt() -> Commit:
         head = existing(store, name)
         writer = Writer(store.objects, name)
-        draft = _draft(name, head, author, f"delete branch {name}")
-        draft = replace(draft, seq=head.seq + 1, start=head.start, closed=True, time=writer.timestamp(head))
-        return writer.land(draft, head.manifest)
+        draft = writer.draft(head, author=author, message=f"delete branch {name}")
+        return writer.land(replace(draft, closed=True), head.manifest)
 
     return again(attempt)
 
@@ -133,15 +130,9 @@ def merge_branch(
         writer = Writer(store.objects, into)
         added = [entry._replace(op="~") if entry.adds else entry for entries in take.values() for entry in entries]
         manifest = ours.manifest.apply(take, added)
-        later = theirs if theirs.time > ours.time else ours
-        draft = replace(
-            _draft(into, ours, author, f"merge branch {source} into {into}"),
-            seq=ours.seq + 1,
-            start=ours.start,
-            time=writer.timestamp(later),
-            sources=tuple(sorted(take)),
-            merged=Origin(theirs.branch, theirs.seq, theirs.id),
-        )
+        message, sources = f"merge branch {source} into {into}", tuple(sorted(take))
+        draft = writer.draft(ours, author=author, message=message, sources=sources, after=theirs.time)
+        draft = replace(draft, merged=Origin(theirs.branch, theirs.seq, theirs.id))
         return CommitResult(writer.land(draft, manifest), created=True)
 
     return again(attempt)
@@ -199,24 +190,10 @@ def again(attempt: Callable[[], _T]) -> _T:
     return attempt()
 
 
-def _draft(branch: str, parent: Commit, author: str, message: str) -> Commit:
-    return Commit(
-        seq=0,
-        id="",
-        parent=parent.id,
-        branch=branch,
-        batch=uuid.uuid4().hex,
-        author=author,
-        time="",
-        tool=f"govtool {__version__}",
-        message=message,
-    )
-
-
 def _to_take(
     objects: Objects, base: Commit | None, theirs: Commit, ours: Commit, prefer: str | None
 ) -> dict[str, tuple[Entry, ...]]:
-    """The sources to replace in ``ours``, with what they say."""
+    """The sources to replace in ``ours``, with their entries in ``theirs``."""
     before, source, target = (
         _entries_by_source(objects, base) if base is not None else {},
         _entries_by_source(objects, theirs),
@@ -242,7 +219,7 @@ def _to_take(
         raise ConflictError(
             f"{len(conflicts)} sources were changed on both branches, {theirs.branch!r} and {ours.branch!r}",
             nearest=tuple(conflicts[:10]),
-            hint="say which side is right (--prefer source|target), or ingest these sources again on one of them",
+            hint="choose a side (--prefer source|target), or ingest these sources again on one of them",
         )
     return take
 
@@ -253,7 +230,7 @@ def _entries_by_source(objects: Objects, commit: Commit) -> dict[str, tuple[Entr
 
 
 def _content(entries: tuple[Entry, ...], forgotten: Tombstones) -> frozenset[tuple[str, str]]:
-    """What entries say, with what is read in place of fragments that were forgotten."""
+    """The fragments of entries, with those that are read in place of forgotten ones."""
     found: set[tuple[str, str]] = set()
     for entry in entries:
         found.update((entry.table, ref.sha256) for ref in forgotten.needed(entry))

@@ -58,7 +58,7 @@ def compact(store: WritableStore, branch: str = DEFAULT_BRANCH, *, author: str) 
     """Rewrite the manifest of a branch's head; fragments, history and known batches stay as they are.
 
     Returns:
-        The new commit, whose summary says how many entries there were and are; ``created`` is false if nothing is dead.
+        The new commit, whose summary has the entries before and after; ``created`` is false if nothing is dead.
 
     Raises:
         UnknownNameError: ``usage.unknown-branch``.

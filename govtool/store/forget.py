@@ -1,4 +1,4 @@
-"""Forgetting: fragments are removed from every version of a store, and a commit says so.
+"""Forgetting: fragments are removed from every version of a store, and a commit records it.
 
 First what is to be read instead is written, with a tombstone (``govtool.store.tombstones``) that names it. Then every
 branch whose newest commit holds such a fragment gets a commit without it; from then on it is forgotten. Then the
@@ -206,7 +206,7 @@ def _touched(live: Live, removal: Removal, moved: Mapping[FragmentName, int]) ->
 
 
 def _left(entries: Iterable[Entry], removal: Removal, moved: Mapping[FragmentName, int]) -> Iterable[Entry]:
-    """What a source says without what is removed; of the same batches, so that it is not ingested again unchanged."""
+    """The entries of a source that stay; of the same batches, so that it is not ingested again unchanged."""
     for entry in entries:
         name = (entry.table, entry.sha256)
         if entry.source in removal.sources:
@@ -234,7 +234,7 @@ def _land(
 
 
 def _drop_indexes(store: Store, removal: Removal, known: Tombstones) -> tuple[str, ...]:
-    """Delete the published indexes of commits that held a removed fragment: they repeat what it said."""
+    """Delete the published indexes of commits that held a removed fragment: they repeat its content."""
     listed: dict[str, list[str]] = {}
     for info in store.objects.scan(published.FOLDER):
         listed.setdefault(info.key.split("/")[1], []).append(info.key)

@@ -98,6 +98,8 @@ class Problem(NamedTuple):
     @property
     def remedy(self) -> str:
         """The way to mend it."""
+        if self.key.startswith("hint/") and self.code == "store.corrupt":
+            return "remove it: the next commit writes it again"
         if self.key.startswith("hint/"):
             return "restore the slots from a backup, or remove the hint to accept the branch as it is"
         return _REMEDIES.get(self.code, _RESTORE)
@@ -160,7 +162,7 @@ class _Checker:
     def run(self, against: Anchor | None, contents: bool, progress: Callable[[int, int], None] | None) -> Check:
         self._attempt(MARKER, lambda: read_marker(self._objects))
         self._attempt(FORGOTTEN, self._read_tombstones)
-        for branch in refs.branch_names(self._objects):
+        for branch in sorted({*refs.branch_names(self._objects), *refs.hinted_names(self._objects)}):
             self._check_branch(branch)
         for commit in list(self._commits.values()):
             self._check_parents(commit)
@@ -199,11 +201,18 @@ class _Checker:
             self._attempt(slot_key(branch, seq), lambda seq=seq: self._read_slot(branch, seq))  # type: ignore[misc]
         for seq in sorted({*range(seqs[0], seqs[-1] + 1)}.difference(seqs)) if seqs else ():
             self._report("store.corrupt-chain", slot_key(branch, seq), f"slot {seq} of branch {branch!r} is missing")
-        hint = log.decode_hint(self._objects.get(log.hint_key(branch)))
-        if hint is not None and seqs:
-            pointed = self._commits.get((branch, hint.seq))
-            if hint.seq > seqs[-1]:
-                message = f"the hint knows of slot {hint.seq}, but the newest is {seqs[-1]}: the branch was rolled back"
+        self._check_hint(branch, seqs)
+
+    def _check_hint(self, branch: str, seqs: list[int]) -> None:
+        """A hint may lag, but not be ahead, and it must be one: readers pass over another, and list the branch."""
+        data = self._objects.get(log.hint_key(branch))
+        hint = log.decode_hint(data)
+        if hint is None and data is not None:
+            self._report("store.corrupt", log.hint_key(branch), f"the hint of branch {branch!r} is damaged")
+        elif hint is not None:
+            pointed, newest = self._commits.get((branch, hint.seq)), seqs[-1] if seqs else 0
+            if hint.seq > newest:
+                message = f"the hint knows of slot {hint.seq}, but the newest is {newest}: the branch was rolled back"
                 self._report("store.corrupt-chain", log.hint_key(branch), message)
             elif pointed is not None and pointed.id != hint.id:
                 message = f"slot {hint.seq} of branch {branch!r} is not the commit {hint.id[:7]} that was written"
@@ -278,7 +287,7 @@ class _Checker:
         self._tombstones = read_tombstones(self._objects)
 
     def _check_forgotten(self, there: Collection[str]) -> None:
-        """What was forgotten must be gone; but a source that was removed as a whole may be ingested again."""
+        """Report what was forgotten and is there; but a source that was removed as a whole may be ingested again."""
         wanted: set[str] = set()
         if self._forgotten.intersection(there):
             self._attempt(FORGOTTEN, lambda: wanted.update(self._ingested_again()))
@@ -311,7 +320,7 @@ class _Checker:
             self._report("store.anchor", "tags/", f"{len(lost)} of the anchor's tags were deleted or moved since")
 
     def _check_published(self, contents: bool) -> None:
-        """Published indexes: roots as their names say, bound to the commit of their folder, with all of their parts."""
+        """Check published indexes: roots as named, bound to the commit of their folder, with all of their parts."""
         there = {info.key: info.size for info in self._objects.scan(published.FOLDER)}
         named = {commit.published for commit in self._commits.values() if commit.published is not None}
         roots_of: dict[str, list[str]] = {}

@@ -3,7 +3,7 @@
     index/<commit>/<formats>-<sha256>.root     the root, named by what it contains
     index/<commit>/<sha256>.part               pages, or parts of the whole index, named by what they contain
 
-A published index is a help and never the truth: it is made of what the commit says, anyone may make it again, and
+A published index is a help and never the truth: it is made of what the commit holds, anyone may make it again, and
 ``store gc`` removes it when the commit is no longer the newest of a branch and has no tag. Everything is created only,
 and verified when it is read: parts and roots by their names, pages by the digests in the root, and the root by the
 commit that it names, so that the index of one commit never answers for another. The root's digest stands in the slot
@@ -36,7 +36,7 @@ FOLDER = "index"
 PART = 32 * 1024**2
 """Bytes of a part, about."""
 NEAR = 16 * 1024
-"""Pages that lie less than this many bytes apart are asked for in one request."""
+"""Pages that lie less than this many bytes apart are fetched in one request."""
 
 
 @dataclass(frozen=True, slots=True)

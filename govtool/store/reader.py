@@ -39,7 +39,7 @@ class Reader:
 
     @property
     def store_id(self) -> str:
-        """Random, made by ``init``; copies of a store share it. Read from the marker when it is first asked for."""
+        """Random, made by ``init``; copies of a store share it. Read from the marker when it is first needed."""
         if self._store_id is None:
             self._store_id = read_marker(self.objects)
         return self._store_id

@@ -49,6 +49,11 @@ def branch_names(objects: ReadableObjects) -> list[str]:
     return sorted({info.key.split("/")[1].replace("=", "/") for info in objects.scan("log")})
 
 
+def hinted_names(objects: ReadableObjects) -> list[str]:
+    """The branches that have a hint, sorted; one without commits has lost them."""
+    return sorted(info.key.split("/")[1].replace("=", "/") for info in objects.scan("hint"))
+
+
 def tag_names(objects: ReadableObjects) -> list[str]:
     """The tags, sorted."""
     return sorted({info.key.split("/")[1].replace("=", "/") for info in objects.scan("tags")})

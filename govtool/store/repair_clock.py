@@ -1,18 +1,17 @@
 """Repair of a branch whose newest commits were made by a clock in the future: nobody could commit on top of them.
 
 The repair is a commit like that of a merge: its parent is the last commit of a possible time, and it takes over what
-the later ones say. So times never decrease from parent to child, and the later slots stay where they are.
+the later ones hold. So times never decrease from parent to child, and the later slots stay where they are.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from govtool import clock
-from govtool.release import __version__
 from govtool.store import log
 from govtool.store.branches import again, existing
 from govtool.store.codec import JsonValue
@@ -31,7 +30,7 @@ _LISTED = 100
 def repair_clock(
     store: Store, branch: str = DEFAULT_BRANCH, *, author: str, now: Callable[[], datetime] = clock.now
 ) -> CommitResult:
-    """Take over what commits of the future say, at the time of now.
+    """Take over the content of commits of the future, at the time of now.
 
     Args:
         store: The store.
@@ -62,29 +61,25 @@ def repair_clock(
             future.append(base)
         base = base if base is not None and base.time <= limit else None
         writer = Writer(store.objects, branch, now=now)
-        return CommitResult(
-            writer.land(_draft(head, base, future, author, writer.timestamp(base)), head.manifest), True
-        )
+        return CommitResult(writer.land(_repair(writer, head, base, future, author), head.manifest), True)
 
     return again(attempt)
 
 
-def _draft(head: Commit, base: Commit | None, future: list[Commit], author: str, time: str) -> Commit:
+def _repair(writer: Writer, head: Commit, base: Commit | None, future: list[Commit], author: str) -> Commit:
     named: list[JsonValue] = [{"seq": each.seq, "id": each.id, "time": each.time} for each in future[::-1]]
     shown = named if len(named) <= _LISTED else [named[0], named[-1]]
     first = future[-1].seq
     which = f"commit {head.seq}" if first == head.seq else f"commits {first} to {head.seq}"
-    return Commit(
-        seq=head.seq + 1,
-        id="",
-        parent=base.id if base is not None else None,
-        branch=head.branch,
-        batch=uuid.uuid4().hex,
+    draft = writer.draft(
+        base,
         author=author,
-        time=time,
-        tool=f"govtool {__version__}",
         message=f"repair clock: {which} of {head.time[:10]} taken over",
         summary={"command": "store repair-clock", "repaired": shown, "count": len(named)},
+    )
+    return replace(
+        draft,
+        seq=head.seq + 1,
         start=head.seq + 1,
         fork=None if base is None else Origin(base.branch, base.seq, base.id),
         merged=Origin(head.branch, head.seq, head.id),

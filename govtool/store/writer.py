@@ -1,6 +1,6 @@
 """Committing: the protocol of docs/store.md.
 
-1. Read the head. 2. A batch that its sources say already is a no-op. 3. Create the fragments. 4. Create the next
+1. Read the head. 2. A batch that its sources hold already is a no-op. 3. Create the fragments. 4. Create the next
 slot: this is the commit. 5. Move the hint.
 
 Whether a batch is known needs no request in the common case. Fragments are content addressed and what is live is never
@@ -170,27 +170,38 @@ class Writer:
 
     def draft(
         self,
-        head: Commit,
+        head: Commit | None,
         *,
         author: str,
         message: str,
-        summary: Mapping[str, JsonValue],
+        summary: Mapping[str, JsonValue] | None = None,
         sources: tuple[str, ...] = (),
+        after: str = "",
     ) -> Commit:
-        """The commit that follows a branch's head, for `land`, which gives it its id and content."""
+        """The commit that follows a commit, for `land`, which gives it its id and content.
+
+        Args:
+            head: The parent, on the same branch; None if there is none.
+            author: For people.
+            message: For people.
+            summary: Of the command.
+            sources: Those that are touched.
+            after: A time before which the commit is not, besides the parent's.
+        """
+        newest = max(head.time, after) if head is not None else after or None
         return Commit(
-            seq=head.seq + 1,
+            seq=head.seq + 1 if head is not None else 1,
             id="",
-            parent=head.id,
-            branch=head.branch,
+            parent=head.id if head is not None else None,
+            branch=self._branch,
             batch=uuid.uuid4().hex,
             author=author,
-            time=self.timestamp(head),
+            time=self.timestamp(newest),
             tool=f"govtool {__version__}",
             message=message,
-            summary=summary,
+            summary=summary or {},
             sources=sources,
-            start=head.start,
+            start=head.start if head is not None else 1,
         )
 
     def land(self, draft: Commit, manifest: Manifest) -> Commit:
@@ -227,7 +238,7 @@ class Writer:
                 draft,
                 seq=base.seq + 1 if base else 1,
                 parent=base.id if base else None,
-                time=self.timestamp(base),
+                time=self.timestamp(base.time if base else None),
                 manifest=manifest,
                 start=base.start if base else 1,
             )
@@ -249,7 +260,7 @@ class Writer:
             if winner is None:  # S3 may refuse two writers who meet, and then the slot is still free.
                 continue
             passed = [winner]
-            # The next slot is probably free: trying to take it tells as much as looking. Who keeps losing looks ahead.
+            # The next slot is probably free: trying to take it shows as much as looking. Who keeps losing looks ahead.
             if losses % _LOOK_AHEAD == 0:
                 passed += log.read_ahead(self._objects, self._branch, winner.seq, winner.id)
             elif base is not None and winner.fork is None and winner.parent != base.id:
@@ -299,7 +310,7 @@ class Writer:
         return None, None if found is None else decode_slot(found, branch=attempt.branch, seq=attempt.seq)
 
     def _settle(self, key: str, slot: bytes, error: StoreError) -> None:
-        """After an answer that did not come: return if the slot is ours, else say what is known."""
+        """After an answer that did not come: return if the slot is ours, else raise an error with what is known."""
         try:
             found = self._objects.get(key)
         except StoreError:
@@ -318,16 +329,16 @@ class Writer:
         except StoreError:
             return  # The commit stands; readers find it by looking ahead of the old hint.
 
-    def timestamp(self, base: Commit | None) -> str:
-        """The time of a commit on top of ``base``: never before it, and never in the future by the store's clock.
+    def timestamp(self, newest: str | None) -> str:
+        """The time of a commit on top of one of the time ``newest``: never before it, nor in the future by the store.
 
         Raises:
             StoreError: ``store.clock`` if this machine's clock is wrong, or the newest commit's was.
         """
         now = self._now()
-        if base is None:
+        if newest is None:
             return clock.iso(now)
-        ahead = now - datetime.fromisoformat(base.time)
+        ahead = now - datetime.fromisoformat(newest)
         if ahead > LEAP:
             check_clock(self._objects, now)
         if ahead >= timedelta(0):
@@ -335,13 +346,13 @@ class Writer:
         if -ahead > SKEW:
             check_clock(self._objects, now)
             raise StoreError(
-                f"the clock says {clock.iso(now)}, but the newest commit is of {base.time}",
+                f"the clock says {clock.iso(now)}, but the newest commit is of {newest}",
                 code="store.clock",
                 location=self._objects.uri,
                 hint="set this machine's clock, or if that commit's time is wrong: govtool store repair-clock; nothing"
                 " was committed",
             )
-        return base.time
+        return newest
 
 
 def _placed(
@@ -352,7 +363,7 @@ def _placed(
     Args:
         entries: Of the commit.
         data: New contents by their digests; what entries add beyond that is in its place.
-        there: Places of what the sources say already, by table and digest.
+        there: Places of what the sources hold already, by table and digest.
         pack: Whether to put small fragments together.
 
     Returns:
@@ -373,7 +384,7 @@ def _placed(
 
 
 def _already_holds(live: Live, changes: Changes, entries: list[Entry]) -> bool:
-    """Return whether the sources of ``changes`` say exactly this already, by the same batch."""
+    """Return whether the sources of ``changes`` hold exactly this already, by the same batch."""
     after = Live()
     for source in changes.sources:
         after.feed(live.entries(source))

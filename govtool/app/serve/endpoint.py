@@ -169,7 +169,7 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.CREATED, {"accepted": len(lines)})
 
     def do_GET(self) -> None:
-        """Say that the server is there."""
+        """Answer that the server is there."""
         self.server.end_reading(self.request)
         try:
             self.server.admission.check_host(self.headers)

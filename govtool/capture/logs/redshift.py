@@ -113,7 +113,7 @@ class TextMapper:
             return "no text of a statement in it"
         try:
             sequence = int(values["sequence"])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return "sequence: not a number"
         query = values.get("query_id") or values.get("query")
         # A definition or a utility statement has no number of its own.

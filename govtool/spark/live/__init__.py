@@ -1,8 +1,8 @@
 """Recording inside a job: imports the standard library only, and never breaks the job.
 
 ``hook`` watches for sessions, ``process`` has the one recorder, ``listener`` hears of executions, ``catalyst`` and
-``physical`` say what they were, ``streams`` and ``connect`` cover what a listener does not hear, ``facts`` says what
-the job is, ``spool`` keeps it all in one file a process. For ``catalyst``, ``trimmed`` keeps of a plan's JSON what
+``physical`` describe them, ``streams`` and ``connect`` cover what a listener does not hear, ``facts`` describes the
+job, ``spool`` keeps it all in one file a process. For ``catalyst``, ``trimmed`` keeps of a plan's JSON what
 lineage needs, and what the JSON leaves out is fetched by ``relations``, ``commands`` and ``definitions``, over
 ``scala``. Where records were requested, ``exact`` writes whole plans, ``stream_batches`` knows those of batches, and
 ``eager`` keeps positions of rows, by plans that ``carried`` rewrites. Code here runs in the interpreter of the job,

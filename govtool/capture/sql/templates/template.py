@@ -312,8 +312,8 @@ def _value(match: re.Match[str], name: str) -> str:
     return f"'{name}'" if _COMPARED.search(before) else name
 
 
-_OPENING = re.compile(r"\{[#%{]")
-_CLOSING = {"{#": "#}", "{%": "%}", "{{": "}}"}
+_TAG_START = re.compile(r"\{[#%{]")
+_TAG_ENDS = {"{#": "#}", "{%": "%}", "{{": "}}"}
 
 
 def _tags(text: str) -> Iterator[tuple[int, int, str]]:
@@ -322,15 +322,15 @@ def _tags(text: str) -> Iterator[tuple[int, int, str]]:
     In linear time: an expression with ``.*?`` searches to the end of the text for every opening without a closing.
     """
     unclosed: set[str] = set()
-    found = _OPENING.search(text)
+    found = _TAG_START.search(text)
     while found is not None:
         start, opening = found.start(), found.group()
-        end = -1 if opening in unclosed else text.find(_CLOSING[opening], start + 2)
+        end = -1 if opening in unclosed else text.find(_TAG_ENDS[opening], start + 2)
         if end < 0:
             unclosed.add(opening)
         else:
             yield start, end + 2, opening
-        found = _OPENING.search(text, start + 1 if end < 0 else end + 2)
+        found = _TAG_START.search(text, start + 1 if end < 0 else end + 2)
 
 
 def strip_tags(text: str) -> str:

@@ -1,0 +1,51 @@
+"""The page of attacks: a table whose rows are measured part by part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.page import machine, table
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "store-attacks.md"
+_HEAD = """# Attacks on a store
+
+Made by `python -m bench.attacks`, which takes some hours; do not edit. A part alone replaces its rows, as in
+`python -m bench.attacks kills flips`. Every row says what was tried, how often, and what came of it; smaller versions
+of all of them are among the tests.
+"""
+_COLUMNS = ["attack", "tries", "result"]
+
+
+class Row(NamedTuple):
+    """A row of the table."""
+
+    part: str
+    attack: str
+    tries: int
+    result: str
+
+
+def shown(outcome: Counter[str], good: str) -> str:
+    """What went wrong, and how often; the good result where nothing did."""
+    return "; ".join(f"**{text}: {count:,}**" for text, count in sorted(outcome.items())) or good
+
+
+def merge(rows: Iterable[Row], parts: Iterable[str]) -> None:
+    """Put the rows of some parts in place of their earlier ones; the parts give the order of the page."""
+    new = list(rows)
+    measured = {row.part for row in new}
+    kept = [line for line in _lines() if line.split(" · ", 1)[0].strip("| ") not in measured]
+    made = table(_COLUMNS, ((f"{row.part} · {row.attack}", f"{row.tries:,}", row.result) for row in new))
+    order = list(parts)
+    lines = sorted([*kept, *made.splitlines()[2:]], key=lambda line: order.index(line.split(" · ", 1)[0].strip("| ")))
+    head = table(_COLUMNS, ())
+    PAGE.write_text("\n".join((_HEAD, head, *lines, "", machine(), "")))
+
+
+def _lines() -> list[str]:
+    """The rows that stand on the page."""
+    text = PAGE.read_text() if PAGE.exists() else ""
+    return [line for line in text.splitlines() if line.startswith("|")][2:]

@@ -1,0 +1,68 @@
+"""fsck reads what only helps, too: hints, and the roots of published indexes."""
+
+from __future__ import annotations
+
+import pytest
+from store_doubles import Wrapped, speak
+
+from govtool.app.index import built_index
+from govtool.app.published import publish_index
+from govtool.store import Store, branches, published
+from govtool.store.fsck import fsck
+
+
+@pytest.fixture
+def store():
+    made = Store.init("memory://")
+    speak(made, "etl", b"one")
+    branches.create_branch(made, "next", made.head(), author="ann")
+    return made
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"sex":1,"id":"x"}', b'{"seq":"1","id":"x"}', b'{"seq":0,"id":"x"}'])
+def test_a_hint_that_is_none_is_reported_and_read_past(store, data):
+    store.objects.put("hint/main", data)
+    (problem,) = fsck(store).problems
+    assert (problem.code, problem.key) == ("store.corrupt", "hint/main")
+    assert "remove it" in problem.remedy
+    assert store.head().seq == 1
+    store.objects.delete("hint/main")
+    assert fsck(store).problems == ()
+
+
+def test_a_branch_of_which_only_the_hint_is_left_is_reported(store):
+    (slot,) = [info.key for info in store.objects.scan("log/next")]
+    store.objects.delete(slot)
+    (problem,) = fsck(store).problems
+    assert (problem.code, problem.key) == ("store.corrupt-chain", "hint/next")
+    assert "rolled back" in problem.message
+
+
+def test_roots_of_many_indexes_are_listed_once_and_each_is_read_once(store):
+    for number in range(5):
+        speak(store, "etl", b"%d" % number)
+        commit = store.head()
+        publish_index(store, commit, built_index(store, commit), author="ann")
+    keys = [info.key for info in store.objects.scan(published.FOLDER)]
+    requests = []
+    counted = Store(Wrapped(store.objects, lambda op, key: requests.append((op, key))), store.store_id)
+    assert fsck(counted).problems == ()
+    assert requests.count(("scan", published.FOLDER)) == 1
+    assert sorted(key for op, key in requests if op == "get" and key.startswith("index/")) == sorted(keys)
+
+
+def test_another_root_beside_the_named_one_is_no_damage_and_alone_it_is(store):
+    speak(store, "etl", b"two")
+    commit = store.head()
+    publish_index(store, commit, built_index(store, commit), author="ann")
+    (root,) = [info.key for info in store.objects.scan(published.FOLDER) if info.key.endswith(".root")]
+    data = store.objects.get(root)
+    speak(store, "etl", b"three")
+    later = store.head()
+    publish_index(store, later, built_index(store, later), author="ann")
+    (named,) = [i.key for i in store.objects.scan(published.folder(later.id)) if i.key.endswith(".root")]
+    beside = f"{published.folder(later.id)}/{root.rsplit('/', 1)[1]}"
+    store.objects.put(beside, data)
+    assert {problem.key for problem in fsck(store).problems} == {beside}  # of another commit, and no more
+    store.objects.delete(named)
+    assert {problem.key for problem in fsck(store).problems} >= {beside, published.folder(later.id)}
