@@ -43,6 +43,8 @@ class EarlierIngest:
     """By file the digest of the fragment that its derivations are in, in the order of files."""
     facts: Mapping[str, Sequence[Fact]]
     """By file the facts that it states; of files with a memo, where there are any."""
+    yields: Mapping[str, str]
+    """By file without a memo a digest of its derivations."""
 
 
 def memo_file(store: Store, source: str, branch: str) -> Path:
@@ -74,10 +76,10 @@ def _earlier(value: Any) -> EarlierIngest:
     from govtool.capture.sql.reuse import Memos
     from govtool.capture.sql.script_memos import ScriptMemo
 
-    guard, scripts, places, facts = value
+    guard, scripts, places, facts, yields = value
     memos = Memos(str(guard), {file: ScriptMemo.of_value(memo) for file, memo in scripts.items()})
     stated = {file: [Fact(*fields) for fields in listed] for file, listed in facts.items()}
-    return EarlierIngest(memos, {str(file): str(place) for file, place in places.items()}, stated)
+    return EarlierIngest(memos, {str(file): str(place) for file, place in places.items()}, stated, dict(yields))
 
 
 def save_earlier(file: Path, earlier: EarlierIngest) -> None:
@@ -85,7 +87,7 @@ def save_earlier(file: Path, earlier: EarlierIngest) -> None:
     with _uncollected():
         scripts = {name: memo.to_value() for name, memo in earlier.memos.scripts.items()}
         facts = {name: [_fact_value(fact) for fact in found] for name, found in earlier.facts.items()}
-        value = [earlier.memos.guard, scripts, dict(earlier.places), facts]
+        value = [earlier.memos.guard, scripts, dict(earlier.places), facts, dict(earlier.yields)]
         body = json.dumps(value, separators=(",", ":")).encode()
     if len(body) > MAX_BYTES:
         return

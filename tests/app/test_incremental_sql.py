@@ -123,6 +123,33 @@ def test_a_file_that_fails_keeps_what_it_said_and_costs_no_other_file(two: _Two)
     assert two.extracted == ["b.sql", "c.sql"]
 
 
+def test_statements_that_settle_each_other_are_opened_once(two: _Two):
+    """Each of two scripts fills what the other fills, and makes a table that the other makes, too."""
+    both = (
+        "CREATE TABLE scratch AS SELECT {} FROM users;\nINSERT INTO filled SELECT id FROM scratch;\nDROP TABLE scratch;"
+    )
+    two.write("m.sql", "CREATE VIEW m AS SELECT * FROM users;\n" + both.format("*"))
+    two.write("n.sql", "CREATE VIEW n AS SELECT * FROM users;\n" + both.format("*"))
+    two.write("early.sql", "DROP TABLE scratch;")
+    two.ingest()
+    for columns in ("id int, email text, phone text", "id int", "email text, id int"):
+        two.write("ddl.sql", f"CREATE TABLE users ({columns});\nCREATE TABLE orders (id int, user_id int);")
+        two.ingest()
+
+
+def test_a_script_without_a_memo_writes_its_fragment_again_only_if_it_changed(two: _Two):
+    two.write("altered.sql", "CREATE TABLE l (id int);\nALTER TABLE l ADD COLUMN later text;")
+    before = two.ingest()
+    two.write("new.sql", "-- of no lineage\n")
+    after = two.ingest()
+    assert "altered.sql" in two.extracted
+    assert _fragments(two.store, before) == _fragments(two.store, after)
+
+
+def _fragments(store: Store, commit: Commit) -> set[str]:
+    return {ref.sha256 for ref in store.fragments(commit) if ref.table == "derivations"}
+
+
 def test_what_holds_for_all_scripts_is_compared_as_a_whole(two: _Two):
     two.ingest()
     two.write(
@@ -147,8 +174,8 @@ def test_a_cut_file_of_the_cache_costs_an_ingest_in_full_and_nothing_else(two: _
 _HOSTILE = [
     "null",
     "[]",
-    '["", {}, {}, {}]',
-    '["", {"a.sql": null}, {}, {}]',
+    '["", {}, {}, {}, {}]',
+    '["", {"a.sql": null}, {}, {}, {}]',
     "[" * 100_000,
     '{"a": 1e999}',
 ]

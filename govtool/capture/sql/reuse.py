@@ -156,6 +156,7 @@ class _Attempt:
         self._batch.keeps_places = options.evidence
         self._batch.taping = True
         self._batch.replay = self._replay
+        self._failure: Exception | None = None
         self._notes: dict[str, list[Diagnostic]] = {}
         self._scripts: dict[str, Script] = {}
         self._parsed: dict[str, ScriptState] = {}
@@ -177,6 +178,8 @@ class _Attempt:
                 return None
             with deep_recursion():
                 walk_all(self._batch, progress)
+                if self._failure is not None:
+                    raise NotReusable from self._failure
                 trees.statements = sum([len(script.statements) for script in self._batch.scripts])
                 maker = PartMaker(self._batch, self._options)
                 renamed = _digest(sorted(maker.renamed.items()))
@@ -249,7 +252,12 @@ class _Attempt:
                 return True
         except (*_BROKEN, RecursionError):
             pass
-        self._open(statement.script)
+        try:
+            if statement.replayable:  # else the script was opened on the way, for the sake of another statement
+                self._open(statement.script)
+        except Exception as error:  # a walk would take it for its own
+            self._failure = error
+            statement.replayable = False
         return False
 
     def _holds(self, statement: StatementState, value: Any) -> bool:
@@ -269,6 +277,8 @@ class _Attempt:
                     found = known_table(batch, name, statement)
                 finally:
                     interner.depth = start
+                if not statement.replayable:
+                    return False
                 if signature(found) != look[3] or len(statement.diagnostics) - noted != look[4]:
                     return False
             elif kind == "h":
