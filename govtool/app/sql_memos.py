@@ -13,12 +13,12 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.capture.sql.collector import uncollected
 from govtool.model.fact import Fact
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def memo_file(store: Store, source: str, branch: str) -> Path:
 def load_earlier(file: Path) -> EarlierIngest | None:
     """Load what ``save_earlier`` wrote; None if there is nothing of use."""
     try:
-        with _uncollected():
+        with uncollected():
             if file.stat().st_size > MAX_BYTES:
                 return None
             digest, _, body = file.read_bytes().partition(b"\n")
@@ -84,7 +84,7 @@ def _earlier(value: Any) -> EarlierIngest:
 
 def save_earlier(file: Path, earlier: EarlierIngest) -> None:
     """Keep the result of an ingest for the next. A cache that cannot be written keeps nothing, and nobody is told."""
-    with _uncollected():
+    with uncollected():
         scripts = {name: memo.to_value() for name, memo in earlier.memos.scripts.items()}
         facts = {name: [_fact_value(fact) for fact in found] for name, found in earlier.facts.items()}
         value = [earlier.memos.guard, scripts, dict(earlier.places), facts, dict(earlier.yields)]
@@ -119,17 +119,3 @@ def _evict(keep: Path) -> None:
         if path != keep:
             path.unlink(missing_ok=True)
             total -= stat.st_size
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the cyclic collector from visiting values over and over while they are made: none of them is garbage."""
-    import gc
-
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
