@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 _History = Mapping[tuple[str, str], Sequence["FragmentRef"]]
 _Chosen = dict[tuple[str, str], "StandIn | None"]
-_CACHES = ("blobs", "sidecars")
+_CACHES = ("blobs", "memos", "sidecars")
 """Folders of the local cache that hold copies of text; what is in them is made again when it is needed."""
 
 

@@ -292,6 +292,8 @@ def lineage_with_memos(
     """
     from govtool.capture.sql.reuse import Memos, NotReusable, extract_with_memos
 
+    if settings.projects:  # dbt's templates ask for the columns of what others define
+        return None
     source = settings.source
     file = memo_file(store, source, branch)
     earlier = load_earlier(file)

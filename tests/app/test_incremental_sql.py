@@ -13,6 +13,7 @@ from bench.incremental.oracle import compare, difference
 from govtool.app import sql_memos
 from govtool.app.ingest_sql import ingest_sql
 from govtool.app.sql import SqlRequest
+from govtool.capture.sql.scripts import trees
 from govtool.store import Commit, Store
 from govtool.store.cache import cache_root
 
@@ -150,6 +151,17 @@ def _fragments(store: Store, commit: Commit) -> set[str]:
     return {ref.sha256 for ref in store.fragments(commit) if ref.table == "derivations"}
 
 
+def test_no_more_than_the_room_for_trees_is_held_and_the_same_of_them(two: _Two, monkeypatch: pytest.MonkeyPatch):
+    """Which trees are parsed anew at their walk depends on the texts before them, parsed now or not."""
+    monkeypatch.setattr(trees, "ROOM", 150)
+    two.ingest()
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    two.ingest()
+    two.write("ddl.sql", "CREATE TABLE users (id int, phone text);\nCREATE TABLE orders (id int, user_id int);")
+    two.ingest()
+    assert two.extracted == ["a.sql", "b.sql", "ddl.sql"]
+
+
 def test_what_holds_for_all_scripts_is_compared_as_a_whole(two: _Two):
     two.ingest()
     two.write(
@@ -195,7 +207,7 @@ def test_memos_of_another_shape_are_none(two: _Two):
     (file,) = (cache_root() / sql_memos.FOLDER).iterdir()
     sound = file.read_bytes()
     value = json.loads(sound.partition(b"\n")[2])
-    for place in range(1, 7):
+    for place in range(1, 8):
         for wrong in (None, 7, "text", [[]], {"x": []}):
             forged = json.loads(json.dumps(value))
             forged[1]["a.sql"][place] = wrong

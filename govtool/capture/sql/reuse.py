@@ -35,6 +35,7 @@ from govtool.capture.sql.script_memos import (
     part_of,
     script_of,
 )
+from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.surroundings import known_table, signature
 from govtool.capture.sql.walk.query import MAX_DEPTH
@@ -157,6 +158,8 @@ class _Attempt:
         self._batch.taping = True
         self._batch.replay = self._replay
         self._failure: Exception | None = None
+        self._held: dict[str, int] = {}
+        """By file with a memo how much of the room for trees was taken before it."""
         self._notes: dict[str, list[Diagnostic]] = {}
         self._scripts: dict[str, Script] = {}
         self._parsed: dict[str, ScriptState] = {}
@@ -210,6 +213,10 @@ class _Attempt:
             _ = memo.outlines
         except _BROKEN:
             return False
+        trees = self._batch.tree_cache
+        self._held[item.file] = trees.held
+        for size in memo.sizes:  # which trees of later scripts are held depends on those before
+            trees.takes(size)
         for statement in script.statements:
             statement.replayable = True
         self._values.update(walks)
@@ -219,12 +226,17 @@ class _Attempt:
 
     def _parse_script(self, item: Script) -> ScriptState:
         notes = self._notes[item.file] = []
-        maker = ScriptMaker(item, self._options, self._macros, notes, self._batch.tree_cache)
+        trees = self._batch.tree_cache
+        if item.file in self._held:  # of a memo that is opened
+            trees = TreeCache()
+            trees.held = self._held[item.file]
+        before = len(trees.asked)
+        maker = ScriptMaker(item, self._options, self._macros, notes, trees)
         rendered = maker.render(None)
         if rendered.wanted:
             raise NotReusable
         state = maker.parse(rendered)
-        state.mark = self._marks[item.file]
+        state.mark, state.sizes = self._marks[item.file], trees.asked[before:]
         return state
 
     def _guard(self) -> str:
@@ -309,7 +321,7 @@ class _Attempt:
         known = {statement.index: statement for statement in script.statements}
         parsed = self._parse_script(self._scripts[script.file])
         del self._memos[script]
-        script.variables, script.template = parsed.variables, parsed.template
+        script.variables, script.template, script.sizes = parsed.variables, parsed.template, parsed.sizes
         script.statements = [_become(known.get(s.index, s), s, script) for s in parsed.statements]
 
     # ---- after the walk ----------------------------------------------------------------------------------
