@@ -151,6 +151,14 @@ def _fragments(store: Store, commit: Commit) -> set[str]:
     return {ref.sha256 for ref in store.fragments(commit) if ref.table == "derivations"}
 
 
+def test_a_renamed_table_has_the_columns_that_it_has_now(two: _Two):
+    two.write("moves.sql", "ALTER TABLE users RENAME TO people;")
+    two.ingest()
+    two.write("ddl.sql", "CREATE TABLE users (id int, phone text);\nCREATE TABLE orders (id int, user_id int);")
+    two.ingest()
+    assert "moves.sql" in two.extracted
+
+
 def test_no_more_than_the_room_for_trees_is_held_and_the_same_of_them(two: _Two, monkeypatch: pytest.MonkeyPatch):
     """Which trees are parsed anew at their walk depends on the texts before them, parsed now or not."""
     monkeypatch.setattr(trees, "ROOM", 150)
