@@ -303,7 +303,7 @@ def lineage_with_memos(
         usable = _usable(store, branch, source, earlier)
         memos = Memos(earlier.memos.guard, dict(_placed(earlier, usable)))
     try:
-        extraction = extract_with_memos(found, settings, how, memos, _halved(len(found), progress))
+        extraction = extract_with_memos(found, settings, how, memos, progress)
     except NotReusable:
         return None
     return SqlLineage(store, source, extraction, usable, file)
@@ -332,13 +332,6 @@ def _usable(store: Store, branch: str, source: str, earlier: EarlierIngest) -> _
     for file, place in earlier.places.items():
         files.setdefault(place, []).append(file)
     return _Earlier(earlier.places, files, refs, earlier.facts, earlier.yields)
-
-
-def _halved(files: int, progress: Progress | None) -> Progress | None:
-    """Progress of resolving as the second half of all."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(files + files * done // max(1, total), 2 * files)
 
 
 def sizes_of(outlines: Iterable[list[DerivationOutline]]) -> dict[str, int]:

@@ -96,7 +96,7 @@ def extract_with_memos(
         options: As for ``extract``.
         how: A digest of the options, the extractor, and all else but the scripts that decides the result.
         earlier: The memos of an earlier extraction.
-        progress: As for ``extract``.
+        progress: Called with (steps done, steps in all) now and then: parsing is the first half.
 
     Raises:
         NotReusable: The batch holds something of which no memos are made.
@@ -174,13 +174,13 @@ class _Attempt:
     def run(self, progress: Callable[[int, int], None] | None, guard: str | None) -> MemoExtraction | None:
         """Return the extraction; None if memos turned out unusable after some had been used."""
         with Uncollected() as trees:
-            unread = self._parse()
+            unread = self._parse(progress)
             now = self._guard()
             if self._values and now != guard:
                 self.unusable.update(self._usable)
                 return None
             with deep_recursion():
-                walk_all(self._batch, progress)
+                walk_all(self._batch, _second_half(progress, len(self._read)))
                 if self._failure is not None:
                     raise NotReusable from self._failure
                 trees.statements = sum([len(script.statements) for script in self._batch.scripts])
@@ -193,9 +193,11 @@ class _Attempt:
 
     # ---- before the walk -----------------------------------------------------------------------------
 
-    def _parse(self) -> list[Diagnostic]:
+    def _parse(self, progress: Callable[[int, int], None] | None) -> list[Diagnostic]:
         unread = []
-        for item in self._read:
+        for number, item in enumerate(self._read):
+            if progress is not None and number % 64 == 0:
+                progress(number, 2 * len(self._read))
             if isinstance(item, Diagnostic):
                 unread.append(item)
                 continue
@@ -351,6 +353,13 @@ class _Attempt:
             if has_memo(script):
                 memos[script.file] = memo_of(script, part, maker, renamed)
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
+
+
+def _second_half(progress: Callable[[int, int], None] | None, files: int) -> Callable[[int, int], None] | None:
+    """Progress of the walk as the second half of all."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(files + files * done // max(1, total), 2 * files)
 
 
 def _become(statement: StatementState, parsed: StatementState, script: ScriptState) -> StatementState:
