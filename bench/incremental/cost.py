@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.page import machine, table
+from bench.page import table
 
 SIZES = (500, 1000, 2000, 4000)
 _PATTERN = "{schema}/{table}/query.sql"
@@ -59,8 +59,7 @@ commit is that of an ingest in full, to the byte (`python -m bench.incremental.o
 one comment 1.5 s, one query 2 s, 10% changed at most 20% of the first, the first 18 s on 2 cores.
 
 {table(head, rows)}
-
-{machine()}"""
+"""
 
 
 def _warehouse(checkout: Path, folder: Path, size: int) -> tuple[int, float]:
