@@ -3,6 +3,7 @@
     python -m bench                                     everything that needs no checkout
     python -m bench lineage peers                       two sections; the others stay as they are
     python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
+    python -m bench incremental --bigquery-etl PATH     ingesting again after a change
     python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
     python -m bench records --help                      capture and traces of records: resumable, in docs/records.md
@@ -77,6 +78,10 @@ def main() -> None:
             if arguments.sections:
                 parser.error("warehouses needs --bigquery-etl PATH or --warehouse NAME=FOLDER:DIALECT")
             continue
+        if name == "incremental" and arguments.bigquery_etl is None:
+            if arguments.sections:
+                parser.error("incremental needs --bigquery-etl PATH")
+            continue
         if name == "spark-listener" and arguments.listener is None:
             if arguments.sections:
                 parser.error("spark-listener needs --listener JAR")
@@ -94,6 +99,12 @@ def _lineage(_: argparse.Namespace) -> str:
     from bench.lineage import section
 
     return section()
+
+
+def _incremental(arguments: argparse.Namespace) -> str:
+    from bench.incremental.cost import section
+
+    return section(arguments.bigquery_etl)
 
 
 def _peers(_: argparse.Namespace) -> str:
@@ -252,6 +263,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "store": _store,
     "cold": _cold,
     "provenance": _provenance,
+    "incremental": _incremental,
     "warehouses": _warehouses,
     "report": _report,
 }

@@ -31,7 +31,7 @@ _History = Mapping[tuple[str, str], Sequence["FragmentRef"]]
 _Chosen = dict[tuple[str, str], "StandIn | None"]
 _UNUSED = ("frag/", "pack/", "tmp/")
 """Folders in which a writer that was killed leaves objects that no version refers to."""
-_CACHES = ("blobs", "sidecars")
+_CACHES = ("blobs", "memos", "sidecars")
 """Folders of the local cache that hold copies of text; what is in them is made again when it is needed."""
 
 

@@ -40,6 +40,7 @@ from govtool.app.sql import (
 from govtool.app.sql_lineage import SqlLineage, digest_of, extracted_lineage, lineage_with_memos
 from govtool.app.sql_memos import BROKEN
 from govtool.app.stale import KeptLineage, has_failures, kept_lineage
+from govtool.capture.sql.collector import uncollected
 from govtool.errors import IntegrityError, UsageError
 from govtool.model import Diagnostic
 from govtool.model.fact import FACTS, Fact, encode_facts
@@ -77,19 +78,27 @@ def ingest_sql(
         SourceError: the catalog cannot be read.
         StoreError: the commit could not be written; the store is as it was.
     """
-    read = read_sql(store, request, stdin, replace_source=replace_source)
-    key = key_of(read)
+    with uncollected():
+        read = read_sql(store, request, stdin, replace_source=replace_source)
+        key = key_of(read)
 
-    def extract() -> IngestPayload:
-        keeps = not drop_unreadable
-        try:
-            return _SqlIngest(store, branch, read, progress, by_memos=True).payload(keeps=keeps)
-        except (*BROKEN, IntegrityError):  # of what the cache holds, or of what it refers to: neither is needed
-            return _SqlIngest(store, branch, read, progress, by_memos=False).payload(keeps=keeps)
+        def extract() -> IngestPayload:
+            keeps = not drop_unreadable
+            try:
+                return _SqlIngest(store, branch, read, progress, by_memos=True).payload(keeps=keeps)
+            except (*BROKEN, IntegrityError):  # of what the cache holds, or of what it refers to: neither is needed
+                return _SqlIngest(store, branch, read, progress, by_memos=False).payload(keeps=keeps)
 
-    return ingest_once(
-        store, key, extract, message=message, author=author, branch=branch, demand=demand, without_stale=drop_unreadable
-    )
+        return ingest_once(
+            store,
+            key,
+            extract,
+            message=message,
+            author=author,
+            branch=branch,
+            demand=demand,
+            without_stale=drop_unreadable,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,9 +178,23 @@ class SqlLineage:
     def _unchanged(self, files: list[str]) -> FragmentRef | None:
         """The fragment that already holds just these files, as they are now."""
         place = self._earlier.places.get(files[0], "")
-        if self._earlier.files.get(place) != files or not self._found.kept.issuperset(files):
+        if self._earlier.files.get(place) != files:
+            return None
+        if not all(file in self._found.kept or self._yields_the_same(file) for file in files):
             return None
         return self._earlier.refs.get(place)
+
+    def _yields_the_same(self, file: str) -> bool:
+        """Return whether a file of which there is no memo has the derivations that it had."""
+        return self._yields.get(file) == self._earlier.yields.get(file, "")
+
+    @cached_property
+    def _yields(self) -> dict[str, str]:
+        """By file without a memo a digest of its derivations."""
+        from govtool.model.columnar import encode
+
+        made = {file: found for file, found in self._made.items() if found and file not in self._found.memos.scripts}
+        return {file: hashlib.sha256(encode(found)).hexdigest() for file, found in made.items()}
 
     def _encode(self, files: list[str], more: Sequence[Derivation]) -> Fragment:
         from govtool.model.columnar import DERIVATIONS, encode
@@ -200,7 +214,7 @@ class SqlLineage:
         from dataclasses import replace
 
         encoded = self.encoded(base.derivations)
-        memos = EarlierIngest(self._found.memos, encoded.places, self._stated)
+        memos = EarlierIngest(self._found.memos, encoded.places, self._stated, self._yields)
         return replace(
             base,
             derivations=(),
@@ -246,6 +260,7 @@ class _Earlier:
     refs: Mapping[str, FragmentRef]
     """The fragments of derivations that the head of the branch has of the source, by digest."""
     facts: Mapping[str, Sequence[Fact]]
+    yields: Mapping[str, str]
 
 
 def extracted_lineage(
@@ -278,16 +293,18 @@ def lineage_with_memos(
     """
     from govtool.capture.sql.reuse import Memos, NotReusable, extract_with_memos
 
+    if settings.projects:  # dbt's templates ask for the columns of what others define
+        return None
     source = settings.source
     file = memo_file(store, source, branch)
     earlier = load_earlier(file)
-    usable = _Earlier({}, {}, {}, {})
+    usable = _Earlier({}, {}, {}, {}, {})
     memos: Memos | None = None
     if earlier is not None:
         usable = _usable(store, branch, source, earlier)
         memos = Memos(earlier.memos.guard, dict(_placed(earlier, usable)))
     try:
-        extraction = extract_with_memos(found, settings, how, memos, _halved(len(found), progress))
+        extraction = extract_with_memos(found, settings, how, memos, progress)
     except NotReusable:
         return None
     return SqlLineage(store, source, extraction, usable, file)
@@ -315,14 +332,7 @@ def _usable(store: Store, branch: str, source: str, earlier: EarlierIngest) -> _
     files: dict[str, list[str]] = {}
     for file, place in earlier.places.items():
         files.setdefault(place, []).append(file)
-    return _Earlier(earlier.places, files, refs, earlier.facts)
-
-
-def _halved(files: int, progress: Progress | None) -> Progress | None:
-    """Progress of resolving as the second half of all."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(files + files * done // max(1, total), 2 * files)
+    return _Earlier(earlier.places, files, refs, earlier.facts, earlier.yields)
 
 
 def sizes_of(outlines: Iterable[list[DerivationOutline]]) -> dict[str, int]:

@@ -13,12 +13,12 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.capture.sql.collector import uncollected
 from govtool.model.fact import Fact
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class EarlierIngest:
     """By file the digest of the fragment that its derivations are in, in the order of files."""
     facts: Mapping[str, Sequence[Fact]]
     """By file the facts that it states; of files with a memo, where there are any."""
+    yields: Mapping[str, str]
+    """By file without a memo a digest of its derivations."""
 
 
 def memo_file(store: Store, source: str, branch: str) -> Path:
@@ -56,7 +58,7 @@ def memo_file(store: Store, source: str, branch: str) -> Path:
 def load_earlier(file: Path) -> EarlierIngest | None:
     """Load what ``save_earlier`` wrote; None if there is nothing of use."""
     try:
-        with _uncollected():
+        with uncollected():
             if file.stat().st_size > MAX_BYTES:
                 return None
             digest, _, body = file.read_bytes().partition(b"\n")
@@ -74,18 +76,18 @@ def _earlier(value: Any) -> EarlierIngest:
     from govtool.capture.sql.reuse import Memos
     from govtool.capture.sql.script_memos import ScriptMemo
 
-    guard, scripts, places, facts = value
+    guard, scripts, places, facts, yields = value
     memos = Memos(str(guard), {file: ScriptMemo.of_value(memo) for file, memo in scripts.items()})
     stated = {file: [Fact(*fields) for fields in listed] for file, listed in facts.items()}
-    return EarlierIngest(memos, {str(file): str(place) for file, place in places.items()}, stated)
+    return EarlierIngest(memos, {str(file): str(place) for file, place in places.items()}, stated, dict(yields))
 
 
 def save_earlier(file: Path, earlier: EarlierIngest) -> None:
     """Keep the result of an ingest for the next. A cache that cannot be written keeps nothing, and nobody is told."""
-    with _uncollected():
+    with uncollected():
         scripts = {name: memo.to_value() for name, memo in earlier.memos.scripts.items()}
         facts = {name: [_fact_value(fact) for fact in found] for name, found in earlier.facts.items()}
-        value = [earlier.memos.guard, scripts, dict(earlier.places), facts]
+        value = [earlier.memos.guard, scripts, dict(earlier.places), facts, dict(earlier.yields)]
         body = json.dumps(value, separators=(",", ":")).encode()
     if len(body) > MAX_BYTES:
         return
@@ -117,17 +119,3 @@ def _evict(keep: Path) -> None:
         if path != keep:
             path.unlink(missing_ok=True)
             total -= stat.st_size
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the cyclic collector from visiting values over and over while they are made: none of them is garbage."""
-    import gc
-
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

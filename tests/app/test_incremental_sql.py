@@ -13,6 +13,7 @@ from bench.incremental.oracle import compare, difference
 from govtool.app import sql_memos
 from govtool.app.ingest_sql import ingest_sql
 from govtool.app.sql import SqlRequest
+from govtool.capture.sql.scripts import trees
 from govtool.store import Commit, Store
 from govtool.store.cache import cache_root
 
@@ -123,6 +124,52 @@ def test_a_file_that_fails_keeps_what_it_said_and_costs_no_other_file(two: _Two)
     assert two.extracted == ["b.sql", "c.sql"]
 
 
+def test_statements_that_settle_each_other_are_opened_once(two: _Two):
+    """Each of two scripts fills what the other fills, and makes a table that the other makes, too."""
+    both = (
+        "CREATE TABLE scratch AS SELECT {} FROM users;\nINSERT INTO filled SELECT id FROM scratch;\nDROP TABLE scratch;"
+    )
+    two.write("m.sql", "CREATE VIEW m AS SELECT * FROM users;\n" + both.format("*"))
+    two.write("n.sql", "CREATE VIEW n AS SELECT * FROM users;\n" + both.format("*"))
+    two.write("early.sql", "DROP TABLE scratch;")
+    two.ingest()
+    for columns in ("id int, email text, phone text", "id int", "email text, id int"):
+        two.write("ddl.sql", f"CREATE TABLE users ({columns});\nCREATE TABLE orders (id int, user_id int);")
+        two.ingest()
+
+
+def test_a_script_without_a_memo_writes_its_fragment_again_only_if_it_changed(two: _Two):
+    two.write("altered.sql", "CREATE TABLE l (id int);\nALTER TABLE l ADD COLUMN later text;")
+    before = two.ingest()
+    two.write("new.sql", "-- of no lineage\n")
+    after = two.ingest()
+    assert "altered.sql" in two.extracted
+    assert _fragments(two.store, before) == _fragments(two.store, after)
+
+
+def _fragments(store: Store, commit: Commit) -> set[str]:
+    return {ref.sha256 for ref in store.fragments(commit) if ref.table == "derivations"}
+
+
+def test_a_renamed_table_has_the_columns_that_it_has_now(two: _Two):
+    two.write("moves.sql", "ALTER TABLE users RENAME TO people;")
+    two.ingest()
+    two.write("ddl.sql", "CREATE TABLE users (id int, phone text);\nCREATE TABLE orders (id int, user_id int);")
+    two.ingest()
+    assert "moves.sql" in two.extracted
+
+
+def test_no_more_than_the_room_for_trees_is_held_and_the_same_of_them(two: _Two, monkeypatch: pytest.MonkeyPatch):
+    """Which trees are parsed anew at their walk depends on the texts before them, parsed now or not."""
+    monkeypatch.setattr(trees, "ROOM", 150)
+    two.ingest()
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    two.ingest()
+    two.write("ddl.sql", "CREATE TABLE users (id int, phone text);\nCREATE TABLE orders (id int, user_id int);")
+    two.ingest()
+    assert two.extracted == ["a.sql", "b.sql", "ddl.sql"]
+
+
 def test_what_holds_for_all_scripts_is_compared_as_a_whole(two: _Two):
     two.ingest()
     two.write(
@@ -147,8 +194,8 @@ def test_a_cut_file_of_the_cache_costs_an_ingest_in_full_and_nothing_else(two: _
 _HOSTILE = [
     "null",
     "[]",
-    '["", {}, {}, {}]',
-    '["", {"a.sql": null}, {}, {}]',
+    '["", {}, {}, {}, {}]',
+    '["", {"a.sql": null}, {}, {}, {}]',
     "[" * 100_000,
     '{"a": 1e999}',
 ]
@@ -168,7 +215,7 @@ def test_memos_of_another_shape_are_none(two: _Two):
     (file,) = (cache_root() / sql_memos.FOLDER).iterdir()
     sound = file.read_bytes()
     value = json.loads(sound.partition(b"\n")[2])
-    for place in range(1, 7):
+    for place in range(1, 8):
         for wrong in (None, 7, "text", [[]], {"x": []}):
             forged = json.loads(json.dumps(value))
             forged[1]["a.sql"][place] = wrong

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from govtool.capture.openlineage.events import EntityPart, Event
 from govtool.capture.openlineage.identity import DatasetName, Fields, scheme_of
-from govtool.capture.sql.extract import MAX_TEXT, Options, extract
+from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
+from govtool.capture.sql.results import MAX_TEXT
 from govtool.capture.sql.schema import Schema
 from govtool.model import ColumnRef, Derivation, Diagnostic
 from govtool.names import fold, join_name, split_name, unquote

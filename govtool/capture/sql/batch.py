@@ -228,7 +228,7 @@ class Batch(Tables):
         if write.kind == "swap":
             pairs.append((write.renamed_to, write.target))
         for old, new in pairs:
-            info = self.table(old, statement)
+            info = Surroundings(self, statement).table(old)  # so that it is on the tape
             moved = self._info(new, dict(info.columns), complete=info.complete)
             moved.used = info.used  # what is named under the new name was there under the old one
             statement.infos[new] = moved

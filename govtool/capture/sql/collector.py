@@ -61,6 +61,18 @@ class Uncollected:
 
 
 @contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the cyclic collector from visiting over and over what is made and stays: texts, memos, derivations."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
 def deep_recursion() -> Iterator[None]:
     """Let the walk go as deep as statements nest and views stand on views."""
     before = sys.getrecursionlimit()

@@ -36,6 +36,7 @@ from govtool.capture.sql.script_memos import (
     part_of,
     script_of,
 )
+from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.surroundings import known_table, signature
 from govtool.capture.sql.walk.query import MAX_DEPTH
@@ -96,7 +97,7 @@ def extract_with_memos(
         options: As for ``extract``.
         how: A digest of the options, the extractor, and all else but the scripts that decides the result.
         earlier: The memos of an earlier extraction.
-        progress: As for ``extract``.
+        progress: Called with (steps done, steps in all) now and then: parsing is the first half.
 
     Raises:
         NotReusable: The batch holds something of which no memos are made.
@@ -157,6 +158,9 @@ class _Attempt:
         self._batch.keeps_places = options.evidence
         self._batch.taping = True
         self._batch.replay = self._replay
+        self._failure: Exception | None = None
+        self._held: dict[str, int] = {}
+        """By file with a memo how much of the room for trees was taken before it."""
         self._notes: dict[str, list[Diagnostic]] = {}
         self._scripts: dict[str, Script] = {}
         self._parsed: dict[str, ScriptState] = {}
@@ -171,13 +175,15 @@ class _Attempt:
     def run(self, progress: Callable[[int, int], None] | None, guard: str | None) -> MemoExtraction | None:
         """Return the extraction; None if memos turned out unusable after some had been used."""
         with Uncollected() as trees:
-            unread = self._parse()
+            unread = self._parse(progress)
             now = self._guard()
             if self._values and now != guard:
                 self.unusable.update(self._usable)
                 return None
             with deep_recursion():
-                walk_all(self._batch, progress)
+                walk_all(self._batch, _second_half(progress, len(self._read)))
+                if self._failure is not None:
+                    raise NotReusable from self._failure
                 trees.statements = sum([len(script.statements) for script in self._batch.scripts])
                 mark_unknown_calls(self._batch.scripts, self._batch.routines)
                 maker = PartMaker(self._batch, self._options)
@@ -189,9 +195,11 @@ class _Attempt:
 
     # ---- before the walk -----------------------------------------------------------------------------
 
-    def _parse(self) -> list[Diagnostic]:
+    def _parse(self, progress: Callable[[int, int], None] | None) -> list[Diagnostic]:
         unread = []
-        for item in self._read:
+        for number, item in enumerate(self._read):
+            if progress is not None and number % 64 == 0:
+                progress(number, 2 * len(self._read))
             if isinstance(item, Diagnostic):
                 unread.append(item)
                 continue
@@ -209,6 +217,10 @@ class _Attempt:
             _ = memo.outlines
         except _BROKEN:
             return False
+        trees = self._batch.tree_cache
+        self._held[item.file] = trees.held
+        for size in memo.sizes:  # which trees of later scripts are held depends on those before
+            trees.takes(size)
         for statement in script.statements:
             statement.replayable = True
         self._values.update(walks)
@@ -218,12 +230,17 @@ class _Attempt:
 
     def _parse_script(self, item: Script) -> ScriptState:
         notes = self._notes[item.file] = []
-        maker = ScriptMaker(item, self._options, self._macros, notes, self._batch.tree_cache)
+        trees = self._batch.tree_cache
+        if item.file in self._held:  # of a memo that is opened
+            trees = TreeCache()
+            trees.held = self._held[item.file]
+        before = len(trees.asked)
+        maker = ScriptMaker(item, self._options, self._macros, notes, trees)
         rendered = maker.render(None)
         if rendered.wanted:
             raise NotReusable
         state = maker.parse(rendered)
-        state.mark = self._marks[item.file]
+        state.mark, state.sizes = self._marks[item.file], trees.asked[before:]
         return state
 
     def _guard(self) -> str:
@@ -251,7 +268,12 @@ class _Attempt:
                 return True
         except (*_BROKEN, RecursionError):
             pass
-        self._open(statement.script)
+        try:
+            if statement.replayable:  # else the script was opened on the way, for the sake of another statement
+                self._open(statement.script)
+        except Exception as error:  # a walk would take it for its own
+            self._failure = error
+            statement.replayable = False
         return False
 
     def _holds(self, statement: StatementState, value: Any) -> bool:
@@ -271,6 +293,8 @@ class _Attempt:
                     found = known_table(batch, name, statement)
                 finally:
                     interner.depth = start
+                if not statement.replayable:
+                    return False
                 if signature(found) != look[3] or len(statement.diagnostics) - noted != look[4]:
                     return False
             elif kind == "h":
@@ -301,7 +325,7 @@ class _Attempt:
         known = {statement.index: statement for statement in script.statements}
         parsed = self._parse_script(self._scripts[script.file])
         del self._memos[script]
-        script.variables, script.template = parsed.variables, parsed.template
+        script.variables, script.template, script.sizes = parsed.variables, parsed.template, parsed.sizes
         script.statements = [_become(known.get(s.index, s), s, script) for s in parsed.statements]
 
     # ---- after the walk ----------------------------------------------------------------------------------
@@ -331,6 +355,13 @@ class _Attempt:
             if has_memo(script):
                 memos[script.file] = memo_of(script, part, maker, renamed)
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
+
+
+def _second_half(progress: Callable[[int, int], None] | None, files: int) -> Callable[[int, int], None] | None:
+    """Progress of the walk as the second half of all."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(files + files * done // max(1, total), 2 * files)
 
 
 def _become(statement: StatementState, parsed: StatementState, script: ScriptState) -> StatementState:

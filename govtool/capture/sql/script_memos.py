@@ -44,6 +44,8 @@ class ScriptMemo:
 
     mark: str
     """A digest of its text and of how it was read."""
+    sizes: tuple[int, ...]
+    """The sizes of the texts whose trees were to be held (``scripts.trees``)."""
     statements: tuple[Value, ...]
     temporary: tuple[str, ...]
     """Names of its temporary tables."""
@@ -71,7 +73,8 @@ class ScriptMemo:
 
     def to_value(self) -> Value:
         """As JSON values."""
-        how = [self.mark, list(self.temporary), dict(self.dropped), self.renamed, list(self.routines)]
+        names = [list(self.temporary), dict(self.dropped), self.renamed, list(self.routines)]
+        how = [self.mark, list(self.sizes), *names]
         return [*how, list(self.statements), self.part, self.outlined]
 
     @classmethod
@@ -81,9 +84,18 @@ class ScriptMemo:
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, temporary, dropped, renamed, routines, statements, part, outlined = value
-        names = tuple(routines)
-        return cls(str(mark), tuple(statements), tuple(temporary), dict(dropped), renamed, names, part, outlined)
+        mark, sizes, temporary, dropped, renamed, routines, statements, part, outlined = value
+        return cls(
+            str(mark),
+            tuple(map(int, sizes)),
+            tuple(statements),
+            tuple(temporary),
+            dict(dropped),
+            renamed,
+            tuple(routines),
+            part,
+            outlined,
+        )
 
 
 def outline_of(derivation: Derivation) -> DerivationOutline:
@@ -121,6 +133,7 @@ def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker, renamed: st
     depends = any(shortfall.status == "opaque" for shortfall in part.shortfalls)
     return ScriptMemo(
         script.mark,
+        tuple(script.sizes),
         tuple([_statement_value(s) for s in script.statements if s.tree is not None]),
         tuple(sorted(script.temporary)),
         dropped_names(script, maker.read_names),

@@ -33,6 +33,8 @@ class ScriptState:
         """Statements that declare or assign script variables."""
         self.live: dict[int, Live] | None = None
         """Assignments that may be in force, by statement; made on demand."""
+        self.sizes: list[int] = []
+        """The sizes of the texts whose trees were to be held, where walks are recorded."""
         self.special = False
         """True if it says something that holds for all scripts."""
         self.calls = False
