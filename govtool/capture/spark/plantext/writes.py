@@ -22,6 +22,7 @@ _PATHS = re.compile(r"[A-Za-z][\w+.-]*:/|/")
 _INSERT = re.compile(r"(.*?), (true|false)(?=, )", re.DOTALL)
 _TABLE = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
 _OPTION = re.compile(r"\b(url|dbtable|path|topic|kafka\.bootstrap\.servers|query)=([^,\]]*)", re.IGNORECASE)
+_DYNAMIC = re.compile(r"\bpartitionOverwriteMode=dynamic\b", re.IGNORECASE)
 _STORAGE = re.compile(r"Location: ([^,)]+)")
 _VIEW_COLUMNS = re.compile(r"\A\s*\[(\(.*?\))\](?=, )", re.DOTALL)
 _DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
@@ -132,8 +133,9 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
             format_ = part
     static = static or next((part for part in before if part.startswith("Map(") and "->" in part), "")
     fixed = tuple(re.findall(r"([\w$]+)(?: -> |=)", static))
-    if change == "replace" and fixed:
-        change = "append"  # only a partition of it
+    dynamic = bool(partitions) and any(_DYNAMIC.search(part) for part in before)
+    if change == "replace" and (fixed or dynamic):
+        change = "append"  # only some partitions of it
     return PlanWrite(
         DatasetPlace(table, "table", (path,)) if table is not None else DatasetPlace(path, "file"),
         "insert", save, change, _query(operator), columns, hidden, format_, partitions, fixed, alone=True,
@@ -395,6 +397,15 @@ def _view(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     )
 
 
+def _altered_view(operator: Operator, name: str, names: Names) -> PlanWrite | None:
+    """ALTER VIEW … AS: name, the query as text and as a plan; a name of one part is that of a temporary view."""
+    found = _TABLE.match(operator.fields.get("Arguments", ""))
+    if found is None or "." not in found[0]:
+        return None
+    place = DatasetPlace(names.table(found[0]), "view")
+    return PlanWrite(place, "create_view", "overwrite", "replace", _query(operator))
+
+
 def _dml(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """MERGE, UPDATE and DELETE of Delta: the command names the table; jobs of its own do the work."""
     place = table_of(operator.fields.get("Arguments", ""), names)
@@ -446,6 +457,7 @@ _COMMANDS = {
     "AtomicReplaceTableAsSelect": _table_v2,
     "DeltaDynamicPartitionOverwriteCommand": _overwrite_partitions,
     "CreateViewCommand": _view,
+    "AlterViewAsCommand": _altered_view,
     "MergeIntoCommand": _dml,
     "MergeIntoCommandEdge": _dml,
     "UpdateCommand": _dml,
