@@ -24,6 +24,10 @@ TABLES = {
     "eager_plain": "",
 }
 """Tables by their layouts."""
+BY_PLAN = {"eager_sql": "spark.sql", "eager_second": "writeTo(…).create"}
+"""Tables that are written in ways of which no positions are kept."""
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings with which small queries are not compiled, which would take most of their time."""
 LANDS = [(0, "fr"), (1, "de"), (1, "de"), (7, "zz")]
 
 
@@ -43,6 +47,8 @@ def job(spark, tmp_path_factory):
     for name, layout in TABLES.items():
         spark.sql(f"CREATE TABLE {name} (id LONG, name STRING, k LONG) USING parquet {layout}")
     assert main(["init", "--store", str(folder / "store")]) == 0
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
     with own_recorder():
         capture = govtool.spark.attach(
             spark, source="run:eager", store=str(folder / "store"), spool=str(folder / "spool"), records="eager"
@@ -74,6 +80,10 @@ def job(spark, tmp_path_factory):
             some.write.partitionBy("k").parquet(f"{folder}/parted")
             for name in TABLES:
                 some.select("id", "name", "k").write.insertInto(name)
+            some.createOrReplaceTempView("some")
+            spark.sql("CREATE TABLE eager_sql USING parquet AS SELECT id FROM some")
+            spark.sql("INSERT INTO eager_sql SELECT id FROM VALUES (1L) AS t(id)")  # exact by its plan
+            some.writeTo("eager_second").using("parquet").create()
             cached = some.cache()
             cached.write.parquet(f"{folder}/cached")
             cached.unpersist()
@@ -83,9 +93,11 @@ def job(spark, tmp_path_factory):
             assert capture.commit(identify=0) is not None
         finally:
             capture._recorder.replay.eager = False
+            for name in INTERPRETED:
+                spark.conf.unset(name)
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept
     yield folder, captured
-    for name in TABLES:
+    for name in (*TABLES, *BY_PLAN):
         spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
@@ -213,6 +225,16 @@ def test_what_cannot_carry_ids_is_written_and_named(job, spark_home):
     assert kept.isdisjoint({*reasons, "lazy", "names"})
     assert len(kept) == len(captured.costs) == 10
     assert "pairs in" in captured.costs[0]
+
+
+def test_statements_and_the_second_writer_are_named_as_traced_by_their_plans(job):
+    captured = job[1]
+    for name, way in BY_PLAN.items():
+        runs = [run.run for run in captured.records.runs.values() if run.output.endswith(f".{name}")]
+        found = [warning for warning in captured.warnings if way in warning and "by its plan" in warning]
+        assert len(found) == 1, captured.warnings
+        assert runs[0] in found[0]
+        assert "not deterministic" in found[0]
 
 
 def _place(folder, spark_home, name):

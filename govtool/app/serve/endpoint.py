@@ -249,6 +249,19 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
 
+def _require_shapes(reader: Any) -> None:
+    """Refuse an event of which a part could not be read: its producer is there to be told, a file's is not.
+
+    Raises:
+        InvalidEventError: There is such a part.
+    """
+    from govtool.capture.openlineage.events import InvalidEventError
+
+    problem = next((note.message for note in reader.notes if note.severity != "info"), None)
+    if problem is not None:
+        raise InvalidEventError(problem)
+
+
 def accepted(body: bytes) -> list[bytes]:
     """The events of a request's body, each as one line of JSON.
 
@@ -273,6 +286,7 @@ def accepted(body: bytes) -> list[bytes]:
             if not isinstance(event, dict):
                 raise InvalidEventError("not an object")
             reader.event(event)
+            _require_shapes(reader)
             lines.append(json.dumps(event, separators=(",", ":")).encode())
         except (InvalidEventError, ValueError, RecursionError) as error:
             where = f"event {number}: " if isinstance(value, list) else ""

@@ -162,6 +162,9 @@ class EventReader:
             if not isinstance(facet, Mapping):
                 self._note(line, f"the facet {_shown(str(name))} is not an object")
                 continue
+            if name == "columnLineage" and not isinstance(facet.get("fields") or {}, Mapping):
+                self._note(line, "columnLineage.fields is not an object")
+                continue
             value = clean(str(name), facet)
             if part.role == "job" and name == "sql":
                 value = _without_query(value)
@@ -172,14 +175,21 @@ class EventReader:
                 event.registers[part, str(name)] = shortened(str(name), _json(value))
 
     def _time(self, value: object, line: int) -> str:
+        """The time of an event; empty: it has none, which older integrations leave out.
+
+        Raises:
+            InvalidEventError: It has one that is no time: its order among others would be a guess.
+        """
         try:
             moment = parse_time(value)
         except (ValueError, OverflowError, OSError):
             moment = None
-        if moment is None:
-            self._note(line, "the event has no eventTime", severity="info")
-            return ""
-        return stamp(moment)
+        if moment is not None:
+            return stamp(moment)
+        if value is not None:
+            raise InvalidEventError(f"eventTime is no time: {_shown(str(value))}")
+        self._note(line, "the event has no eventTime", severity="info")
+        return ""
 
     def _note(self, line: int, message: str, *, code: str = "openlineage", severity: str = "warning") -> None:
         self.notes.append(Diagnostic(code, severity, message, self.file, line))

@@ -196,7 +196,8 @@ class _Writer:
             if target.startswith(JOBS):
                 entries.append(self._job_entry(target, edges))
                 continue
-            outputs.append(self._output(target, derivations, edges, explicit=several))
+            output = self._output(target, derivations, edges, explicit=several)
+            outputs.append({**output, **self._in_run(group, "out", target)})
             if derivations[0].mode != "rename":
                 reads |= {e.source.dataset for e in edges if not e.source.dataset.startswith(JOBS)}
         facets = self.kept.job(group.file, PRODUCER) if self.kept else {}
@@ -212,7 +213,10 @@ class _Writer:
             "producer": PRODUCER,
             "schemaURL": f"{_CORE}/{'RunEvent' if group.run else 'JobEvent'}",
             "job": {"namespace": namespace, "name": name, "facets": facets},
-            "inputs": [_named(self.name(dataset)) for dataset in sorted(reads, key=self.name)],
+            "inputs": [
+                {**_named(self.name(dataset)), **self._in_run(group, "in", dataset)}
+                for dataset in sorted(reads, key=self.name)
+            ],
             "outputs": outputs,
         }
         if group.run is None:
@@ -226,6 +230,13 @@ class _Writer:
         yield {**(bare if end else event), "eventType": "START", "eventTime": group.first, "run": run}
         if end:
             yield {**event, "eventType": end, "run": {**run, "facets": body}}
+
+    def _in_run(self, group: _Group, role: str, dataset: str) -> dict[str, Any]:
+        """The facets that a dataset has in one run only; nothing, where it has none."""
+        if self.kept is None or group.run is None:
+            return {}
+        facets = self.kept.role(group.file, group.run, role, dataset, PRODUCER)
+        return {f"{role}putFacets": facets} if facets else {}
 
     def _output(self, target: str, derivations: list[Derivation], edges: list[Edge], *, explicit: bool) -> Event:
         name = self.name(target)

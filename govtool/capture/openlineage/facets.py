@@ -30,6 +30,14 @@ _JOB = {
     "documentation": "1-1-0/DocumentationJobFacet", "sourceCodeLocation": "1-1-0/SourceCodeLocationJobFacet",
 }  # fmt: skip
 
+_INPUT = {
+    "inputStatistics": "1-0-0/InputStatisticsInputDatasetFacet",
+    "dataQualityAssertions": "1-1-0/DataQualityAssertionsDatasetFacet",
+}
+_OUTPUT = {"outputStatistics": "1-0-2/OutputStatisticsOutputDatasetFacet"}
+_OF_ROLE = {"in": _INPUT, "out": _OUTPUT}
+"""Facets of a dataset in one run, by its role there."""
+
 
 def schema_url(path: str) -> str:
     """The address of a facet's definition, ``1-0-1/OwnershipDatasetFacet`` in short."""
@@ -51,6 +59,7 @@ class Kept:
         self._datasets: dict[str, dict[str, RegisterValue]] = {}
         self._runs: dict[tuple[str, str], dict[str, RegisterValue]] = {}
         self._jobs: dict[str, dict[str, RegisterValue]] = {}
+        self._roles: dict[tuple[str, str, str, str], dict[str, RegisterValue]] = {}
         self.runs: dict[tuple[str, str], set[str]] = {}
         """The states that were heard of a run, by file and run."""
         for key, registers in sorted(state.entities.items()):
@@ -67,10 +76,15 @@ class Kept:
                 for role in ("in", "out"):
                     for part, facets in parts(registers, role).items():
                         _newest(self._datasets.setdefault(part.dataset.id, {}), facets)
+                        _newest(self._roles.setdefault((file, key.run, role, part.dataset.id), {}), facets)
 
     def dataset(self, identity: str, producer: str) -> dict[str, Any]:
         """The kept facets of a dataset."""
         return _written(self._datasets.get(identity, {}), _DATASET, producer)
+
+    def role(self, file: str, run: str, role: str, identity: str, producer: str) -> dict[str, Any]:
+        """The kept facets of a dataset that a run read (``in``) or wrote (``out``): figures and assertions."""
+        return _written(self._roles.get((file, run, role, identity), {}), _OF_ROLE[role], producer)
 
     def run(self, file: str, run: str, producer: str) -> dict[str, Any]:
         """The kept facets of a run."""
@@ -107,6 +121,7 @@ _FIGURES = {
     "nullCount?": int, "distinctCount?": int, "sum?": float, "count?": float, "min?": float, "max?": float,
     "quantiles?": {"*": float},
 }  # fmt: skip
+_STATISTICS = {"rowCount?": int, "size?": int, "fileCount?": int}
 
 _SHAPES: Mapping[str, Any] = {
     "ownership": {"owners?": [{"name": str, "type?": str}]},
@@ -118,6 +133,9 @@ _SHAPES: Mapping[str, Any] = {
     "dataQualityMetrics": {
         "rowCount?": int, "bytes?": int, "fileCount?": int, "lastUpdated?": _TIME, "columnMetrics": {"*": _FIGURES},
     },
+    "inputStatistics": _STATISTICS,
+    "outputStatistics": _STATISTICS,
+    "dataQualityAssertions": {"assertions": [{"assertion": str, "success": bool, "column?": str}]},
     "hierarchy": {"hierarchy": [{"type": str, "name": str}]},
     "catalog": {
         "framework": str, "type": str, "name": str, "metadataUri?": str, "warehouseUri?": str, "source?": str,

@@ -31,6 +31,8 @@ _SAME = {"s3a": "s3", "s3n": "s3"}
 _PARTITION = re.compile(r"[^/=]+=[^/]*\Z")
 _GLOB = re.compile(r"[*?{\[]")
 _UNSAFE = re.compile(r"[\"'\[\]\x00-\x1f]|%(?=[0-9A-Fa-f]{2})")
+_ENCODED = re.compile(r"%(?:2[257]|5[BDbd]|[01][0-9A-Fa-f])")
+"""What of it is encoded already: it stays as it is."""
 _BARE = re.compile(r"(?:[A-Za-z0-9_$:@=+~ -]*/)+[A-Za-z0-9_$:@=+~ -]*\Z|@[a-z0-9_$-]+\Z")
 _QUERY = re.compile(r"query:[0-9a-f]+\Z")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@:]*:[^/@]*@")
@@ -87,7 +89,8 @@ def _namespace(namespace: str) -> str:
         namespace = "file"
     if namespace == "file://":
         namespace = "file"
-    return _UNSAFE.sub(_encode, namespace) or DEFAULT_NAMESPACE
+    plain = _ENCODED.sub(lambda found: percent_decode(found[0]), namespace)
+    return _UNSAFE.sub(_encode, plain) or DEFAULT_NAMESPACE
 
 
 def _path(name: str, *, rooted: bool) -> str:

@@ -75,7 +75,9 @@ def _names(value: Any, described: bool, depth: int) -> Any:
         return None
     if isinstance(value, dict):
         return {
-            str(key): clean_text(item)
+            str(key): _by_column(item, described, depth + 1)
+            if key == "fields" and isinstance(item, dict)
+            else clean_text(item)
             if key in _DESCRIPTIONS and isinstance(item, str)
             else _names(item, described, depth + 1)
             for key, item in value.items()
@@ -84,6 +86,13 @@ def _names(value: Any, described: bool, depth: int) -> Any:
     if isinstance(value, list):
         return [_names(item, described, depth + 1) for item in value]
     return value if isinstance(value, (str, int, bool)) or value is None else str(value)
+
+
+def _by_column(value: dict[Any, Any], described: bool, depth: int) -> Any:
+    """What is stated by column: its keys are names of columns, whatever they are."""
+    if depth > MAX_DEPTH:
+        return None
+    return {str(key): _names(item, described, depth + 1) for key, item in value.items()}
 
 
 def _is_scalar(value: Any) -> bool:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+from govtool.spark.live.call_sites import standing_for
+
 _ACTIONS = ("collect", "toPandas", "toArrow", "take", "head", "first", "tail", "toLocalIterator")
 MAX_KNOWN = 100
 """Results that are known by their query; of more, the oldest are forgotten."""
@@ -74,7 +76,7 @@ class CollectedRows:
                 self._known.pop(id(result), None)
             return result
 
-        return action
+        return standing_for(original, action)
 
     def _note(self, result: Any, frame: Any) -> None:
         content = _content(result)

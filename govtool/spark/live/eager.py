@@ -104,7 +104,7 @@ class EagerWrites:
             begun = time.time()
             done = getattr(plain, name)(*words)
             if reason:
-                self._put({"e": "positions", "from": begun, "to": time.time(), "missing": reason})
+                self.note_missing(begun, time.time(), reason)
             return done
         try:
             begun = time.time()
@@ -113,6 +113,10 @@ class EagerWrites:
             return done
         finally:
             action.close()
+
+    def note_missing(self, begun: float, ended: float, reason: str) -> None:
+        """Write down why no positions are kept of a write that ran at some time, in seconds."""
+        self._put({"e": "positions", "from": begun, "to": ended, "missing": reason})
 
     def _carried(self, frame: Any, settings: Any, name: str, words: Any) -> tuple[EagerWrite | None, str]:
         """A write whose rows and ids are evaluated; or None, and why it has none where it needs them."""
@@ -170,6 +174,11 @@ class EagerWrites:
         place = os.path.join(self._spool.folder, name)
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as sink:
             sink.write(data)
+
+
+def newest_note() -> Callable[[float, float, str], None] | None:
+    """What notes writes without positions now; None: positions are not wanted."""
+    return _newest[-1].note_missing if _newest and _newest[-1].is_wanted() else None
 
 
 def _require_order(session: Any, settings: list[tuple[str, tuple[Any, ...]]], name: str, words: Any) -> None:

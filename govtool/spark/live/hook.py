@@ -18,15 +18,20 @@ from govtool.spark.live.process import recorder, trouble
 
 _RDDS = ("pyspark.core.rdd", "pyspark.rdd")
 """The module of RDDs, since Spark 4 and before."""
+_FRAMES = ("pyspark.sql.classic.dataframe", "pyspark.sql.dataframe")
+"""The module of DataFrames that have RDDs, since Spark 4 and before."""
 _patched: dict[str, bool] = {}
 
 
 def install(place: str) -> None:
     """Record the Spark sessions of this process, those of the past included, into a folder."""
     process.folder = place
-    patches = {"pyspark.sql.session": _patch_classic, "pyspark.sql.connect.session": _patch_connect}
-    if process.records_rows():
-        patches.update(dict.fromkeys(_RDDS, _patch_rdds))
+    patches = {
+        "pyspark.sql.session": _patch_classic,
+        "pyspark.sql.connect.session": _patch_connect,
+        **dict.fromkeys(_RDDS, _patch_rdds),
+        **dict.fromkeys(_FRAMES, _patch_frames),
+    }
     waiting: dict[str, Callable[[ModuleType, str], None]] = {}
     for name, patch in patches.items():
         if name in sys.modules:
@@ -104,9 +109,20 @@ def _attach(session: Any) -> None:
 
 def _patch_rdds(module: ModuleType, folder: str) -> None:
     from govtool.spark.live.rdd_actions import patch
+    from govtool.spark.live.streams import rows_were_collected
 
     if module.RDD.__module__ == module.__name__:  # pyspark.rdd of Spark 4 has the class of pyspark.core.rdd
-        patch(module)
+        patch(module, rows_were_collected)
+
+
+def _patch_frames(module: ModuleType, folder: str) -> None:
+    from pyspark.version import __version__
+
+    from govtool.spark.live.rdd_actions import patch_frames
+
+    is_abstract = module.__name__ == _FRAMES[1] and int(__version__.partition(".")[0]) >= 4
+    if not is_abstract:
+        patch_frames(module.DataFrame)
 
 
 def _patch_connect(module: ModuleType, folder: str) -> None:

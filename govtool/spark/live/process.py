@@ -6,7 +6,7 @@ import atexit
 import os
 from typing import Any
 
-from govtool.spark.live.spool import RECORDS, Spool
+from govtool.spark.live.spool import Spool
 
 WAIT = "GOVTOOL_SPARK_WAIT"
 """Seconds that the end of a job may wait for its last records."""
@@ -26,11 +26,6 @@ def recorder(folder: str) -> Any:
         _recorder = Recorder(Spool(folder))
         atexit.register(_at_exit)
     return _recorder
-
-
-def records_rows() -> bool:
-    """Return whether records of rows were requested."""
-    return RECORDS in os.environ or (_recorder is not None and _recorder.replay is not None)
 
 
 def _at_exit() -> None:

@@ -1,44 +1,51 @@
 """Actions of RDDs in a job's spool: those of tracked programs, and those of plain RDDs, which are stated breaks.
 
-Nothing hears of RDDs but their own methods: those that run jobs are wrapped where records were requested. A call from
-within pyspark or govtool is none of the program's.
+Nothing hears of RDDs but their own methods: those that run jobs are wrapped. A call from within pyspark or govtool is
+none of the program's; ``DataFrame.foreach`` and ``foreachPartition`` are, which call those of an RDD.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
+from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from govtool.spark.live import facts, files, process
+from govtool.spark.live import call_sites, facts, files, frame_rdds, process
 
-MAX_PLAIN = 200
+MAX_PLAIN = 1_000
 """Actions of plain RDDs that are written down, by process."""
 MAX_TRACKED = 1_000
 """Actions of tracked programs that are written down, by process."""
-_READ = re.compile(r"^(?:\(\d+\))?[ |+-]*(?:\(\d+\) )?(\S.*?) (?:New)?HadoopRDD\[", re.MULTILINE)
 _WRITES = ("saveAsTextFile", "saveAsPickleFile", "saveAsSequenceFile", "saveAsHadoopFile", "saveAsNewAPIHadoopFile")
-_ACTIONS = (
-    *_WRITES, "aggregate", "collect", "collectAsMap", "count", "countByKey", "countByValue", "first", "fold",
-    "foreach", "foreachPartition", "lookup", "max", "mean", "min", "reduce", "saveAsHadoopDataset",
-    "saveAsNewAPIHadoopDataset", "stats", "sum", "take", "takeOrdered", "takeSample", "toLocalIterator", "top",
+_CONFIGURED = ("saveAsHadoopDataset", "saveAsNewAPIHadoopDataset")
+"""Methods that write where a configuration of Hadoop has it."""
+_PLACES = ("mapreduce.output.fileoutputformat.outputdir", "mapred.output.dir")
+FOREACH = ("foreach", "foreachPartition")
+"""Methods that hand rows to a function of the job, which may put them anywhere."""
+ANSWERS = (
+    "aggregate", "collect", "collectAsMap", "countByKey", "countByValue", "first", "fold", "lookup", "max",
+    "mean", "min", "reduce", "stats", "sum", "take", "takeOrdered", "takeSample", "toLocalIterator", "top",
     "treeAggregate", "treeReduce",
 )  # fmt: skip
+"""Methods by which the driver gets values of records."""
+_ACTIONS = (*_WRITES, *_CONFIGURED, *FOREACH, *ANSWERS, "count")
 PLAIN = "its RDDs are not tracked: make them with govtool.spark.lineage_context(sc)"
 """The reason why rows of a plain RDD's action cannot be traced."""
+_THROUGH = "functions over records of an RDD: any part of one may come from any column"
+_HANDED = "a function of the job got the rows, and where it put them is not known"
 
-_HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "")
 
 
 class RddActions:
     """Writes the actions of one process's RDDs into its spools.
 
     Args:
-        recorder: The recorder of the process, with records.
+        recorder: The recorder of the process.
     """
 
     def __init__(self, recorder: Any) -> None:
@@ -49,26 +56,32 @@ class RddActions:
         self._applications: set[str] = set()
 
     @property
+    def has_records(self) -> bool:
+        """True if rows are to be traced."""
+        return self._recorder.replay is not None
+
+    @property
     def positions(self) -> str:
         """The private folder where positions of records are wanted; empty: they are not."""
         replay = self._recorder.replay
         return str(replay.spool.folder) if replay is not None and replay.eager else ""
 
-    def write(self, context: Any, line: dict[str, Any], private: dict[str, Any]) -> None:
+    def write(self, context: Any, line: dict[str, Any], plans: list[Any], private: dict[str, Any]) -> None:
         """Write down an action; returns at once.
 
         Args:
             context: The ``SparkContext``.
             line: Its facts, in the form of an execution.
+            plans: The analyzed plans of DataFrames behind it.
             private: What its rows are traced by.
         """
         self._tracked += 1
         if self._tracked <= MAX_TRACKED:
-            self._put(context, line, private)
+            self._put(context, line, plans, private)
         elif self._tracked == MAX_TRACKED + 1:
             self._full(MAX_TRACKED, "tracked")
 
-    def _put(self, context: Any, line: dict[str, Any], private: dict[str, Any]) -> None:
+    def _put(self, context: Any, line: dict[str, Any], plans: list[Any], private: dict[str, Any]) -> None:
         application = str(context.applicationId)
         session = self._session(context, application)
         common = {"application": application}
@@ -78,7 +91,7 @@ class RddActions:
             if session is not None:
                 self._recorder.write(session)
             own = {"n": number, "run": f"rdd-{number}", **common}
-            self._recorder.write({"e": "rdd", **own, **line})
+            self._recorder.write({"e": "rdd", **own, **line, "frames": frame_rdds.captured(plans)})
             replay = self._recorder.replay
             if replay is not None:
                 os.makedirs(replay.spool.folder, mode=0o700, exist_ok=True)
@@ -110,7 +123,7 @@ class RddActions:
             started: When it began, in seconds.
             error: Why it failed; empty: it did not.
         """
-        if not path and (name, place) in self._seen:
+        if not path and name not in FOREACH and (name, place) in self._seen:
             return
         self._seen.add((name, place))
         self._plain += 1
@@ -118,13 +131,16 @@ class RddActions:
             if self._plain == MAX_PLAIN + 1:
                 self._full(MAX_PLAIN, "plain")
             return
-        read = read_paths(rdd)
+        description = frame_rdds.described(rdd)
         line = action_line(name, f"{name} at {place}", started, error)
-        line["leaves"] = {str(number): {"paths": [each]} for number, each in enumerate(read)}
-        line["reason"] = f"{name} at {place}: {PLAIN}"
+        paths = enumerate(frame_rdds.paths_in(description))
+        line["leaves"] = {str(number): {"paths": [path]} for number, path in paths}
+        if name in FOREACH:
+            line["handed"] = True
+        line["reason"] = f"{name} at {place}: {_HANDED if name in FOREACH else _THROUGH}"
         if path:
             line.update(output_facts(rdd.context, path, error))
-        self._put(rdd.context, line, {"reason": f"{name} at {place}: {PLAIN}"})
+        self._put(rdd.context, line, frame_rdds.known.behind(description), {"reason": f"{name} at {place}: {PLAIN}"})
 
 
 def action_line(name: str, label: str, started: float, error: str = "") -> dict[str, Any]:
@@ -157,46 +173,55 @@ def qualified(context: Any, path: str) -> str:
 
 def read_paths(rdd: Any) -> list[str]:
     """The paths of Hadoop files behind an RDD, as its own description has them."""
-    text = rdd._jrdd.rdd().toDebugString()
-    found = dict.fromkeys(path for each in _READ.findall(str(text)) for path in each.split(","))
-    return [qualified(rdd.context, path) for path in found]
+    return frame_rdds.paths_in(frame_rdds.described(rdd))
 
 
 _actions: RddActions | None = None
 
 
 def recording() -> RddActions | None:
-    """Return what writes down the actions of this process's RDDs; None unless records were requested."""
+    """Return what writes down the actions of this process's RDDs; None unless the process is recorded."""
     global _actions
     if not process.folder:
         return None
     recorder = process.recorder(process.folder)
-    if recorder.replay is None:
-        return None
     if _actions is None or _actions._recorder is not recorder:
         _actions = RddActions(recorder)
     return _actions
 
 
-def patch(module: ModuleType) -> None:
-    """Hear of the actions of RDDs of a module of pyspark."""
-    package = os.path.dirname(os.path.abspath(str(sys.modules["pyspark"].__file__)))
+def patch(module: ModuleType, collected: Callable[[], None]) -> None:
+    """Hear of the actions of RDDs of a module of pyspark.
+
+    Args:
+        module: The module.
+        collected: Called when the driver was given records.
+    """
     for name in _ACTIONS:
         original = getattr(module.RDD, name, None)
         if original is not None:
-            setattr(module.RDD, name, _noted(name, original, (package, _HERE)))
+            setattr(module.RDD, name, _noted(name, original, collected, lambda rdd: rdd))
 
 
-def _noted(name: str, original: Any, own: tuple[str, ...]) -> Any:
+def patch_frames(frame_class: Any) -> None:
+    """Hear of the functions that DataFrames hand their rows to, and of the RDDs of their rows."""
+    frame_rdds.known.patch(frame_class)
+    for name in FOREACH:
+        original = getattr(frame_class, name)
+        setattr(frame_class, name, _noted(name, original, lambda: None, lambda frame: frame.rdd))
+
+
+def _noted(name: str, original: Any, collected: Callable[[], None], rdd_of: Callable[[Any], Any]) -> Any:
+    package = call_sites.pyspark_folder()
+
     @wraps(original)
     def action(self: Any, *args: Any, **named: Any) -> Any:
         caller = sys._getframe(1)
         place = caller.f_code.co_filename
-        actions = None if place.startswith(own) else _recording_or_none()
+        actions = None if place.startswith((package, _HERE)) else _recording_or_none()
         if actions is None:
             return original(self, *args, **named)
         where = f"{os.path.basename(place)}:{caller.f_lineno}"
-        path = str(named.get("path", args[0] if args else "")) if name in _WRITES else ""
         started, error = time.time(), ""
         try:
             return original(self, *args, **named)
@@ -205,11 +230,23 @@ def _noted(name: str, original: Any, own: tuple[str, ...]) -> Any:
             raise
         finally:
             try:
-                actions.plain(self, name, where, path, started, error)
+                if name in ANSWERS:
+                    collected()
+                actions.plain(rdd_of(self), name, where, _target(name, args, named), started, error)
             except Exception as failure:
                 process.trouble(process.folder, f"rdd: {type(failure).__name__}")
 
-    return action
+    return call_sites.standing_for(original, action)
+
+
+def _target(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """The path that an action writes to; empty: it does not write, or not to a path."""
+    if name in _WRITES:
+        return str(named.get("path", args[0] if args else ""))
+    if name in _CONFIGURED:
+        conf = named.get("conf", args[0] if args else {})
+        return str(next((conf[key] for key in _PLACES if key in conf), ""))
+    return ""
 
 
 def _recording_or_none() -> RddActions | None:

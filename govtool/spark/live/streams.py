@@ -16,7 +16,7 @@ from functools import wraps
 from itertools import count
 from typing import Any
 
-from govtool.spark.live import catalyst, facts
+from govtool.spark.live import catalyst, facts, frame_rdds
 from govtool.spark.live.collected import CollectedRows
 from govtool.spark.live.relations import clean_url, qualified
 from govtool.spark.live.scala import safely, sequence, table_parts
@@ -69,12 +69,27 @@ def _patch_create(session_class: Any, recorder: Any) -> None:
     def create(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
         plan, after = _collected.plan_of(data), _collected.any
         made = original(self, data, *args, **kwargs)
-        if not hasattr(data, "toDF") or not hasattr(data, "mapPartitions"):  # not an RDD
+        if hasattr(data, "toDF") and hasattr(data, "mapPartitions"):  # an RDD
+            safely(lambda: _put_rdd(made, data, recorder))
+        else:
             rows = _rows_digest(data, recorder)
             recorder.put(lambda: recorder.write(_local(made, rows, plan, after)))
         return made
 
     session_class.createDataFrame = create
+
+
+def rows_were_collected() -> None:
+    """Note that the driver was given records: what it makes of data from now on may hold some of them."""
+    _collected.any = True
+
+
+def _put_rdd(made: Any, rdd: Any, recorder: Any) -> None:
+    """Write down the ids of the columns of what was made of an RDD, and the queries and files behind the RDD."""
+    description = frame_rdds.described(rdd)
+    plans, paths = frame_rdds.known.behind(description), frame_rdds.paths_in(description)
+    line = {"e": "rows", "ids": _ids(made), "paths": paths}
+    recorder.put(lambda: recorder.write({**line, "frames": frame_rdds.captured(plans)}))
 
 
 def _frame_class() -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.spark.live import files as listings
-from govtool.spark.live import process, rdd_actions
+from govtool.spark.live import frame_rdds, process, rdd_actions, streams
 from govtool.spark.rdd import eager, saved, sources
 from govtool.spark.rdd.log import RddNode, RecordedResult, ancestors
 from govtool.spark.rdd.operators import Kind
@@ -109,10 +109,13 @@ def _write(context: Any, running: RunningAction, error: str) -> None:
     line["leaves"] = {str(n): leaf for n, leaf in enumerate(_leaves(context, running))}
     if running.path:
         line.update(rdd_actions.output_facts(context, running.path, error))
-    private = {} if error else _private(context, running)
+    if running.name in rdd_actions.ANSWERS:
+        streams.rows_were_collected()
+    private = {} if error or not actions.has_records else _private(context, running)
     if private and actions.positions and running.name in KEPT:
         private["positions"] = _positions(actions.positions, running)
-    actions.write(context, line, private)
+    plans = [plan for node in _sources(running) for plan in _plans(node)]
+    actions.write(context, line, plans, private)
 
 
 def _leaves(context: Any, running: RunningAction) -> Iterator[dict[str, Any]]:
@@ -122,9 +125,20 @@ def _leaves(context: Any, running: RunningAction) -> Iterator[dict[str, Any]]:
             listed = [(_listed(file), *identity) for file, identity in running.read[node.number].items()]
             paths = _folders(context, node.details["path"])
             yield {"relation": "text", "paths": paths, "listing": listings.summed(listed)}
-        elif node.kind is Kind.SOURCE and node.name != "parallelize":
-            for path in rdd_actions.read_paths(node.rdd):
-                yield {"paths": [path]}
+    for node in _sources(running):
+        for path in rdd_actions.read_paths(node.rdd):
+            yield {"paths": [path]}
+
+
+def _sources(running: RunningAction) -> list[RddNode]:
+    """The RDDs of Spark behind an action, which the program does not know more of."""
+    nodes = (node for node in ancestors((running.node,)) if node.number not in running.read)
+    return [node for node in nodes if node.kind is Kind.SOURCE and node.name != "parallelize"]
+
+
+def _plans(node: RddNode) -> list[Any]:
+    """The analyzed plans of the DataFrames whose rows an RDD of Spark has."""
+    return frame_rdds.known.behind(frame_rdds.described(node.rdd))
 
 
 def _private(context: Any, running: RunningAction) -> dict[str, Any]:

@@ -11,9 +11,11 @@ from openlineage_spec import problems
 from test_openlineage_derive import derived, fixture_events, merged
 
 from govtool.capture.openlineage.derive import derive
+from govtool.capture.openlineage.events import EventReader, InvalidEventError
 from govtool.capture.openlineage.export import export
 from govtool.capture.openlineage.facets import Kept
 from govtool.capture.openlineage.run_events import run_events
+from govtool.names import quote
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "sql"))  # the cases of fixtures/lineage
 from lineage_cases import load_cases
@@ -140,3 +142,68 @@ def test_runs_stay_the_runs_that_they_are():
     assert [problem for event in events for problem in problems(event)] == []
     assert {event["run"]["runId"] for event in events} >= set(runs)
     assert runs
+
+
+NAMED = ("description", "transformationDescription", "fields", "name", "type", "password", "id")
+"""Names of columns that are also words of the format."""
+
+
+def _copied() -> dict:
+    """A run that copies columns of such names, with figures of what it read and wrote, and with assertions."""
+    source = {"namespace": "s3://lake%27s", "name": "in"}
+    inputs = [
+        {**source, "field": name, "transformations": [{"type": "DIRECT", "subtype": "IDENTITY"}]} for name in NAMED
+    ]
+    fields = {name: {"inputFields": [given]} for name, given in zip(NAMED, inputs, strict=True)}
+    assertions = [{"assertion": "not_null", "success": True, "column": "id"}]
+    read = {"inputStatistics": {"rowCount": 7, "size": 90}, "dataQualityAssertions": {"assertions": assertions}}
+    written = {"outputStatistics": {"rowCount": 5, "size": 40, "fileCount": 2}}
+    return {
+        "eventType": "COMPLETE", "eventTime": "2026-11-20T00:00:00Z", "job": {"namespace": "n", "name": "j"},
+        "run": {"runId": "01900000-0000-7000-8000-000000000001"}, "inputs": [{**source, "inputFacets": read}],
+        "outputs": [{"namespace": "s3://lake", "name": "out", "outputFacets": written,
+                     "facets": {"columnLineage": {"fields": fields}}}],
+    }  # fmt: skip
+
+
+def test_a_column_may_be_called_like_a_word_of_the_format():
+    state, texts, reader = merged([_copied()])
+    (made,) = [d for d in derive(state, texts).derivations if d.target == "s3://lake/out" and d.mode != "declare"]
+    assert {(edge.source.path, edge.target_path) for edge in made.edges if edge.kind.label == "identity"} == {
+        (quote(name), quote(name)) for name in NAMED
+    }
+    assert reader.notes == []
+
+
+def test_figures_and_assertions_of_a_run_go_through_and_names_stay():
+    state, texts, _ = merged([_copied()])
+    events = export(derive(state, texts).derivations, time=TIME, kept=Kept(state)).events
+    assert [problem for event in events for problem in problems(event)] == []
+    (ended,) = [event for event in events if event.get("eventType") == "COMPLETE"]
+    given = _copied()
+    found = {name: _bodies(ended["inputs"][0]["inputFacets"][name]) for name in given["inputs"][0]["inputFacets"]}
+    assert found == given["inputs"][0]["inputFacets"]
+    assert _bodies(ended["outputs"][0]["outputFacets"]["outputStatistics"]) == {
+        "rowCount": 5, "size": 40, "fileCount": 2,
+    }  # fmt: skip
+    assert {(each["namespace"], each["name"]) for each in ended["inputs"]} == {("s3://lake%27s", "in")}
+    assert same(round_trip(events), events)
+
+
+def _bodies(facet: dict) -> dict:
+    return {name: value for name, value in facet.items() if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("time", ["not a time", "2026-13-45T00:00:00Z", [], {"a": 1}, True])
+def test_an_event_whose_time_is_none_is_refused(time):
+    with pytest.raises(InvalidEventError, match="eventTime is no time"):
+        EventReader("x").event({**_copied(), "eventTime": time})
+
+
+def test_lineage_of_columns_that_is_no_object_is_noted_and_unknown():
+    event = _copied()
+    event["outputs"][0]["facets"]["columnLineage"]["fields"] = [1]
+    state, texts, reader = merged([event])
+    assert [note.message for note in reader.notes] == ["columnLineage.fields is not an object"]
+    (made,) = [d for d in derive(state, texts).derivations if d.target == "s3://lake/out" and d.mode != "declare"]
+    assert {edge.kind.label for edge in made.edges} == {"read", "opaque"}

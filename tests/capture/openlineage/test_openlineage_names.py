@@ -37,7 +37,21 @@ def test_one_place_has_one_name(namespace, name, expected):
 
 
 text = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=12)
-namespaces = st.sampled_from(["default", "file", "s3://b", "hdfs://h:1", "postgres://h:1", "bigquery", "a.b/c", "x y"])
+namespaces = st.sampled_from(
+    [
+        "default",
+        "file",
+        "s3://b",
+        "hdfs://h:1",
+        "postgres://h:1",
+        "bigquery",
+        "a.b/c",
+        "x y",
+        "s3://a%27b",
+        "x%2527",
+        "y%0A%5b%2F",
+    ]
+)
 
 
 @given(namespaces, text)

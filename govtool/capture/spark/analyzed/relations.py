@@ -171,6 +171,12 @@ class RelationReader(ExpressionReader):
         rows = tuple(tuple(self.expression(item) for item in trees(row)) for row in projections)
         return p.Expand(children[0], rows, outputs)
 
+    def _attach_distributed_sequence(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
+        """The index that pandas on Spark numbers rows by."""
+        numbers = (p.Output(each.id, each.name, p.Constant()) for each in named(tree.fields.get("sequenceAttr")))
+        kept = (p.Output(each.id, each.name, p.Attribute(each.id, each.name)) for each in p.outputs_of(children[0]))
+        return p.Project(children[0], (*numbers, *kept))
+
     def _generate(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         generator = next(trees(tree.fields.get("generator")))
         outputs = named(tree.fields.get("generatorOutput"))

@@ -14,6 +14,7 @@ from typing import Any
 
 from govtool.capture.spark.eventlog.lines import Line
 from govtool.capture.spark.eventlog.metrics import MetricValues, Registered, register
+from govtool.capture.spark.eventlog.rdd_jobs import RddJobs
 from govtool.capture.spark.redact import first_line
 from govtool.capture.spark.streams import BatchKey, BatchProgress
 from govtool.model import Diagnostic
@@ -29,6 +30,8 @@ _STARTS_OTHERS = re.compile(
     r"Execute (?:Optimized)?(?:InsertInto(?:DataSource|Hive)Dir|Create(?:DataSource|Hive)TableAsSelect"
     r"|SaveIntoDataSource|SaveAsV1Table|(?:MergeInto|Update|Delete)\w*)Command|Atomic\w+TableAsSelect|(?:Create|Replace)TableAsSelect"
 )
+_COLLECTED = re.compile(r"\.(?:collect|toLocalIterator|take|tail|head|serveToStream)\w*\(")
+"""A frame of Spark that hands rows to the driver."""
 _EXECUTION = re.compile(rb'"spark\.sql\.execution\.id":"(\d+)"')
 _JOB = re.compile(rb'"Job ID":(\d+)')
 _COMMAND_SKIPS = frozenset(
@@ -82,6 +85,9 @@ class Application:
     values: MetricValues = field(default_factory=MetricValues)
     progress: dict[BatchKey, BatchProgress] = field(default_factory=dict)
     """Of the latest batches of streaming queries."""
+    collected: int | None = None
+    """The number of the first execution whose rows the driver got; None: it got none."""
+    rdd_jobs: RddJobs = field(default_factory=RddJobs)
     notes: list[Diagnostic] = field(default_factory=list)
     events: int = 0
     _open: dict[int, dict[int, SqlExecution]] = field(default_factory=dict)
@@ -190,6 +196,8 @@ class Application:
         register(line.data, execution.registered, first=True)
         self._open.setdefault(root, {})[number] = execution
         self._roots[number] = root
+        if self.collected is None and _COLLECTED.search(execution.details[:300]):
+            self.collected = number
         if not self.script:
             place = _SCRIPT_AT.search(execution.description)
             self.script = place[1].rsplit("/", 1)[-1] if place is not None else ""
@@ -262,8 +270,11 @@ class Application:
             root = self._roots.get(number)
             if root is not None:
                 self._open[root][number].jobs += 1
+        elif job is not None:
+            self.rdd_jobs.started(data)
 
     def _job_ended(self, event: dict[str, Any]) -> None:
+        self.rdd_jobs.ended(event)
         number = self._jobs.pop(_integer(event.get("Job ID")) or 0, None)
         result = _dict(event.get("Job Result"))
         root = self._roots.get(number) if number is not None else None

@@ -33,6 +33,10 @@ _SINK = Diagnostic("break.streaming-sink", "warning", "where a streaming query w
 _MIXED = Diagnostic(
     "break.source", "warning", "a batch reads several places of files: which of them are streams is not known"
 )
+_LOCAL = re.compile(r"^\(\d+\) LocalTableScan.*\nOutput \[[1-9]", re.MULTILINE)
+_DRIVER = Diagnostic(
+    "break.driver", "warning", "rows of the driver, which had collected others before: they may hold some of them"
+)
 _LATER = frozenset({"break.source", "break.operator", "unresolved"})
 """Breaks that another execution of the same action may mend."""
 
@@ -261,10 +265,19 @@ class EventLogInterpreter:
                 notes.append(_SINK)
             if self._streams(execution) is None and len(plan.scans) > 1:
                 notes.append(_MIXED)
+        if plan.write is not None and self._may_be_collected(execution):
+            notes.append(_DRIVER)
         if plan.uncertain:
             text = f"{plan.uncertain} expressions of unknown structure; their sources are certain"
             notes.append(Diagnostic("plan.expression", "info", text))
         return tuple(notes)
+
+    def _may_be_collected(self, execution: SqlExecution) -> bool:
+        """Return whether a DataFrame of rows of the driver is written after the driver had got rows."""
+        collected = self.application.collected
+        if collected is None or execution.id < collected or "DataFrameWriter" not in execution.details[:300]:
+            return False  # values of a statement are a part of its text
+        return _LOCAL.search(execution.plan) is not None
 
 
 def _batch(group: Sequence[SqlExecution], plans: Mapping[int, PlanText | PlanTextError]) -> _Batch:

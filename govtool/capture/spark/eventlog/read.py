@@ -13,6 +13,7 @@ from govtool.capture.spark.eventlog.executions import EventLogInterpreter
 from govtool.capture.spark.eventlog.files import EventLog
 from govtool.capture.spark.eventlog.gathered import EventLogFindings
 from govtool.capture.spark.eventlog.lines import Broken, Line, wanted_lines
+from govtool.capture.spark.eventlog.runs import environment_run
 from govtool.capture.spark.executed import Executed, named
 from govtool.capture.spark.plantext.scans import Names
 
@@ -83,6 +84,7 @@ def read_log(
             _part(raw, name, actions, progress)
     for group in application.rest():
         actions.add(actions.interpreter.actions(group))
+    actions.add(application.rdd_jobs.executed(environment_run(application), application.ended is not None))
     actions.hand_on()
     if not application.events:
         into.note("not-a-log", "error", "no Spark event in it", label)
@@ -124,6 +126,8 @@ def _ending(application: Application, log: EventLog, label: str, into: EventLogF
         into.breaks["break.start"] += application.unmatched()
     if not application.version and not application.id:
         into.note("incomplete-log", "warning", "the beginning of the log is not there", label)
+    if application.rdd_jobs.lost:
+        into.note("break.rdd", "warning", f"{application.rdd_jobs.lost} more jobs of RDDs write or hand rows on", label)
     if application.ended is None:
         state = "a running application, or one that was killed" if not log.finished else "no event reports its end"
         into.note("unfinished-application", "info", f"the log ends before its application: {state}", label)

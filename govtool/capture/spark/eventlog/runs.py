@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from govtool.capture.spark.eventlog.application import Application, SqlExecution
 from govtool.capture.spark.eventlog.environment import host_of, software_of
@@ -36,18 +38,27 @@ def run_of(
         writes: Whether it should have written.
     """
     status, error = _status(application, root, group, writes=writes)
-    return Run(
+    return replace(
+        environment_run(application, root.config),
         id=run_id(application, root, suffix),
-        job="",
         status=status,
-        how=PLAN_TEXT,
-        application=application.id,
-        user=application.user,
         started=moment_of(root.started),
         ended=moment_of(root.ended),
         error=error,
+    )
+
+
+def environment_run(application: Application, config: Mapping[str, str] = MappingProxyType({})) -> Run:
+    """A run of which nothing is known but where it ran; ``config`` has its own settings."""
+    return Run(
+        id=application.id or application.log,
+        job="",
+        status="unknown",
+        how=PLAN_TEXT,
+        application=application.id,
+        user=application.user,
         software=software_of(application),
-        config=clean_config({**application.config, **root.config}),
+        config=clean_config({**application.config, **config}),
         host=host_of(application),
     )
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.read import read_plan
+from govtool.capture.spark.live.rdd_actions import RddSources
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.streams import BatchKey, BatchProgress, batches_from
 from govtool.model.run import Batches
@@ -17,6 +18,7 @@ _MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, Recur
 
 
 _COLLECTED = "rows that the driver collected were made a DataFrame again: any column may have become any other"
+_THROUGH_RDD = "rows were records of an RDD, and made a DataFrame again: any column may have become any other"
 _MAYBE_COLLECTED = "the driver made these rows after it had collected others: they may hold some of them"
 
 
@@ -51,6 +53,8 @@ class Streams:
                 case "local":
                     streams.driver |= frozenset(ids)
                     streams._made(line, ids)
+                case "rows":
+                    streams._made_of_rdd(line, ids)
                 case "stream":
                     plans.update(_plan_of(line))
                 case "batch":
@@ -71,6 +75,15 @@ class Streams:
         outputs = tuple(p.Named(number, "") for number in ids)
         lost = p.LineageBreak(origin, outputs, "break.driver", text)
         self.plans.update(dict.fromkeys(ids, lost))
+
+    def _made_of_rdd(self, line: Line, ids: Sequence[int]) -> None:
+        """Data of an RDD whose queries or files are known."""
+        paths = line.get("paths")
+        leaves = ({"paths": [path]} for path in (paths if isinstance(paths, list) else ()))
+        sources = RddSources.of(line.get("frames"), leaves, self.plans, self.driver)
+        if sources.frames or sources.files:
+            lost = sources.lost([p.Named(number, "") for number in ids], _THROUGH_RDD)
+            self.plans.update(dict.fromkeys(ids, lost))
 
     def _begin(self, line: Line, ids: Iterable[int], plan: p.Node | None) -> None:
         key = BatchKey.read([line.get("query"), line.get("run"), line.get("batch")])

@@ -19,7 +19,7 @@ from govtool.capture.spark.live.actions import grouped
 from govtool.capture.spark.live.batches import Streams
 from govtool.capture.spark.live.commands import SAVE_MODES, written_by
 from govtool.capture.spark.live.definitions import defined_by
-from govtool.capture.spark.live.rdd_actions import rdd_reading
+from govtool.capture.spark.live.rdd_actions import rdd_reading, with_frames
 from govtool.capture.spark.live.reproduction import inputs_as_listed, outputs_as_left, with_reproduction
 from govtool.capture.spark.live.runs import LiveRuns, inputs_of, outputs_of, script_name
 from govtool.capture.spark.live.spool import Line, Process
@@ -126,7 +126,8 @@ class LiveInterpreter:
             for executed in interpret([_connected(line)], self._live):
                 yield named(executed, script, self.source)
         for line in self.process.rdd_actions:
-            execution = LiveExecution(line, 0.0, 0.0, rdd_reading(line))
+            reading = rdd_reading(line, self._streams.plans, self._streams.driver)
+            execution = LiveExecution(with_frames(line), 0.0, 0.0, reading)
             for executed in interpret([execution], self._live):
                 yield named(executed, script, self.source)
 

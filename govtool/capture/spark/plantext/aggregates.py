@@ -92,6 +92,8 @@ class Aggregates(PlanReader):
                 first = all(f.startswith("partial_") for f in lower)
                 if len(lower) == len(functions) and (renamed or (first and any(" FILTER (" in f for f in lower))):
                     functions = lower
+                elif first:  # beside a count of distinct values, which has phases of its own
+                    functions = _with_conditions(functions, lower)
                 computed = self._keys(lists.split(below.fields.get("Keys", ""), below.counts.get("Keys")).items)
                 keys = {number: _computed(key, computed) for number, key in keys.items()}
                 current = through = below
@@ -170,6 +172,16 @@ class Aggregates(PlanReader):
         if isinstance(node, p.Project):
             return p.Aggregate(node.child, keys, node.outputs)
         return node
+
+
+def _with_conditions(functions: list[str], lower: list[str]) -> list[str]:
+    """Functions of a later phase with the conditions that those of the first phase have."""
+    found = {}
+    for text in lower:
+        name, mark, condition = text.removeprefix("partial_").partition(" FILTER (")
+        if mark:
+            found[name] = name + mark + condition
+    return [found.get(text, text) for text in functions]
 
 
 def _let(bindings: Iterable[tuple[int, p.Expression]], body: p.Expression) -> p.Expression:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from govtool.capture.openlineage.identity import DatasetName
 from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, split_table, topic_name
 from govtool.capture.spark.plantext import lists
+from govtool.capture.spark.plantext.plan_write import TABLE, PlanWrite, query_below
 from govtool.capture.spark.plantext.rewritten import rewriting
 from govtool.capture.spark.plantext.scans import Names
 from govtool.capture.spark.plantext.tree import Operator, PlanTree
+from govtool.capture.spark.plantext.view_writes import altered_view, created_view
 
 _SAVE_MODES = {
     "overwrite": ("overwrite", "replace"),
@@ -20,10 +21,9 @@ _SAVE_MODES = {
 }
 _PATHS = re.compile(r"[A-Za-z][\w+.-]*:/|/")
 _INSERT = re.compile(r"(.*?), (true|false)(?=, )", re.DOTALL)
-_TABLE = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
 _OPTION = re.compile(r"\b(url|dbtable|path|topic|kafka\.bootstrap\.servers|query)=([^,\]]*)", re.IGNORECASE)
+_DYNAMIC = re.compile(r"\bpartitionOverwriteMode=dynamic\b", re.IGNORECASE)
 _STORAGE = re.compile(r"Location: ([^,)]+)")
-_VIEW_COLUMNS = re.compile(r"\A\s*\[(\(.*?\))\](?=, )", re.DOTALL)
 _DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
 _JDBC_TABLE = re.compile(r"JDBCTable\(([^,]+),")
 _JDBC_CATALOG = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
@@ -40,41 +40,6 @@ _DEFINITIONS = re.compile(
     r"|Replace(?:Table)?|Comment|Analyze|Reset|Declare|CommandResult$)\w*(?: |\Z)"
 )
 _DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class PlanWrite:
-    """A dataset is written."""
-
-    place: DatasetPlace
-    kind: str
-    """As in `Statement`: ``insert``, ``create_table_as``, ``create_view``, ``merge`` …"""
-    save_mode: str
-    """As in `RunOutput`."""
-    mode: str
-    """As in `Derivation`."""
-    query: Operator | None
-    """The written relation; None where another execution of the same action has it, or it is not known."""
-    columns: tuple[str, ...] | None = None
-    """Names, by position; None: those of the query."""
-    hidden: int = 0
-    """Names at the end that the text leaves out."""
-    format: str = ""
-    partitions: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
-    """Partition columns that are given as constants."""
-    final: bool = True
-    """False: a command that starts further executions, which do the writing."""
-    expects: tuple[tuple[int, str], ...] = ()
-    """Ids and names of the columns of what is written, where only another execution has its plan."""
-    version: int | None = None
-    """Of the Delta table before it was changed."""
-    command: Operator | None = None
-    """UPDATE, DELETE or MERGE: the operator whose text says what is set to what."""
-    parts: int = 0
-    """Number of parts of the table's name in the text; 0: not known."""
-    alone: bool = False
-    """The command starts no execution that writes."""
 
 
 def _first_word(text: str) -> str:
@@ -104,10 +69,6 @@ def is_command(tree: PlanTree) -> bool:
     return name.startswith("Execute ") or bool(_DEFINITIONS.match(name))
 
 
-def _query(operator: Operator) -> Operator | None:
-    return operator.children[0] if operator.children else None
-
-
 def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """InsertIntoHadoopFsRelationCommand: path, static partitions, format, options, mode, table, columns."""
     text = operator.fields.get("Arguments", "")
@@ -122,7 +83,7 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     mode = next((part for part in parts if part.lower() in _SAVE_MODES), "")
     at = parts.index(mode) if mode else 0
     before = parts[:at]
-    table = next((names.table(part) for part in parts[at + 1 :] if _TABLE.fullmatch(part)), None)
+    table = next((names.table(part) for part in parts[at + 1 :] if TABLE.fullmatch(part)), None)
     columns, hidden = _columns(parts[-1])
     save, change = _SAVE_MODES.get(mode.lower(), ("", "append"))
     partitions: tuple[str, ...] = ()
@@ -134,11 +95,12 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
             format_ = part
     static = static or next((part for part in before if part.startswith("Map(") and "->" in part), "")
     fixed = tuple(re.findall(r"([\w$]+)(?: -> |=)", static))
-    if change == "replace" and fixed:
-        change = "append"  # only a partition of it
+    dynamic = bool(partitions) and any(_DYNAMIC.search(part) for part in before)
+    if change == "replace" and (fixed or dynamic):
+        change = "append"  # only some partitions of it
     return PlanWrite(
         DatasetPlace(table, "table", (path,)) if table is not None else DatasetPlace(path, "file"),
-        "insert", save, change, _query(operator), columns, hidden, format_, partitions, fixed, alone=True,
+        "insert", save, change, query_below(operator), columns, hidden, format_, partitions, fixed, alone=True,
     )  # fmt: skip
 
 
@@ -152,7 +114,7 @@ def _columns(text: str) -> tuple[tuple[str, ...] | None, int]:
 def _create_as(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """CREATE TABLE … AS and saveAsTable: table, mode, columns. The writing itself is an execution of its own."""
     text = operator.fields.get("Arguments", "")
-    found = _TABLE.search(text)
+    found = TABLE.search(text)
     listed = re.search(r"Database: ([^,\]]+), TableName: ([^,\]]+)", text)
     if found is None and listed is None:
         return None
@@ -169,7 +131,7 @@ def _create_as(operator: Operator, name: str, names: Names) -> PlanWrite | None:
         "create_table_as",
         save,
         change,
-        _query(operator),
+        query_below(operator),
         columns,
         hidden,
         final=False,
@@ -180,7 +142,7 @@ def _create_as(operator: Operator, name: str, names: Names) -> PlanWrite | None:
 def _hive(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """InsertIntoHiveTable: table, serde, partitions, overwrite, columns."""
     text = operator.fields.get("Arguments", "")
-    found = _TABLE.search(text)
+    found = TABLE.search(text)
     if found is None:
         return None
     parts = lists.arguments(text)
@@ -190,7 +152,7 @@ def _hive(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     change = "replace" if overwrite and "=Some(" not in text and "=None" not in text else "append"
     return PlanWrite(
         DatasetPlace(names.table(found[0]), "table"), "insert", "overwrite" if overwrite else "append", change,
-        _query(operator), columns, hidden, "hive", fixed=fixed, alone=True,
+        query_below(operator), columns, hidden, "hive", fixed=fixed, alone=True,
     )  # fmt: skip
 
 
@@ -202,7 +164,7 @@ def _directory(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     overwrite = "true" in lists.arguments(text)[-2:]
     return PlanWrite(
         DatasetPlace(path_name(found[1].strip()), "file"), "insert", "overwrite" if overwrite else "append",
-        "replace" if overwrite else "append", _query(operator), final=False,
+        "replace" if overwrite else "append", query_below(operator), final=False,
     )  # fmt: skip
 
 
@@ -223,7 +185,12 @@ def _source(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     else:
         return None
     return PlanWrite(
-        place, "insert", save, change, _query(operator), format=text.split(",", 1)[0].rsplit(".", 1)[-1].split("@")[0]
+        place,
+        "insert",
+        save,
+        change,
+        query_below(operator),
+        format=text.split(",", 1)[0].rsplit(".", 1)[-1].split("@")[0],
     )
 
 
@@ -290,7 +257,7 @@ def _stream(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     writer = _WRITER_OF.search(operator.fields.get("Arguments", ""))
     if writer is None:
         return None
-    return PlanWrite(DatasetPlace(names.table(writer[1]), "table"), "insert", "append", "append", _query(operator))
+    return PlanWrite(DatasetPlace(names.table(writer[1]), "table"), "insert", "append", "append", query_below(operator))
 
 
 def _overwrite_partitions(operator: Operator, name: str, names: Names) -> PlanWrite | None:
@@ -304,7 +271,7 @@ def _overwrite_partitions(operator: Operator, name: str, names: Names) -> PlanWr
     columns, hidden = (None, 0) if by_name or listed is None else _columns(listed[1])
     if columns is not None:
         columns = tuple(own[1] for own in map(lists.attribute, columns) if own is not None)
-    return PlanWrite(place, "insert", "overwrite", "append", _query(operator), columns, hidden)
+    return PlanWrite(place, "insert", "overwrite", "append", query_below(operator), columns, hidden)
 
 
 def _expected(text: str) -> tuple[tuple[int, str], ...]:
@@ -349,7 +316,7 @@ def table_of(text: str, names: Names, *, create: bool = False) -> DatasetPlace |
         )
     parts = lists.arguments(text)
     for part in parts:
-        if _QUALIFIED.fullmatch(part.strip()) or (create and _TABLE.fullmatch(part.strip())):
+        if _QUALIFIED.fullmatch(part.strip()) or (create and TABLE.fullmatch(part.strip())):
             return DatasetPlace(names.table(part.strip()), "table")
     written = _WRITE_OF.search(text)
     if written is not None:
@@ -370,33 +337,6 @@ def table_of(text: str, names: Names, *, create: bool = False) -> DatasetPlace |
     return None
 
 
-def _view(operator: Operator, name: str, names: Names) -> PlanWrite | None:
-    """CREATE VIEW: name, names of columns, the query as text and as a plan. Temporary ones are seen through."""
-    text = operator.fields.get("Arguments", "")
-    found = _TABLE.match(text)
-    if found is None or "LocalTempView" in text or "GlobalTempView" in text:
-        return None
-    rest = text[found.end() + 2 :]
-    columns: tuple[str, ...] | None = None
-    hidden = 0
-    listed = _VIEW_COLUMNS.match(rest)
-    if listed is not None:
-        elements = lists.split(f"[{listed[1]}]")
-        columns = tuple(
-            re.sub(r"\A\((.*),(?:None|Some\(.*\))\)\Z", r"\1", item, flags=re.DOTALL) for item in elements.items
-        )
-        hidden = elements.more
-    return PlanWrite(
-        DatasetPlace(names.table(found[0]), "view"),
-        "create_view",
-        "overwrite",
-        "replace",
-        _query(operator),
-        columns,
-        hidden,
-    )
-
-
 def _dml(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """MERGE, UPDATE and DELETE of Delta: the command names the table; jobs of its own do the work."""
     place = table_of(operator.fields.get("Arguments", ""), names)
@@ -411,8 +351,8 @@ def _dml(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     kind = "merge" if "Merge" in name else "update" if "Update" in name else "delete"
     version = _DELTA_TABLE.search(operator.fields.get("Arguments", ""))
     return PlanWrite(
-        place, kind, kind, "delete" if kind == "delete" else "update", _query(operator), final=False, command=operator,
-        version=int(version[1]) if version is not None and version[1] else None,
+        place, kind, kind, "delete" if kind == "delete" else "update", query_below(operator), final=False,
+        command=operator, version=int(version[1]) if version is not None and version[1] else None,
     )  # fmt: skip
 
 
@@ -447,7 +387,8 @@ _COMMANDS = {
     "ReplaceTableAsSelect": _table_v2,
     "AtomicReplaceTableAsSelect": _table_v2,
     "DeltaDynamicPartitionOverwriteCommand": _overwrite_partitions,
-    "CreateViewCommand": _view,
+    "CreateViewCommand": created_view,
+    "AlterViewAsCommand": altered_view,
     "MergeIntoCommand": _dml,
     "MergeIntoCommandEdge": _dml,
     "UpdateCommand": _dml,
