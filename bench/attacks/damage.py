@@ -42,7 +42,7 @@ def sound_store() -> Any:
     for key, data in objects().items():
         made.put(key, data)
     for number in range(40):  # so many that a node of the manifest is written
-        add = (Fragment(f"more{number}", "numbers", b"more %d" % number, 1),)
+        add: tuple[Fragment, ...] = (Fragment(f"more{number}", "numbers", b"more %d" % number, 1),)
         Store.open_objects(made).commit(Changes((add[0].source,), add), message="m", author="a", batch=f"m{number}")
     add = tuple(Fragment("packed", "numbers", b"packed %d" % n, 1) for n in range(3))
     Store.open_objects(Remote(made)).commit(Changes(("packed",), add), message="m", author="a", batch="p")
@@ -55,7 +55,7 @@ def sound_store() -> Any:
 def small_store() -> Any:
     """A store with every kind of object, of which little is live, so that much can be tried."""
     from govtool.app.index import built_index
-    from govtool.app.ingest import ingest_sql
+    from govtool.app.ingest_sql import ingest_sql
     from govtool.app.published import publish_index
     from govtool.app.sql import SqlRequest
     from govtool.store import Changes, Fragment, Store, branches, tags
@@ -66,7 +66,7 @@ def small_store() -> Any:
         path.write_text("create table a (x int);\ncreate view v as select x from a;\n")
         ingest_sql(store, SqlRequest(paths=(str(path),), dialect="postgres"))
     for number in range(40):  # so many that a node of the manifest is written
-        add = (Fragment("more", "numbers", b"more %d" % number, 1),)
+        add: tuple[Fragment, ...] = (Fragment("more", "numbers", b"more %d" % number, 1),)
         store.commit(Changes(("more",), add), message="m", author="a", batch=f"m{number}")
     branches.create_branch(store, "next", store.resolve("12"), author="a")
     tags.create_tag(store, "v1", store.resolve("3"), author="a")
@@ -175,10 +175,9 @@ def damages() -> Iterator[Row]:
     store = sound_store()
     keys = sorted(info.key for info in store.objects.scan(""))
     sound = {key: store.objects.get(key) for key in keys}
-    folder = lambda key: key.rpartition("/")[0]  # noqa: E731
 
     def neighbour(key: str) -> bytes:
-        others = [each for each in keys if each != key and folder(each) == folder(key)]
+        others = [each for each in keys if each != key and each.rpartition("/")[0] == key.rpartition("/")[0]]
         data: bytes = sound[others[0]] if others else sound[key]
         return data
 

@@ -53,7 +53,7 @@ def main(uri: str, k: int) -> None:
     from govtool.store import Store
 
     store = Store.open(uri)
-    store.objects = Killing(store.objects, k)  # type: ignore[assignment]
+    store.objects = Killing(store.objects, k)
     for text in TEXTS:
         forget_text(store, ForgetRequest(texts=(text,), author="ann"))
 

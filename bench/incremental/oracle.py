@@ -22,6 +22,7 @@ from bench.incremental.edits import Warehouse
 from govtool.app import ingest_sql as ingesting
 from govtool.app.ingest_sql import ingest_sql
 from govtool.app.sql import SqlRequest
+from govtool.app.sql_lineage import lineage_with_memos
 from govtool.store import Commit, Store
 
 
@@ -66,10 +67,8 @@ def compare(
 
 
 def _counted(counts: list[int]) -> Any:
-    real = ingesting.lineage_with_memos
-
     def counted(*args: Any, **keywords: Any) -> Any:
-        lineage = real(*args, **keywords)
+        lineage = lineage_with_memos(*args, **keywords)
         if lineage is not None:
             counts[:] = lineage.extracted, lineage.files
         return lineage

@@ -191,7 +191,7 @@ class _SqlIngest:
             facts = self._facts(found)
             kept = self._kept(found, facts)
         lineage = found if isinstance(found, SqlLineage) else None
-        extraction = found if lineage is None else lineage.extraction
+        extraction = found.extraction if isinstance(found, SqlLineage) else found
         read = self._read
         base = IngestPayload(
             read.source,

@@ -7,7 +7,7 @@ below a column count as the column; temporary tables that something reads are pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -98,7 +98,7 @@ def summarise(
 class _Summary:
     """Edges by target column and source column, while derivations are added."""
 
-    def __init__(self, through: _Passage, counted: Set[EdgeKind]) -> None:
+    def __init__(self, through: _Passage, counted: frozenset[EdgeKind]) -> None:
         self.through = through
         self.counted = counted
         self.contributed: dict[tuple[str, str], set[EdgeKind]] = {}

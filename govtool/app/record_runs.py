@@ -240,7 +240,8 @@ def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
     from govtool.records.execute.inputs import changed
     from govtool.records.stored import files_made, relation_of
 
-    found, parts = [], []
+    found: list[RecordRun] = []
+    parts: list[RecordRun] = []
     for each in writes:
         left = relation_of(each.written, each.output)
         if left is not None and left.files and not changed([left]):

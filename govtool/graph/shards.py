@@ -82,7 +82,8 @@ class _Tables:
         text, c = self.texts, self.columns
 
         def field(name: str) -> str:
-            return text[c[f"d.{name}"][derivation]]
+            found: str = text[c[f"d.{name}"][derivation]]
+            return found
 
         return Statement(
             fingerprint=field("fingerprint"),

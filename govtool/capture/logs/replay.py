@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from govtool.capture.logs.dedup import ABORTING, FAILED_STATEMENT, LogCollector, NameContext
 from govtool.capture.logs.effects import LIFE, Effect, reads_only, words
+from govtool.capture.sql.scripts.session import SessionChange
 
 COMMITTING = frozenset({"mysql", "oracle", "snowflake", "doris", "starrocks", "singlestore"})
 """Dialects in which a definition commits the transaction it is in."""
@@ -86,7 +87,7 @@ class Replay:
         elif kind in ("create", "drop", "rename") and dialect in COMMITTING:
             self._end()
 
-    def _use(self, change: NameContext, *, local: bool) -> None:
+    def _use(self, change: SessionChange, *, local: bool) -> None:
         """Change the names' context; ``SET LOCAL`` lasts until the transaction ends."""
         if local and self.begun is None:
             return

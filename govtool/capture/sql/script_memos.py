@@ -236,8 +236,8 @@ def part_of(file: str, memo: ScriptMemo) -> ScriptPart:
 
 
 def _note(value: Value) -> Diagnostic:
-    *fields, candidates = value
-    return Diagnostic(*fields, tuple(candidates))
+    code, severity, message, file, line, column, target, candidates = value
+    return Diagnostic(code, severity, message, file, line, column, target, tuple(candidates))
 
 
 def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> ScriptState:

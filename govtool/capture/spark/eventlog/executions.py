@@ -15,10 +15,10 @@ from govtool.capture.spark.executed import Executed
 from govtool.capture.spark.execution import Action, Reading, WrittenDataset
 from govtool.capture.spark.identity import DatasetPlace, column_path, path_name
 from govtool.capture.spark.interpreter import interpret, is_internal
+from govtool.capture.spark.plantext.plan_write import PlanWrite
 from govtool.capture.spark.plantext.read import PlanText, read_plan
 from govtool.capture.spark.plantext.scans import Names
 from govtool.capture.spark.plantext.tree import PlanTextError
-from govtool.capture.spark.plantext.writes import PlanWrite
 from govtool.capture.spark.streams import BatchKey, BatchProgress, batches_from
 from govtool.model import Diagnostic
 from govtool.model.run import Run, RunInput, RunOutput

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.place_names import place_of
@@ -29,7 +30,7 @@ class RddSources:
 
     @classmethod
     def of(
-        cls, frames: object, leaves: Iterator[object], streams: Mapping[int, p.Node], driver: frozenset[int]
+        cls, frames: object, leaves: Iterator[Any], streams: Mapping[int, p.Node], driver: frozenset[int]
     ) -> RddSources:
         """Read them from a line of a spool.
 
@@ -64,7 +65,7 @@ class RddSources:
         return found
 
 
-def _analyzed(frame: object, streams: Mapping[int, p.Node], driver: frozenset[int]) -> Analyzed | None:
+def _analyzed(frame: Any, streams: Mapping[int, p.Node], driver: frozenset[int]) -> Analyzed | None:
     """The plan of a query behind an RDD; None if it cannot be read."""
     try:
         return read_plan(frame, streams=streams, driver=driver)

@@ -14,10 +14,11 @@ from govtool.capture.spark.plantext.definitions import defined_in
 from govtool.capture.spark.plantext.dml import merged, relation
 from govtool.capture.spark.plantext.normal import normalised
 from govtool.capture.spark.plantext.operators import Builder
+from govtool.capture.spark.plantext.plan_write import PlanWrite
 from govtool.capture.spark.plantext.rewritten import changed
 from govtool.capture.spark.plantext.scans import Names, ScannedSource, source_of
 from govtool.capture.spark.plantext.tree import Operator, PlanTextError, PlanTree
-from govtool.capture.spark.plantext.writes import PlanWrite, has_target, is_command, write_of
+from govtool.capture.spark.plantext.writes import has_target, is_command, write_of
 from govtool.model import Diagnostic
 
 

@@ -1,0 +1,117 @@
+"""Erasure of a subject from the run of a workflow: planned, applied, and equal to a run without its records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import govtool
+from govtool.store import Store
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install govtool[spark]")
+pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+
+BALANCES = "customer string, balance bigint"
+PAYMENTS = {
+    1: [("ann", 5), ("bob", -7), ("ann", -9), ("kim", 4)],
+    2: [("ann", 5), ("bob", 3), ("kim", -9)],
+}
+SUBJECT = "ann"
+
+
+def workflow():
+    """Balances carried from execution to execution, and who owes more than the average."""
+
+    @govtool.module("Post", {"Payments": "customer string, amount int"}, {"Accounts": BALANCES}, {"Balances": BALANCES})
+    def post(payments, accounts):
+        moved = payments.selectExpr("customer", "cast(amount as bigint) as balance")
+        sums = accounts.unionAll(moved).groupBy("customer").agg({"balance": "sum"})
+        balances = sums.withColumnRenamed("sum(balance)", "balance")
+        return {"Accounts": balances, "Balances": balances}
+
+    @govtool.module("Alert", {"Balances": BALANCES}, (), {"Below": BALANCES, "Total": "n bigint, balance bigint"})
+    def alert(balances):
+        mean = balances.selectExpr("avg(balance) as mean")
+        total = balances.selectExpr("count(*) as n", "sum(balance) as balance")
+        return {"Below": balances.crossJoin(mean).where("balance < mean").drop("mean"), "Total": total}
+
+    return govtool.Workflow("accounts", nodes={"post": post, "alert": alert}, edges=[("post", "alert", "Balances")])
+
+
+def write_payments(folder, gone=()):
+    for execution, rows in PAYMENTS.items():
+        left = [row for row in rows if row[0] not in gone]
+        place = folder / str(execution)
+        place.mkdir(parents=True)
+        names, amounts = zip(*left, strict=True)
+        pq.write_table(
+            pa.table({"customer": names, "amount": pa.array(amounts, pa.int32())}), place / "Payments.parquet"
+        )
+
+
+def rows_of(folder):
+    tables = [pq.ParquetFile(file).read() for file in sorted(Path(folder).rglob("*.parquet"))]
+    return sorted((tuple(row.values()) for table in tables for row in table.to_pylist()), key=repr)
+
+
+def made(run):
+    """What each invocation wrote: the folder, by execution, node and relation."""
+    return {
+        (each.execution, each.node, name): Path(path)
+        for each in run.invocations
+        for name, path in (*each.outputs, *((slot, path) for _, slot, path in each.new_state))
+    }
+
+
+@pytest.fixture(scope="module")
+def erased(spark, tmp_path_factory):
+    """The run, a run without the subject, the plan and the certificate."""
+    folder = tmp_path_factory.mktemp("erased")
+    write_payments(folder / "in")
+    write_payments(folder / "other", [SUBJECT])
+    store = Store.init(str(folder / "store")).uri
+    flow = workflow()
+    run = govtool.run_workflow(flow, folder / "in", state=folder / "state", mode="records", store=store, spark=spark)
+    other = govtool.run_workflow(flow, folder / "other", state=folder / "without", spark=spark, mode="untracked")
+    plan = govtool.open(store).erase_plan(
+        f"in/1/Payments.parquet.customer={SUBJECT}", key="in/2/Payments.parquet.customer", run="accounts"
+    )
+    text = folder / "plan.json"
+    text.write_text(json.dumps(plan.to_dict()), encoding="utf-8")
+    govtool.apply_erasure(text, to=folder / "corrected", store=store)
+    certificate = json.loads((folder / "corrected" / "certificate.json").read_text(encoding="utf-8"))
+    return folder, run.run, other.run, plan, certificate
+
+
+def test_the_plan_has_every_version_of_the_state(erased):
+    _, run, _, plan, _ = erased
+    assert plan.is_certain
+    assert [len(tokens) for tokens in plan.tokens.values()] == [2, 1]
+    datasets = [each.dataset for each in plan.datasets]
+    assert all(any(name.endswith(str(path)) for name in datasets) for path in made(run).values())
+
+
+def test_corrected_copies_are_a_run_without_the_subject(erased):
+    folder, run, other, _, certificate = erased
+    expected = {key: rows_of(path) for key, path in made(other).items()}
+    copies = {each["dataset"]: folder / "corrected" / each["folder"] for each in certificate["datasets"]}
+    corrected = 0
+    for key, path in made(run).items():
+        own = [copy for name, copy in copies.items() if name.endswith(str(path))]
+        corrected += len(own)
+        assert rows_of(own[0] if own else path) == expected[key], key
+    assert corrected > 5  # the rest has the same rows without the subject
+
+
+def test_copies_are_verified_by_replay_and_the_certificate_does_not_name_the_subject(erased):
+    folder, _, _, _, certificate = erased
+    ways = {Path(each["dataset"]).name: each["verified"] for each in certificate["datasets"]}
+    assert ways.pop("Payments.parquet") == "searched"
+    assert set(ways.values()) == {"replayed"}
+    assert certificate["unknown"] == certificate["not_written"] == certificate["not_searched"] == []
+    assert f'"{SUBJECT}"' not in json.dumps(certificate)
+    assert govtool.verify_erasure(folder / "corrected" / "certificate.json").problems == ()
