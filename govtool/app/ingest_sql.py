@@ -37,7 +37,7 @@ from govtool.app.sql import (
     scripts,
     unmatched_relations,
 )
-from govtool.app.sql_lineage import SqlLineage, digest_of, extracted_lineage, lineage_with_memos
+from govtool.app.sql_lineage import SourceLineage, digest_of, extracted_lineage, lineage_with_memos
 from govtool.app.sql_memos import BROKEN
 from govtool.app.stale import KeptLineage, has_failures, kept_lineage
 from govtool.capture.sql.collector import uncollected
@@ -190,8 +190,8 @@ class _SqlIngest:
             found = self._with_memos(settings) or self._extracted(settings)
             facts = self._facts(found)
             kept = self._kept(found, facts)
-        lineage = found if isinstance(found, SqlLineage) else None
-        extraction = found.extraction if isinstance(found, SqlLineage) else found
+        lineage = found if isinstance(found, SourceLineage) else None
+        extraction = found.extraction if isinstance(found, SourceLineage) else found
         read = self._read
         base = IngestPayload(
             read.source,
@@ -206,7 +206,7 @@ class _SqlIngest:
         )
         return base if lineage is None else lineage.payload(base)
 
-    def _with_memos(self, settings: Options) -> SqlLineage | None:
+    def _with_memos(self, settings: Options) -> SourceLineage | None:
         """The lineage with what is still right of the last ingest; None where that cannot be."""
         read = self._read
         if not self._by_memos:
@@ -223,15 +223,15 @@ class _SqlIngest:
             extraction = explained(read.request.catalog, list(read.found), settings, extraction)
         return extraction
 
-    def _facts(self, found: SqlLineage | Extraction) -> tuple[Fact, ...]:
+    def _facts(self, found: SourceLineage | Extraction) -> tuple[Fact, ...]:
         read = self._read
-        if isinstance(found, SqlLineage):
+        if isinstance(found, SourceLineage):
             return found.facts(read.found, read.settings)
         return facts_in(read.found, read.settings, found.derivations)
 
-    def _kept(self, found: SqlLineage | Extraction, facts: tuple[Fact, ...]) -> KeptLineage:
+    def _kept(self, found: SourceLineage | Extraction, facts: tuple[Fact, ...]) -> KeptLineage:
         """Return the earlier lineage of files that failed; the store is read only if some did."""
-        extraction = found.extraction if isinstance(found, SqlLineage) else found
+        extraction = found.extraction if isinstance(found, SourceLineage) else found
         if not has_failures(extraction.diagnostics):
             return KeptLineage()
         head = self._store.seen(self._branch)

@@ -30,7 +30,7 @@ class ReaderSources:
 
 
 _MODEL = ("errors.py", "functions", "model", "names.py", "redaction.py")
-_SQL = (*_MODEL, "linear.py", "app/sql.py", "capture/dbt", "capture/sql")
+_SQL = (*_MODEL, "linear.py", "app/project_facts.py", "app/sql.py", "capture/dbt", "capture/sql")
 _CATALOG = (*_SQL, "app/explain.py", "app/ingest_catalog.py", "capture/catalog")
 _STREAMS = ("capture/compressed.py", "capture/logs", "clock.py")
 _SQL_LIBRARIES = ("google-re2", "sqlglot", "jinja2", "pyyaml")

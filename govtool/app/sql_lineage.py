@@ -50,7 +50,7 @@ class EncodedLineage:
     """By file the digest of its fragment."""
 
 
-class SqlLineage:
+class SourceLineage:
     """The lineage of a source, with what is needed to ingest it faster the next time."""
 
     def __init__(self, store: Store, source: str, found: MemoExtraction, earlier: _Earlier, file: Path) -> None:
@@ -228,7 +228,7 @@ class SqlLineage:
 class _Lazy(Sequence[Derivation]):
     """All derivations of a lineage."""
 
-    def __init__(self, lineage: SqlLineage) -> None:
+    def __init__(self, lineage: SourceLineage) -> None:
         self._lineage = lineage
 
     @cached_property
@@ -277,7 +277,7 @@ def lineage_with_memos(
     settings: Options,
     how: str,
     progress: Progress | None = None,
-) -> SqlLineage | None:
+) -> SourceLineage | None:
     """Extract the scripts that the last ingest of a source does not answer for; None where no memos can be made.
 
     Args:
@@ -307,7 +307,7 @@ def lineage_with_memos(
         extraction = extract_with_memos(found, settings, how, memos, progress)
     except NotReusable:
         return None
-    return SqlLineage(store, source, extraction, usable, file)
+    return SourceLineage(store, source, extraction, usable, file)
 
 
 def _placed(earlier: EarlierIngest, usable: _Earlier) -> Iterator[tuple[str, ScriptMemo]]:

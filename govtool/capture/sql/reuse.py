@@ -234,13 +234,13 @@ class _Attempt:
         if item.file in self._held:  # of a memo that is opened
             trees = TreeCache()
             trees.held = self._held[item.file]
-        before = len(trees.asked)
+        before = len(trees.requests)
         maker = ScriptMaker(item, self._options, self._macros, notes, trees)
         rendered = maker.render(None)
         if rendered.wanted:
             raise NotReusable
         state = maker.parse(rendered)
-        state.mark, state.sizes = self._marks[item.file], trees.asked[before:]
+        state.mark, state.sizes = self._marks[item.file], trees.requests[before:]
         return state
 
     def _guard(self) -> str:

@@ -25,7 +25,7 @@ from govtool.capture.sql.walk.dependencies import Interner
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import TableInfo
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
-from govtool.capture.sql.walk.usage import Recorder, UsedColumns
+from govtool.capture.sql.walk.usage import TapeRecorder, UsedColumns
 from govtool.model import Diagnostic
 from govtool.names import split_name
 
@@ -48,7 +48,7 @@ class Tables(Definitions):
         self.scripts: list[ScriptState] = []
         self._known: dict[str, TableInfo] = {}
         self._used: dict[str, UsedColumns] = {}
-        self.recorder = Recorder()
+        self.recorder = TapeRecorder()
         self.taping = False
         """True if walks are recorded."""
         self.replay: Callable[[StatementState], bool] | None = None

@@ -18,17 +18,17 @@ ROOM = 8_000_000
 class TreeCache:
     """The room for the trees of one batch."""
 
-    __slots__ = ("asked", "held", "room")
+    __slots__ = ("held", "requests", "room")
 
     def __init__(self, room: int | None = None) -> None:
         self.room = ROOM if room is None else room
         self.held = 0
-        self.asked: list[int] = []
+        self.requests: list[int] = []
         """The sizes of the texts, in order."""
 
     def takes(self, size: int) -> bool:
         """Return whether there is room for the tree of a text of ``size`` characters; if so it is taken."""
-        self.asked.append(size)
+        self.requests.append(size)
         if self.held + size > self.room:
             return False
         self.held += size

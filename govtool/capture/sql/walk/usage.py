@@ -49,7 +49,7 @@ class Tape:
         self.looked += 1
 
 
-class Recorder:
+class TapeRecorder:
     """Holds the tape of the walk that is under way; None where nothing is recorded."""
 
     __slots__ = ("tape",)
@@ -72,7 +72,7 @@ class UsedColumns:
 
     __slots__ = ("columns", "name", "recorder")
 
-    def __init__(self, name: str = "", recorder: Recorder | None = None, columns: Iterable[str] = ()) -> None:
+    def __init__(self, name: str = "", recorder: TapeRecorder | None = None, columns: Iterable[str] = ()) -> None:
         self.name = name
         self.columns = set(columns)
         self.recorder = recorder
