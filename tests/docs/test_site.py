@@ -61,7 +61,7 @@ def test_every_page_is_in_the_menu_once_and_every_schema_is_listed():
             return [f"docs/{entry}"]
         return [page for part in (entry.values() if isinstance(entry, dict) else entry) for page in pages(part)]
 
-    assert sorted(pages(menu)) == PAGES
+    assert sorted(pages(menu)) == sorted(PAGES)
     listed = re.findall(r"\(schemas/([\w-]+)\.json\)", (DOCS / "schemas.md").read_text(encoding="utf-8"))
     assert sorted(listed) == sorted(path.stem for path in (DOCS / "schemas").glob("*.json"))
 
