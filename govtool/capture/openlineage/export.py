@@ -7,7 +7,6 @@ several outputs reads what) is in the ``lineage`` facet beside it. Reading the e
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,14 +15,18 @@ from typing import Any
 
 from govtool.capture.openlineage.derive import ALIAS
 from govtool.capture.openlineage.edges import EXTRA
+from govtool.capture.openlineage.event_parts import (
+    PRODUCER,
+    exact_path,
+    lineage_facet,
+    reference,
+    schema_facet,
+    transformations,
+)
 from govtool.capture.openlineage.events import stamp
 from govtool.capture.openlineage.facets import SPEC, Kept, facet
 from govtool.capture.openlineage.identity import JOBS, DatasetName, field_name, parse_id
-from govtool.model import HIDDEN, ROWS, VALUE_FLOW, Derivation, Edge, EdgeKind
-from govtool.names import quote, split_name, unquote
-from govtool.release import __version__
-
-PRODUCER = f"urn:govtool:{__version__}"
+from govtool.model import HIDDEN, ROWS, Derivation, Edge, EdgeKind
 
 _CORE = f"{SPEC}/2-0-2/OpenLineage.json#/$defs"
 _TYPES = {
@@ -134,19 +137,19 @@ class _Writer:
             name = self.name(identity)
             facets = self.kept.dataset(identity, PRODUCER) if self.kept else {}
             if columns := described.columns[identity]:
-                facets["schema"] = _schema(columns)
+                facets["schema"] = schema_facet(columns)
             kind = _TYPES.get(described.kinds.get(identity, ""))
             if kind is not None and not (kind[0] == "FILE" and name.is_path):
                 body = {"datasetType": kind[0]} | ({"subType": kind[1]} if kind[1] else {})
                 facets["datasetType"] = facet(PRODUCER, "1-0-1/DatasetTypeDatasetFacet", body)
             if links := described.links.get(identity):
-                listed = [{**_named(self.name(other)), "type": relation} for other, relation in sorted(links)]
+                listed = [{**reference(self.name(other)), "type": relation} for other, relation in sorted(links)]
                 facets["symlinks"] = facet(PRODUCER, "1-0-1/SymlinksDatasetFacet", {"identifiers": listed})
             yield {
                 "eventTime": self.time,
                 "producer": PRODUCER,
                 "schemaURL": f"{_CORE}/DatasetEvent",
-                "dataset": {**_named(name), "facets": facets},
+                "dataset": {**reference(name), "facets": facets},
             }
 
     # Jobs and runs.
@@ -206,7 +209,7 @@ class _Writer:
             body = {"query": statement.text} | ({"dialect": statement.dialect} if statement.dialect else {})
             facets["sql"] = facet(PRODUCER, "1-1-0/SQLJobFacet", body)
         if entries:
-            facets["lineage"] = _explicit({"entries": entries}, "LineageJobFacet")
+            facets["lineage"] = lineage_facet({"entries": entries}, "LineageJobFacet")
         namespace, name = group.job
         event: Event = {
             "eventTime": group.last,
@@ -214,7 +217,7 @@ class _Writer:
             "schemaURL": f"{_CORE}/{'RunEvent' if group.run else 'JobEvent'}",
             "job": {"namespace": namespace, "name": name, "facets": facets},
             "inputs": [
-                {**_named(self.name(dataset)), **self._in_run(group, "in", dataset)}
+                {**reference(self.name(dataset)), **self._in_run(group, "in", dataset)}
                 for dataset in sorted(reads, key=self.name)
             ],
             "outputs": outputs,
@@ -245,16 +248,16 @@ class _Writer:
         if last.statement.kind in ("drop", "rename", "truncate") and last.mode in ("drop", "rename", "delete"):
             facets = {"lifecycleStateChange": self._change(last, edges)}
             if last.mode == "rename" and columns:
-                facets["schema"] = _schema(columns)
-            return {**_named(name), "facets": facets}
+                facets["schema"] = schema_facet(columns)
+            return {**reference(name), "facets": facets}
         facets = {}
         if columns and any(d.columns_complete for d in derivations):
-            facets["schema"] = _schema(columns)
+            facets["schema"] = schema_facet(columns)
         if last.mode == "replace" and last.target_kind not in _IMPLIED:
             change = facet(PRODUCER, "1-0-1/LifecycleStateChangeDatasetFacet", {"lifecycleStateChange": "OVERWRITE"})
             facets["lifecycleStateChange"] = change
         facets |= self._lineage_facets(edges, columns, last, explicit=explicit)
-        return {**_named(name), "facets": facets}
+        return {**reference(name), "facets": facets}
 
     def _lineage_facets(
         self, edges: list[Edge], columns: Mapping[str, str | None], last: Derivation, *, explicit: bool
@@ -275,7 +278,7 @@ class _Writer:
         body: dict[str, Any] = {"lifecycleStateChange": "TRUNCATE" if derivation.mode == "delete" else "DROP"}
         if derivation.mode == "rename":
             old = next((e.source.dataset for e in edges if e.kind is EdgeKind.READ), derivation.target)
-            body = {"lifecycleStateChange": "RENAME", "previousIdentifier": _named(self.name(old))}
+            body = {"lifecycleStateChange": "RENAME", "previousIdentifier": reference(self.name(old))}
         return facet(PRODUCER, "1-0-1/LifecycleStateChangeDatasetFacet", body)
 
     def _column_lineage(
@@ -289,7 +292,7 @@ class _Writer:
             place = rows if edge.target_path == ROWS else fields.setdefault(edge.target_path, {})
             place.setdefault((edge.source.dataset, edge.source.path), []).append(edge)
         named = {
-            field_name(path): {"inputFields": self._inputs(inputs), **_marked(path)}
+            field_name(path): {"inputFields": self._inputs(inputs), **exact_path(path)}
             for path, inputs in sorted(fields.items())
         }
         body: dict[str, Any] = {"fields": named}
@@ -305,10 +308,10 @@ class _Writer:
     def _inputs(self, inputs: Mapping[tuple[str, str], list[Edge]]) -> list[dict[str, Any]]:
         return [
             {
-                **_named(self.name(dataset)),
+                **reference(self.name(dataset)),
                 "field": field_name(path),
-                **_marked(path),
-                "transformations": _transformations(inputs[dataset, path]),
+                **exact_path(path),
+                "transformations": transformations(inputs[dataset, path]),
             }
             for dataset, path in sorted(inputs, key=lambda ref: (self.name(ref[0]), ref[1]))
         ]
@@ -325,13 +328,13 @@ class _Writer:
         for (path, dataset, source), listed in sorted(
             groups.items(), key=lambda g: (g[0][0], self.name(g[0][1]), g[0][2])
         ):
-            item = self._entity(dataset) | {"transformations": _transformations(listed)}
+            item = self._entity(dataset) | {"transformations": transformations(listed)}
             marks: dict[str, Any] = {}
             if source == HIDDEN:
                 marks["field"] = HIDDEN
             elif source != ROWS:
                 item["field"] = field_name(source)
-                marks |= _marked(source).get(EXTRA, {})
+                marks |= exact_path(source).get(EXTRA, {})
             if path == HIDDEN:
                 marks["target"] = HIDDEN
             if marks:
@@ -342,14 +345,14 @@ class _Writer:
                 fields.setdefault(path, []).append(item)
         body: dict[str, Any] = {"inputs": inputs}
         if fields:
-            body["fields"] = {field_name(path): {"inputs": items, **_marked(path)} for path, items in fields.items()}
-        return _explicit(body, "LineageDatasetFacet")
+            body["fields"] = {field_name(path): {"inputs": items, **exact_path(path)} for path, items in fields.items()}
+        return lineage_facet(body, "LineageDatasetFacet")
 
     def _entity(self, dataset: str) -> dict[str, Any]:
         if dataset.startswith(JOBS):
             namespace, name = self._job_of(dataset)
             return {"namespace": namespace, "name": name, "type": "JOB"}
-        return {**_named(self.name(dataset)), "type": "DATASET"}
+        return {**reference(self.name(dataset)), "type": "DATASET"}
 
     def _job_of(self, identity: str) -> tuple[str, str]:
         file = identity.removeprefix(JOBS)
@@ -372,7 +375,7 @@ class _Writer:
             if path != ROWS:
                 item["field"] = field_name(path)
             if others:
-                item["transformations"] = _transformations(others)
+                item["transformations"] = transformations(others)
             inputs.append(item)
         return {"namespace": namespace, "name": name, "type": "JOB", "inputs": inputs}
 
@@ -389,18 +392,9 @@ def _stays(derivation: Derivation) -> bool:
     return derivation.mode not in ("drop",)
 
 
-def _marked(path: str) -> dict[str, Any]:
-    """The path itself, where the name of its field does not tell a field of a field from a name with a dot."""
-    return {} if quote(field_name(path)) == path or path in (ROWS, HIDDEN) else {EXTRA: {"path": path}}
-
-
 def _is_silence(edge: Edge) -> bool:
     """Return whether an edge only says that an event named no columns: leaving them out says it again."""
     return edge.kind is EdgeKind.OPAQUE and edge.reason == "no-column-lineage" and edge.target_path == ROWS
-
-
-def _named(name: DatasetName) -> dict[str, Any]:
-    return {"namespace": name.namespace, "name": name.name}
 
 
 def _uuid(run: str) -> str:
@@ -408,72 +402,3 @@ def _uuid(run: str) -> str:
         return str(uuid.UUID(run))
     except ValueError:
         return str(uuid.uuid5(_RUNS, run))
-
-
-def _explicit(body: Mapping[str, Any], definition: str) -> dict[str, Any]:
-    made = facet(PRODUCER, "1-0-0/LineageFacet", body)
-    return {**made, "_schemaURL": f"{SPEC}/facets/1-0-0/LineageFacet.json#/$defs/{definition}"}
-
-
-def _transformations(edges: Iterable[Edge]) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for edge in edges:
-        direct = edge.kind in VALUE_FLOW
-        transformation: dict[str, Any] = {
-            "type": "DIRECT" if direct else "INDIRECT",
-            "subtype": edge.kind.name,
-            "description": " → ".join(f"{name}()" for name in edge.functions),
-            "masking": edge.masking,
-        }
-        extra: dict[str, Any] = {}
-        if edge.star:
-            extra["star"] = True
-        if edge.arm:
-            extra["arm"] = edge.arm
-        if edge.reason:
-            extra["reason"] = edge.reason
-        if extra:
-            transformation[EXTRA] = extra
-        found[json.dumps(transformation, sort_keys=True)] = transformation
-    return [found[key] for key in sorted(found)]
-
-
-def _schema(columns: Mapping[str, str | None]) -> dict[str, Any]:
-    """A schema facet; fields of structs and elements of arrays are nested."""
-    top: list[dict[str, Any]] = []
-    nodes: dict[str, dict[str, Any]] = {}
-    for path, kind in columns.items():
-        if path in (ROWS, HIDDEN):
-            continue
-        above: list[dict[str, Any]] = top
-        whole = ""
-        node: dict[str, Any] = {}
-        for name in _steps(path):
-            whole = f"{whole}\x1f{name}"
-            if whole not in nodes:
-                nodes[whole] = {"name": name}
-                above.append(nodes[whole])
-            node = nodes[whole]
-            above = node.setdefault("fields", [])
-        node["type"] = kind
-    return facet(PRODUCER, "1-2-0/SchemaDatasetFacet", {"fields": [_trimmed(node) for node in top]})
-
-
-def _steps(path: str) -> list[str]:
-    steps: list[str] = []
-    for part in split_name(path):
-        stem, elements = part, 0
-        while stem.endswith("[]"):
-            stem, elements = stem[:-2], elements + 1
-        steps += [unquote(stem), *["_element"] * elements]
-    return steps
-
-
-def _trimmed(node: Mapping[str, Any]) -> dict[str, Any]:
-    below = [_trimmed(child) for child in node.get("fields", ())]
-    found: dict[str, Any] = {"name": node["name"]}
-    if node.get("type"):
-        found["type"] = node["type"]
-    if below:
-        found["fields"] = below
-    return found
