@@ -86,13 +86,7 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     table = next((names.table(part) for part in parts[at + 1 :] if TABLE.fullmatch(part)), None)
     columns, hidden = _columns(parts[-1])
     save, change = _SAVE_MODES.get(mode.lower(), ("", "append"))
-    partitions: tuple[str, ...] = ()
-    format_ = ""
-    for part in before:
-        if part.startswith("[") and "#" in part:
-            partitions = tuple(item[1] for item in map(lists.attribute, lists.split(part).items) if item is not None)
-        elif part and not part.startswith(("[", "Map(")) and "=" not in part:
-            format_ = part
+    partitions, format_ = _layout(before)
     static = static or next((part for part in before if part.startswith("Map(") and "->" in part), "")
     fixed = tuple(re.findall(r"([\w$]+)(?: -> |=)", static))
     dynamic = bool(partitions) and any(_DYNAMIC.search(part) for part in before)
@@ -102,6 +96,18 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
         DatasetPlace(table, "table", (path,)) if table is not None else DatasetPlace(path, "file"),
         "insert", save, change, query_below(operator), columns, hidden, format_, partitions, fixed, alone=True,
     )  # fmt: skip
+
+
+def _layout(arguments: list[str]) -> tuple[tuple[str, ...], str]:
+    """The columns by which files are partitioned, and their format."""
+    partitions: tuple[str, ...] = ()
+    format_ = ""
+    for part in arguments:
+        if part.startswith("[") and "#" in part:
+            partitions = tuple(item[1] for item in map(lists.attribute, lists.split(part).items) if item is not None)
+        elif part and not part.startswith(("[", "Map(")) and "=" not in part:
+            format_ = part
+    return partitions, format_
 
 
 def _columns(text: str) -> tuple[tuple[str, ...] | None, int]:
