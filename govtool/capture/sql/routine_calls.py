@@ -7,7 +7,7 @@ of the database systems that only administer (``sp_addextendedproperty``, ``DBMS
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from govtool.capture.sql.lexer import word_set
@@ -17,11 +17,15 @@ from govtool.model import Diagnostic
 
 _PART: Final = r"""(?:[\w$#]+|"[^"]+"|`[^`]+`|\[[^\]]+\])"""
 _NAME: Final = rf"({_PART}(?:\s*\.\.?\s*{_PART})*)"
+_HEADS: Final = frozenset(
+    f"create {kind}" for kind in ("procedure", "proc", "function", "task", "event", "package", "macro", "aggregate")
+)
 _DEFINED: Final = re.compile(
-    r"\b(?:PROCEDURE|PROC|FUNCTION|TASK|ALERT|PACKAGE|EVENT|PREPARE|MODULE)\s+(?:BODY\s+)?"
+    rf"[^(;]*?\b(?:PROCEDURE|PROC|FUNCTION|TASK|EVENT|PACKAGE|MACRO|AGGREGATE)\s+(?:BODY\s+)?"
     rf"(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}",
     re.IGNORECASE,
 )
+_PREPARED: Final = re.compile(rf"\s*PREPARE\s+{_NAME}", re.IGNORECASE)
 _CALLED: Final = re.compile(
     rf"\s*(?:(?:CALL|EXECUTE|EXEC)\s+)?(?:@\w+\s*=\s*)?(?:(?:TASK|ALERT)\s+)?{_NAME}", re.IGNORECASE
 )
@@ -29,57 +33,76 @@ _NAME_PART: Final = re.compile(rf"{_PART}")
 _MAX_HEAD: Final = 400
 """Characters of a CREATE in which the name of the routine is looked for."""
 
+_OF_SQL_SERVER: Final = word_set(
+    """SP_HELP SP_HELPTEXT SP_HELPINDEX SP_HELPCONSTRAINT SP_HELPDB SP_HELPFILE SP_HELPFILEGROUP SP_HELPUSER
+    SP_HELPROLE SP_HELPROLEMEMBER SP_HELPLOGINS SP_HELPTRIGGER SP_HELPSTATS SP_HELPEXTENDEDPROC SP_ADDEXTENDEDPROPERTY
+    SP_UPDATEEXTENDEDPROPERTY SP_DROPEXTENDEDPROPERTY SP_ADDLOGIN SP_ADDROLE SP_ADDROLEMEMBER SP_ADDSRVROLEMEMBER
+    SP_ADDUSER SP_ADDTYPE SP_ADDMESSAGE SP_DROPLOGIN SP_DROPROLE SP_DROPROLEMEMBER SP_DROPSRVROLEMEMBER SP_DROPUSER
+    SP_DROPTYPE SP_DROPMESSAGE SP_GRANTLOGIN SP_GRANTDBACCESS SP_REVOKELOGIN SP_REVOKEDBACCESS SP_BINDRULE
+    SP_UNBINDRULE SP_BINDEFAULT SP_UNBINDEFAULT SP_TRACE_CREATE SP_TRACE_SETEVENT SP_TRACE_SETFILTER
+    SP_TRACE_SETSTATUS SP_CDC_ENABLE_DB SP_CDC_ENABLE_TABLE SP_CDC_DISABLE_DB SP_CDC_DISABLE_TABLE
+    SP_FULLTEXT_CATALOG SP_FULLTEXT_COLUMN SP_FULLTEXT_DATABASE SP_FULLTEXT_SERVICE SP_FULLTEXT_TABLE
+    SP_XML_PREPAREDOCUMENT SP_XML_REMOVEDOCUMENT SP_SETAPPROLE SP_SETTRIGGERORDER SP_SET_SESSION_CONTEXT
+    SP_GETAPPLOCK SP_RELEASEAPPLOCK SP_GETBINDTOKEN SP_CHANGEDBOWNER SP_CHANGEOBJECTOWNER SP_CHANGE_USERS_LOGIN
+    SP_UPDATESTATS SP_CREATESTATS SP_AUTOSTATS SP_DBOPTION SP_DBCMPTLEVEL SP_RECOMPILE SP_REFRESHVIEW
+    SP_REFRESHSQLMODULE SP_CONFIGURE SP_WHO SP_WHO2 SP_LOCK SP_DEPENDS SP_SPACEUSED SP_TABLEOPTION SP_INDEXOPTION
+    SP_SERVEROPTION SP_PROCOPTION SP_ESTIMATE_DATA_COMPRESSION_SAVINGS SP_COLUMNS SP_TABLES SP_DATABASES SP_PKEYS
+    SP_FKEYS SP_STATISTICS SP_STORED_PROCEDURES SP_DESCRIBE_FIRST_RESULT_SET SP_MONITOR SP_ADD_JOB SP_ADD_JOBSERVER
+    SP_ADD_JOBSCHEDULE SP_ADD_SCHEDULE SP_ATTACH_SCHEDULE SP_UPDATE_JOB SP_DELETE_JOB"""
+)
+"""Stored procedures of the system, by Microsoft's reference of Transact-SQL: others may be called ``sp_…`` as well."""
+_SYSTEM_SCHEMA: Final = re.compile(r"(?:(?:master|msdb|tempdb)\.(?:\.|dbo\.|sys\.)?|dbo\.|sys\.)?", re.IGNORECASE)
 _ADMINISTERS: Final = re.compile(
-    r"""(?:sp_(?:help|add|drop|grant|revoke|bind|unbind|trace|cdc_|fulltext|xml_|set|get|release|change|update|db|
-    recompile|refresh|configure|who|lock|depends|spaceused|tableoption|indexoption|serveroption|procoption|estimate)|
-    system\$|bq\.|mysql\.rds_|refresh_continuous_aggregate|add_\w+_policy|remove_\w+_policy|raise_application_error|
+    r"""system\$\w+|bq\.(?:refresh_materialized_view|abort_session|jobs\.cancel)|mysql\.rds_\w+|
+    refresh_continuous_aggregate|(?:add|remove)_(?:retention|compression|columnstore|reorder|continuous_aggregate)_policy|
+    raise_application_error|
     (?:sys\.)?dbms_(?:output|stats|lock|session|application_info|random|lob|utility|metadata|mview|snapshot|assert|
-    crypto|alert|profiler|space|rls|refresh|transaction|flashback|monitor|trace|obfuscation)|apex_util|
-    (?:\w+\.)?system\.(?!snapshot|migrate|add_files|register_table))""",
+    crypto|alert|profiler|space|rls|refresh|transaction|flashback|monitor|trace|obfuscation)\.\w+|apex_util\.\w+|
+    (?:\w+\.)?system\.(?:runtime\.kill_query|rewrite_\w+|expire_snapshots|remove_orphan_files|rollback_to_\w+|
+    set_current_snapshot|cherrypick_snapshot|fast_forward|publish_changes|ancestors_of|compute_table_stats|
+    sync_partition_metadata|flush_metadata_cache|drop_stats|unregister_table)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Procedures that systems bring with them and that hand on no data of tables."""
-_JOBS: Final = word_set("SP_ADD_JOBSTEP SP_UPDATE_JOBSTEP SP_ADD_JOB SP_ADDLINKEDSRVLOGIN")
-"""Procedures that look like these, and hand a statement to somebody who runs it."""
+"""Procedures that other systems bring with them and that hand on no data of tables."""
 
 
 def defined_routines(scripts: Iterable[ScriptState]) -> frozenset[str]:
-    """Return the last parts of the names of all routines, tasks and prepared statements that scripts define."""
+    """Return the names of all routines, tasks and prepared statements that scripts define, in lower case."""
     found: set[str] = set()
     for script in scripts:
         for statement in script.statements:
             parsed = statement.parsed
             if parsed.routine:
-                found.add(_last_part(parsed.routine))
-            if parsed.head.startswith(("create", "alter", "prepare", "declare")):
-                match = _DEFINED.search(parsed.text, 0, _MAX_HEAD)
-                if match is not None:
-                    found.add(_last_part(match[1]))
+                found.add(_plain(parsed.routine))
+            match = None
+            if parsed.head in _HEADS or parsed.head.startswith("declare"):
+                match = _DEFINED.match(parsed.text, 0, _MAX_HEAD)
+            elif parsed.head.startswith("prepare"):
+                match = _PREPARED.match(parsed.text)
+            if match is not None:
+                found.add(_plain(match[1]))
     return frozenset(found)
 
 
 def is_call(statement: StatementState) -> bool:
     """Return whether a statement only calls a routine."""
     parsed = statement.parsed
-    return parsed.status == "ignored" and any(note.message == CALLS_ROUTINE for note in parsed.diagnostics)
+    noted = any(note.message == CALLS_ROUTINE for note in parsed.diagnostics)
+    return parsed.status == "ignored" and (noted or parsed.head == "call")
 
 
-def unknown_routine(statement: StatementState, defined: frozenset[str]) -> str | None:
+def unknown_routine(statement: StatementState, defined: Mapping[str, Collection[str]]) -> str | None:
     """Return the name of the routine that a call runs, if nobody here knows what it does; else None.
 
     Args:
         statement: A call (``is_call``).
-        defined: Of ``defined_routines``.
+        defined: Names of ``defined_routines``, by their last part.
     """
     match = _CALLED.match(statement.parsed.text)
     if match is None:
         return statement.parsed.text[:60]
-    parts = _NAME_PART.findall(match[1])
-    name = ".".join([part.strip('"`[]') for part in parts])
-    last = _last_part(match[1])
-    if last in defined or (_administers(name) and last.upper() not in _JOBS):
-        return None
-    return name
+    name = _plain(match[1])
+    return None if _is_defined(name, defined) or _administers(name) else name
 
 
 def mark_unknown_calls(scripts: Iterable[ScriptState], known: frozenset[str]) -> None:
@@ -93,22 +116,38 @@ def mark_unknown_calls(scripts: Iterable[ScriptState], known: frozenset[str]) ->
     calls = [statement for script in every for statement in script.statements if is_call(statement)]
     if not calls:
         return
-    defined = known | defined_routines(every)
+    defined: dict[str, list[str]] = {}
+    for name in known | defined_routines(every):
+        defined.setdefault(_last_part(name), []).append(name)
     for statement in calls:
-        name = unknown_routine(statement, defined)
-        if name is None:
+        unknown = unknown_routine(statement, defined)
+        if unknown is None:
             continue
         kept = [note for note in statement.diagnostics if note.message != CALLS_ROUTINE]
-        message = f"calls {name[:120]}, which no script here defines: what it reads and writes is not known"
+        message = f"calls {unknown[:120]}, which no script here defines: what it reads and writes is not known"
         statement.diagnostics = [*kept, Diagnostic("opaque", "warning", message)]
         statement.parsed = statement.parsed._replace(status="opaque")
 
 
+def _plain(name: str) -> str:
+    """The parts of a name without quotes, in lower case; of ``db..name`` the last, as its schema is not written."""
+    parts = [part.strip('"`[]').lower() for part in _NAME_PART.findall(name)]
+    return ".".join(parts[-1:] if ".." in re.sub(r"\s", "", name) else parts)
+
+
 def _last_part(name: str) -> str:
-    return _NAME_PART.findall(name)[-1].strip('"`[]').lower() if _NAME_PART.search(name) else name.lower()
+    return name.rsplit(".", 1)[-1]
+
+
+def _is_defined(name: str, defined: Mapping[str, Collection[str]]) -> bool:
+    """Return whether a name may stand for one of those that are defined: one of the two may leave out schemas."""
+    others = defined.get(_last_part(name), ())
+    return any(f".{other}".endswith(f".{name}") or name.endswith(f".{other}") for other in others)
 
 
 def _administers(name: str) -> bool:
-    """Return whether a routine is one of those that systems bring, with or without the schema that it is in."""
-    plain = re.sub(r"^(?:(?:master|msdb|tempdb)\.)?(?:sys|dbo)?\.", "", name, flags=re.IGNORECASE)
-    return _ADMINISTERS.match(plain) is not None
+    """Return whether a routine is one of those that systems bring."""
+    last = _last_part(name).upper()
+    if last in _OF_SQL_SERVER and _SYSTEM_SCHEMA.fullmatch(name[: -len(last)]) is not None:
+        return True
+    return _ADMINISTERS.fullmatch(name) is not None

@@ -27,6 +27,10 @@ def _opaque(dialect: str, *texts: str) -> int:
         ("tsql", ("EXEC sys.sp_addextendedproperty @name = 'x';EXEC sp_help 't';",)),
         ("oracle", ("CALL dbms_stats.gather_table_stats('A', 'B');",)),
         ("spark", ("CALL cat.system.rewrite_data_files('db.t');",)),
+        ("tsql", ("EXEC msdb.dbo.sp_add_job @job_name = N'x';",)),
+        ("postgres", ("SET search_path TO etl; CALL load(1);", PROCEDURE)),
+        ("tsql", ("CREATE OR ALTER PROCEDURE dbo.load AS INSERT INTO d SELECT c FROM s\nGO\nEXEC db..load",)),
+        ("snowflake", ("CREATE TASK etl.t AS INSERT INTO d SELECT c FROM s; EXECUTE TASK etl.t;",)),
     ],
 )
 def test_a_call_of_what_is_defined_or_only_administers_is_understood(dialect: str, texts: tuple[str, ...]) -> None:
@@ -44,6 +48,20 @@ def test_a_call_of_what_is_defined_or_only_administers_is_understood(dialect: st
         ("tsql", "EXEC msdb.dbo.sp_update_jobstep @command = N'x';"),
         ("spark", "CALL cat.system.add_files(table => 'db.t', source_table => 'p');"),
         ("postgres", "EXECUTE nobody_prepared_it(1);"),
+        ("tsql", "EXEC dbo.sp_update_orders;"),
+        ("tsql", "EXEC sp_refresh_sales_mart 1;"),
+        ("tsql", "EXEC etl.sp_help;"),
+        ("postgres", "CALL add_orders_policy();"),
+        ("trino", "CALL a.system.load_orders();"),
+        # Mentions that define nothing.
+        ("postgres", "CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION f(); CALL f();"),
+        ("postgres", "ALTER PROCEDURE f() OWNER TO etl; CALL f();"),
+        ("snowflake", "ALTER TASK f RESUME; CALL f();"),
+        ("postgres", "CREATE TABLE s AS -- filled by procedure f\nSELECT 1 AS event; CALL f();"),
+        ("postgres", PROCEDURE + "CALL finance.load(1);"),  # of another schema
+        # Calls in tasks and events.
+        ("snowflake", "CREATE TASK t AS CALL load_all();"),
+        ("mysql", "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO CALL load_all();"),
     ],
 )
 def test_a_call_of_what_nobody_defines_is_not_understood(dialect: str, text: str) -> None:
