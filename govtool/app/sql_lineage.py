@@ -353,4 +353,6 @@ def digest_of(how: Sequence[object]) -> str:
     """A digest of all but the scripts that decides an ingest's result, the encoder included."""
     from importlib.metadata import version
 
-    return hashlib.sha256(json.dumps([*how, version("pyarrow")]).encode()).hexdigest()
+    from govtool.capture.sql.templates.budget import allowed_seconds
+
+    return hashlib.sha256(json.dumps([*how, version("pyarrow"), allowed_seconds()]).encode()).hexdigest()

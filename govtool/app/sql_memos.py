@@ -94,6 +94,7 @@ def save_earlier(file: Path, earlier: EarlierIngest) -> None:
     building = file.parent / f".{uuid.uuid4().hex}"
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        building.touch(mode=0o600, exist_ok=False)
         building.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
         building.replace(file)
         _evict(file)

@@ -19,7 +19,7 @@ def throwaway_store(request: SqlRequest) -> Iterator[tuple[str, IngestResult]]:
     """The URI of a store that is gone afterwards, with what its index left in the cache; and what was read.
 
     Raises:
-        GovtoolError: as ``govtool.app.ingest.ingest_sql``.
+        GovtoolError: as ``govtool.app.ingest_sql.ingest_sql``.
     """
     from govtool.app.ingest_sql import ingest_sql
     from govtool.store import Store

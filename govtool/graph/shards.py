@@ -73,6 +73,15 @@ class _Tables:
             if readers:
                 yield _Wildcard(text, min(readers, key=self._place))
 
+    def stars_over(self, wildcard: str) -> list[int]:
+        """Return the derivations that a ``*`` over a wildcard brought columns of the shards which their ingest knew."""
+        import numpy as np
+
+        c = self.columns
+        numbers = [i for i, text in enumerate(self.texts) if text == wildcard]
+        at = np.isin(c["e.source_dataset"], np.array(numbers, np.int64)) & (c["e.star"] != 0)
+        return np.unique(c["e.derivation"][at]).tolist()
+
     def _place(self, derivation: int) -> tuple[str, str, int]:
         text, c = self.texts, self.columns
         return text[c["d.source"][derivation]], text[c["d.file"][derivation]], int(c["d.line"][derivation])
@@ -133,6 +142,12 @@ def _links(tables: _Tables, wildcard: _Wildcard) -> Iterator[Derivation]:
         outputs = tuple(OutputColumn(path) for path in dict.fromkeys(edge.target_path for edge in edges))
         outputs = tuple(output for output in outputs if output.path not in (ROWS, HIDDEN))
         yield Derivation(wildcard.name, "view", "append", statement, outputs, HIDDEN not in read, tuple(edges))
+    further = [ColumnRef(shard, path) for shard in shards for path in sorted(paths[shard] - read - {ROWS, HIDDEN})]
+    if further and HIDDEN not in read:
+        edges = [Edge(ref, HIDDEN, EdgeKind.OPAQUE, reason="star-unresolved") for ref in further]
+        for reader in tables.stars_over(wildcard.name):
+            target, kind = (tables.texts[tables.columns[name][reader]] for name in ("d.target", "d.target_kind"))
+            yield Derivation(target, kind, "append", tables.statement(reader), (), False, tuple(edges))
 
 
 def _is_shard(name: str, wildcard: _Wildcard) -> bool:

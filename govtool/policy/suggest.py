@@ -169,26 +169,37 @@ def suggestions(
             best = max(_of_column(index, node, descriptions.get(node, "")), key=_order, default=None)
             if best is not None and best.confidence >= least:
                 found[node] = best
-    for node, one in found.items():
-        if not _inherits(index, node, one, found, classified):
-            yield one
+    heirs = _heirs(index, found, classified)
+    yield from (one for node, one in found.items() if node not in heirs)
 
 
 def _order(one: Suggestion) -> tuple[float, int]:
     return one.confidence, -CLASSES.index(one.class_)
 
 
-def _inherits(
-    index: Index, node: int, one: Suggestion, found: Mapping[int, Suggestion], classified: Collection[int]
-) -> bool:
-    """True if it copies a column with the same class, or one that is classified."""
-    for edge in index.in_edges(node):
-        source = index.edge_source[edge]
-        if index.kind(edge) is EdgeKind.IDENTITY and source != node:
+def _heirs(index: Index, found: Mapping[int, Suggestion], classified: Collection[int]) -> set[int]:
+    """The columns that copy one with the same class, or one that is classified; of columns that copy each other all but
+    the first.
+    """
+    import networkx as nx
+
+    copies = nx.DiGraph()
+    heirs: set[int] = set()
+    for node, one in found.items():
+        for edge in index.in_edges(node):
+            source = index.edge_source[edge]
+            if index.kind(edge) is not EdgeKind.IDENTITY or source == node:
+                continue
             other = found.get(source)
-            if source in classified or (other is not None and other.class_ == one.class_):
-                return True
-    return False
+            if source in classified:
+                heirs.add(node)
+            elif other is not None and other.class_ == one.class_:
+                copies.add_edge(source, node)
+    for group in nx.strongly_connected_components(copies):
+        first = min(group)
+        from_others = any(source not in group for node in group for source in copies.predecessors(node))
+        heirs |= group if from_others else group - {first}
+    return heirs
 
 
 def _of_column(index: Index, node: int, description: str) -> Iterator[Suggestion]:

@@ -124,6 +124,29 @@ def test_a_file_that_fails_keeps_what_it_said_and_costs_no_other_file(two: _Two)
     assert two.extracted == ["b.sql", "c.sql"]
 
 
+def test_hints_follow_the_columns_that_a_failed_file_had(two: _Two):
+    two.write("ddl.sql", "CREATE TABLE crm.users (id int, email text);")
+    two.write("c.sql", "CREATE VIEW c AS SELECT * FROM things;")
+    two.write("things.sql", "CREATE TABLE old.things (id int);")
+    two.ingest()
+    two.write("things.sql", "CREATE TABLE old.things (((;")
+    two.ingest()
+    two.write("things.sql", "CREATE TABLE old.other (id int);")
+    two.ingest()
+    two.write("things.sql", "CREATE TABLE old.things (id int);")
+    two.ingest()
+
+
+def test_calls_are_known_by_what_scripts_with_memos_define(two: _Two):
+    two.write("p.sql", "CREATE PROCEDURE etl.load() LANGUAGE sql AS $$ INSERT INTO d SELECT id FROM orders $$;")
+    two.write("calls.sql", "CALL etl.load();")
+    assert two.ingest().summary["coverage"]["opaque"] == 0
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    assert two.ingest().summary["coverage"]["opaque"] == 0
+    two.write("p.sql", "CREATE PROCEDURE etl.other() LANGUAGE sql AS $$ INSERT INTO d SELECT id FROM orders $$;")
+    assert two.ingest().summary["coverage"]["opaque"] == 1
+
+
 def test_statements_that_settle_each_other_are_opened_once(two: _Two):
     """Each of two scripts fills what the other fills, and makes a table that the other makes, too."""
     both = (

@@ -43,6 +43,15 @@ def test_shards_of_both_ingests_count_where_one_ingest_knows_some():
         assert "d.c" in _reached(index, f"{shard}.c")
 
 
+def test_a_star_that_the_shards_of_its_own_ingest_closed_is_open_to_columns_of_others():
+    own = "CREATE TABLE ds.s_20240102 (c INT64); CREATE VIEW d AS SELECT * FROM `ds.s_*`"
+    index = _index(SHARDS, own)
+    assert "d.c" in _reached(index, "ds.s_20240101.c")
+    assert "d.?" in _reached(index, "ds.s_20240101.x")
+    assert _reached(index, "ds.t.c") == set()
+    assert "d.?" not in _reached(_index(own), "ds.s_20240102.c")
+
+
 def test_files_and_other_dialects_have_no_wildcards():
     index = _index(SHARDS, 'CREATE VIEW d AS SELECT c FROM ds."s_*"', dialect="postgres")
     assert _reached(index, "ds.s_20240101.c") == set()

@@ -73,6 +73,12 @@ def test_what_is_classified_and_its_copies_are_left_out(index):
     assert not {"crm.customers.name", "mart.people.full_name"} & found.keys()
 
 
+def test_of_columns_that_copy_each_other_the_first_is_suggested():
+    text = "insert into p.a (email) select email from p.b; insert into p.b (email) select email from p.a;"
+    index = index_of(extract([Script("q.sql", text)], Options(dialect="postgres")).derivations)
+    assert list(suggested(index)) == ["p.a.email"]
+
+
 def test_the_suggested_policy_is_one_and_classifies_what_it_names(tmp_path, monkeypatch):
     import govtool
 

@@ -40,7 +40,7 @@ class Definitions(Relations):
         self.unread: set[str] = set()
         """The last parts of the names of functions that hide values by their name, and whose body is not read."""
         self.routines: frozenset[str] = frozenset()
-        """Last parts of the names of routines that other batches define, or scripts that are not parsed."""
+        """Names of routines that other batches define, or scripts that are not parsed."""
         self.returning: dict[str, list[StatementState]] = {}
         """The statements that return the rows of a table function, and the one that says how they are called."""
         self._by_last_part: dict[str, str] = {}

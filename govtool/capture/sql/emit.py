@@ -69,6 +69,8 @@ class Emitter:
         """Columns as the graph calls them, where that is another name."""
         self._masking: dict[int, bool] = {}
         self._hints: dict[str, str] = {}
+        self.hinted: dict[str, str] = {}
+        """The hints that notes were given since this was last emptied."""
 
     def dataset(self, name: str) -> str:
         """Return the graph's id of a dataset name of this ingest."""
@@ -76,7 +78,7 @@ class Emitter:
             return name
         return dataset_id(name, self.namespace)
 
-    def _hint(self, name: str) -> str:
+    def hint(self, name: str) -> str:
         """Name the table of the supplied schema that would be meant with a default catalog or schema."""
         known = self._hints.get(name)
         if known is None:
@@ -88,6 +90,7 @@ class Emitter:
             option = options.get(len(parts), "")
             known = f"; the schema has {longer[0]}: give {option} {' and '.join(parts)}" if option else ""
             self._hints[name] = known
+        self.hinted[name] = known
         return known
 
     def derivation(self, draft: Draft) -> Derivation:
@@ -309,7 +312,7 @@ class Emitter:
                 text = f"the fields of {sources[0].text} are not known"
             else:
                 sources = [ColumnRef(self.dataset(table.id), HIDDEN)]
-                text = f"* over {table.id}: its columns are not all known{self._hint(table.id)}"
+                text = f"* over {table.id}: its columns are not all known{self.hint(table.id)}"
             reason = "star-unresolved" + (f": except {', '.join(sorted(star.except_))}" if star.except_ else "")
             for source in sources:
                 edges.append(Edge(source, HIDDEN, EdgeKind.OPAQUE, reason=reason))

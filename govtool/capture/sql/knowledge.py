@@ -40,7 +40,7 @@ class Knowledge:
     described: Usage = field(default_factory=dict)
     """By table the columns that documentation lists: weaker than all else that is known."""
     routines: frozenset[str] = frozenset()
-    """Last parts of the names of routines that are defined."""
+    """Names of routines that are defined."""
 
     def with_usage(self, used: Usage) -> Knowledge:
         """The same with what other statements have shown."""

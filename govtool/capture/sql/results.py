@@ -80,6 +80,7 @@ class ScriptPart:
         counts: Statements by outcome.
         runs: Their runs.
         shortfalls: Statements that were not fully understood.
+        hints: What notes say of names in the supplied schema, by name.
     """
 
     def __init__(self, file: str, logged: bool = False) -> None:
@@ -93,6 +94,7 @@ class ScriptPart:
         self.counts: dict[str, int] = dict.fromkeys(_OUTCOMES, 0)
         self.runs: dict[str, int] = {}
         self.shortfalls: list[Shortfall] = []
+        self.hints: dict[str, str] = {}
 
 
 class PartMaker:
@@ -112,9 +114,14 @@ class PartMaker:
             self._renamed = renamed_tables(self._batch.scripts)
         return self._renamed
 
+    def hint(self, name: str) -> str:
+        """Return what notes say of a name in the supplied schema."""
+        return self._emitter.hint(name)
+
     def part(self, script: ScriptState) -> ScriptPart:
         """Return all that comes of a script."""
         part = ScriptPart(script.file, script.logged)
+        self._emitter.hinted = part.hints
         status: dict[int, str] = {}
         for draft in fold_script(script, self.read_names):
             derivation = self._emitter.derivation(draft)

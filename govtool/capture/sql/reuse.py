@@ -335,7 +335,8 @@ class _Attempt:
         for script, memo in self._memos.items():
             whole = all(self._walked.get(s, 0) == len(self._values[s]) for s in script.statements)
             dropped = dropped_names(script, maker.read_names) == memo.dropped
-            if not whole or not dropped or memo.renamed not in (None, renamed):
+            hinted = all(maker.hint(name) == text for name, text in memo.hints.items())
+            if not (whole and dropped and hinted) or memo.renamed not in (None, renamed):
                 self.unusable.add(script.file)
 
     def _result(self, maker: PartMaker, renamed: str, guard: str, unread: list[Diagnostic]) -> MemoExtraction:

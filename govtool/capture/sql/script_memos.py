@@ -54,7 +54,9 @@ class ScriptMemo:
     renamed: str | None
     """A digest of the tables that all scripts rename, where something of the script depends on them."""
     routines: tuple[str, ...]
-    """Last parts of the names of routines that it defines."""
+    """Names of the routines that it defines."""
+    hints: Mapping[str, str]
+    """What its notes say of names in the supplied schema, by name."""
     part: Value
     outlined: Value
     """The figures of its derivations."""
@@ -73,7 +75,7 @@ class ScriptMemo:
 
     def to_value(self) -> Value:
         """As JSON values."""
-        names = [list(self.temporary), dict(self.dropped), self.renamed, list(self.routines)]
+        names = [list(self.temporary), dict(self.dropped), self.renamed, list(self.routines), dict(self.hints)]
         how = [self.mark, list(self.sizes), *names]
         return [*how, list(self.statements), self.part, self.outlined]
 
@@ -84,7 +86,7 @@ class ScriptMemo:
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, sizes, temporary, dropped, renamed, routines, statements, part, outlined = value
+        mark, sizes, temporary, dropped, renamed, routines, hints, statements, part, outlined = value
         return cls(
             str(mark),
             tuple(map(int, sizes)),
@@ -93,6 +95,7 @@ class ScriptMemo:
             dict(dropped),
             renamed,
             tuple(routines),
+            dict(hints),
             part,
             outlined,
         )
@@ -139,6 +142,7 @@ def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker, renamed: st
         dropped_names(script, maker.read_names),
         renamed if depends else None,
         tuple(sorted(defined_routines([script]))),
+        dict(part.hints),
         _part_value(part),
         [[d.target, d.target_kind, [c.path for c in d.columns], len(d.edges)] for d in part.derivations],
     )

@@ -40,7 +40,7 @@ class ScriptState:
         self.calls = False
         """True if it calls routines."""
         self.routines: frozenset[str] = frozenset()
-        """Of a script that is not parsed, the last parts of the names of the routines that it defines."""
+        """Of a script that is not parsed, the names of the routines that it defines."""
         self.mark = ""
         """A digest of its text and of how it is read, where walks are recorded."""
         self.logged = logged

@@ -176,12 +176,13 @@ class Aggregates(PlanReader):
 
 def _with_conditions(functions: list[str], lower: list[str]) -> list[str]:
     """Functions of a later phase with the conditions that those of the first phase have."""
-    found = {}
+    found: dict[str, list[str]] = {}
     for text in lower:
         name, mark, condition = text.removeprefix("partial_").partition(" FILTER (")
-        if mark:
-            found[name] = name + mark + condition
-    return [found.get(text, text) for text in functions]
+        found.setdefault(name, []).append(name + mark + condition)
+    # The same function with several conditions is listed as often in both phases, in the same order.
+    in_turn = {name: iter(texts) for name, texts in found.items() if len(texts) == functions.count(name)}
+    return [next(in_turn[text]) if text in in_turn else found.get(text, [text])[-1] for text in functions]
 
 
 def _let(bindings: Iterable[tuple[int, p.Expression]], body: p.Expression) -> p.Expression:
