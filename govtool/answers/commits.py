@@ -15,14 +15,23 @@ if TYPE_CHECKING:
 REASONS = 10
 """Reasons for incomplete coverage that are listed of a commit."""
 
+_COUNTS = ("statements", "understood", "unread", "runs_understood", "runs_partial", "runs_opaque")
+"""Counts of what a commit's ingest read: with those understood, and files that could not be read, its coverage."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogAnswer(Answer):
     """Commits, newest first."""
 
     schema: ClassVar[str] = "log/1"
-    fields: ClassVar[tuple[str, ...]] = ("seq", "id", "time", "author", "sources", "message")
-    types: ClassVar[Mapping[str, str]] = {"seq": "integer", "sources": "texts"}
+    fields: ClassVar[tuple[str, ...]] = (
+        *("seq", "id", "time", "author", "sources", "message"),
+        *("files", *_COUNTS),
+    )
+    types: ClassVar[Mapping[str, str]] = {
+        "sources": "texts",
+        **dict.fromkeys(("seq", "files", *_COUNTS), "integer"),
+    }
 
     store: str
     """The URI of the store."""
@@ -49,7 +58,16 @@ class LogAnswer(Answer):
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row a commit."""
         for commit in self.commits:
-            yield commit.seq, commit.id, commit.time, commit.author, tuple(commit.sources), commit.message
+            named = commit.seq, commit.id, commit.time, commit.author, tuple(commit.sources), commit.message
+            yield *named, *_figures(commit)
+
+
+def _figures(commit: Commit) -> Iterator[int | None]:
+    """The files of an ingest and its counts of statements; None where the commit has none."""
+    counts = commit.summary.get("coverage")
+    known = {"unread": 0, **counts} if isinstance(counts, dict) else {}
+    for figure in (commit.summary.get("files"), *map(known.get, _COUNTS)):
+        yield figure if isinstance(figure, int) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,6 +294,7 @@ def _fact_fragments(project: DbtArtifacts, settings: Options) -> tuple[Fragment,
 
 def _facts(project: DbtArtifacts, settings: Options) -> Iterator[Fact]:
     from govtool.capture.dbt.artifacts import fact_text
+    from govtool.capture.sql.waiver_comments import waivers_of
 
     for node in project.nodes.values():
         if node.materialized == _EPHEMERAL:
@@ -304,6 +305,7 @@ def _facts(project: DbtArtifacts, settings: Options) -> Iterator[Fact]:
             return Fact(dataset, column, name, value, "dbt", file, settings.source)
 
         yield fact(None, "dbt.id", node.id)
+        yield from waivers_of(node.sql or "", node.file, (dataset,), settings.source)
         for name, value in node.facts:
             yield fact(None, name, value)
         run = project.runs.get(node.id)

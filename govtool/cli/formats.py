@@ -30,6 +30,8 @@ _BY_SUFFIX = {
 }
 
 
+_TEXT = frozenset({".log", ".out"})
+"""Suffixes of text, which a table is."""
 _STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
@@ -46,7 +48,7 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
     ``-f table -f json -o answer.json`` shows the table and writes the JSON; ``-o answer.csv`` alone writes CSV.
 
     Raises:
-        UnknownNameError: the command has no such format; or it has no table, and a file's suffix names no format.
+        UnknownNameError: the command has no such format, or a file's suffix names none.
         UsageError: more files than formats, or several formats for stdout.
     """
     names = list(formats or [])
@@ -72,13 +74,15 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
 
 
 def _of_suffix(place: Path, supported: Sequence[str]) -> str:
-    """The format that a file's suffix names, else the default.
+    """The format that a file's suffix names; the default of a file without one, and a table for text.
 
-    A table suits a file of any name. Where the default is for machines, a suffix that names no format is a mistake.
+    Any other suffix promises a format that would not be in the file: ``answer.xlsx``.
     """
     suffix = place.suffix.lower()
-    if suffix in _BY_SUFFIX or not suffix or supported[0] == "table" or str(place) in _STDOUT:
-        return _BY_SUFFIX.get(suffix, supported[0])
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    if not suffix or str(place) in _STDOUT or (suffix in _TEXT and supported[0] == "table"):
+        return supported[0]
     known = [each for each, name in _BY_SUFFIX.items() if name in supported]
     raise UnknownNameError(
         f"no format is known by the suffix {suffix}",

@@ -20,6 +20,7 @@ from govtool.query.change import Change, ChangeVerdict, followed, rules, seed_st
 from govtool.query.evidence import Evidence, WayStep, evidences, parallel, step
 from govtool.query.positions import Positions
 from govtool.query.select import Subject, few, nothing_selected, select
+from govtool.query.subjects import SubjectPart, reached_subjects, with_subjects
 from govtool.query.types import retype_action, same_type
 
 
@@ -100,6 +101,8 @@ class ImpactResult:
     """Hops that were gone at most; None: all."""
     kinds: tuple[str, ...] = ()
     """Kinds of edges that were followed, sorted; empty: all."""
+    reached_subjects: tuple[str, ...] = ()
+    """The subjects downstream of another, sorted; these have entries, as everything else that is reached."""
 
 
 def impact(
@@ -148,7 +151,7 @@ def impact(
     if direction == "up":
         followed_rules = partial(upstream_rules, semantics=semantics)
         chosen = None
-        seeds = [seed for one in about for seed in _upstream_seeds(index, one)]
+        seeds_of = partial(_upstream_seeds, index)
     else:
         chosen = change or Change()
         whole = next((one for one in about if one.is_dataset), None)
@@ -159,17 +162,23 @@ def impact(
         check, moved = _checks(index, chosen)
         followed_rules = partial(rules, chosen, semantics=semantics, check=check, moved=moved)
         idle = [one for one in about if _is_already(index, one, chosen)]
-        seeds = [seed for one in about if one not in idle for seed in _seeds(index, one, chosen)]
-    backward, own = direction == "up", [node for one in about for node in _subjects(index, one, direction)]
+        seeds_of = partial(_seeds, index, chosen)
+    parts = [_part(index, one, direction, () if one in idle else seeds_of(one)) for one in about]
+    seeds = [seed for part in parts for seed in part.seeds]
+    backward, own = direction == "up", [node for part in parts for node in part.own]
     walk_rules = followed_rules(kinds=wanted)
-    reach = walk(index, seeds, walk_rules, backward=backward, depth=depth, small=small)
-    ranking = reach.ranking(own, limit)
+    walk_from = partial(walk, index, rules=walk_rules, backward=backward, depth=depth, small=small)
+    reach = walk_from(seeds)
+    among = [] if backward else reached_subjects(index, parts, walk_rules.rank, walk_from)
+    ranking = with_subjects(index, reach, parts, among, limit)
     affected = ranking.affected
     if depth is not None or wanted is not None:
         everything = walk(index, seeds, followed_rules(kinds=None), backward=backward, small=small)
         affected = everything.ranking(own, 0).affected
-    writer = _EntryWriter(index, reach, walk_rules, direction, followed(wanted, semantics), about)
-    columns = tuple(writer.entry_of(found) for found in ranking.shown)
+    write = partial(_EntryWriter, index, walk_rules, direction, followed(wanted, semantics), about)
+    writers = {one.found.node: write(one.reach) for one in among}
+    writer = write(reach)
+    columns = tuple(writers.get(found.node, writer).entry_of(found) for found in ranking.shown)
     verdicts = tuple((v, ranking.columns[v]) for v in ChangeVerdict) if chosen else ()
     visible = sum(_visible(index, one) for one in about)
     summary = Summary(
@@ -185,8 +194,9 @@ def impact(
     truncated = ranking.total - len(columns)
     unchanged = tuple(one.text for one in idle)
     labels = tuple(sorted(one.label for one in wanted or ()))
+    reached = tuple(sorted({one.text for one in among}))
     return ImpactResult(
-        few(names), kind, direction, chosen, columns, summary, truncated, names, unchanged, depth, labels
+        few(names), kind, direction, chosen, columns, summary, truncated, names, unchanged, depth, labels, reached
     )
 
 
@@ -260,7 +270,12 @@ def expand(index: Index, result: ImpactResult) -> Iterator[Impacted]:
                 yield replace(entry, column=name, is_rows=False, columns=1, implied=0, node=node)
 
 
-def _seeds(index: Index, subject: Subject, change: Change) -> list[int]:
+def _part(index: Index, subject: Subject, direction: str, seeds: Iterable[int]) -> SubjectPart:
+    """A subject for walks; its own nodes are no part of what it reaches."""
+    return SubjectPart(subject.text, tuple(seeds), tuple(_subjects(index, subject, direction)), subject.is_dataset)
+
+
+def _seeds(index: Index, change: Change, subject: Subject) -> list[int]:
     column, rows = (int(state) * index.node_count for state in seed_states(change))
     if subject.node is not None:
         return [column + subject.node]
@@ -279,7 +294,7 @@ def _upstream_seeds(index: Index, subject: Subject) -> list[int]:
 
 
 def _subjects(index: Index, subject: Subject, direction: str) -> list[int]:
-    """The nodes that the question is about: never part of the answer."""
+    """The nodes that a subject is about: it does not reach itself."""
     rows = index.rows(subject.dataset)
     if subject.node is None:
         return [rows, *index.columns(subject.dataset)]
@@ -292,11 +307,11 @@ class _EntryWriter:
     def __init__(
         self,
         index: Index,
-        reach: Reach,
         rules: Rules,
         direction: str,
         follow: frozenset[int],
         subjects: tuple[Subject, ...],
+        reach: Reach,
     ) -> None:
         self.index = index
         self.reach = reach

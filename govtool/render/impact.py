@@ -15,7 +15,7 @@ from govtool.render.answer import already, closing, heading, places, tally, uncl
 from govtool.render.envelope import compact, json_lines
 from govtool.render.pictures import MOST_EDGES, PICTURES, fenced, impact_drawing, picture
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
-from govtool.render.text import count, printable
+from govtool.render.text import Prose, count, printable
 from govtool.render.tree import TreeNode, tree_lines
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _BOUNDS = {"exact": "", "superset": "≤ ", "coarse": "≤ "}
 _NOUNS = {"breaks": "break", "unknown": "unknown", "changes": "change", "rows": "by rows only", "passes": "pass"}
 
 
-def render(form: str, answer: ImpactAnswer) -> Table | Iterable[str]:
+def render(form: str, answer: ImpactAnswer) -> Table | Prose | Iterable[str]:
     """One of ``FORMATS``."""
     if form in PICTURES:
         return picture(form, impact_drawing(answer))
@@ -41,7 +41,7 @@ def render(form: str, answer: ImpactAnswer) -> Table | Iterable[str]:
     if form == "csv":
         return _csv(answer)
     if form == "tree":
-        return tree(answer)
+        return Prose(tree(answer))
     made = table(answer)
     if form == "markdown":
         return chain(markdown(made), [""], fenced(impact_drawing(answer, MOST_EDGES)))
@@ -51,7 +51,7 @@ def render(form: str, answer: ImpactAnswer) -> Table | Iterable[str]:
 def tree(answer: ImpactAnswer) -> Iterator[str]:
     """What is reached, below the column that it is reached by; a relation with one verdict is one line.
 
-    Names stay whole: a line is as wide as it needs to be.
+    Names stay whole: a line is as wide as it needs to be, and goes on below itself on a terminal.
     """
     frame = table(answer)
     yield printable(frame.heading)
@@ -148,14 +148,23 @@ def _summary(answer: ImpactAnswer) -> str:
     result, summary = answer.result, answer.result.summary
     beyond = f" + {summary.hidden:,} {_filter(result)}" if summary.hidden else ""
     if result.direction == "up":
-        return f"{count(summary.columns, 'column')} of {count(summary.datasets, 'dataset')}{beyond}"
+        sources = f"{count(summary.columns, 'column')} of {count(summary.datasets, 'dataset')}{beyond}"
+        return " · ".join(part for part in (_selected(result), sources) if part)
     counts = {_NOUNS[verdict.label]: number for verdict, number in summary.verdicts}
     known = answer.unaffected is not None
     others = f"{summary.no_path:,} {'unaffected' if known else 'with no path found'}"
     text = ", ".join(part for part in (f"{tally(counts)}{beyond}".lstrip(), others) if part)
-    chosen = f"{len(result.subjects):,} selected" if result.subject_kind == "selection" else ""
+    chosen = _selected(result)
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
     return " · ".join(part for part in (chosen, idle, text, unclear(answer.version)) if part)
+
+
+def _selected(result: ImpactResult) -> str:
+    """``3 selected (2 of them downstream of another)``; empty of one."""
+    if result.subject_kind != "selection":
+        return ""
+    among = len(result.reached_subjects)
+    return f"{len(result.subjects):,} selected" + (f" ({among:,} of them downstream of another)" if among else "")
 
 
 def _rows(found: AffectedDataset) -> str:

@@ -54,6 +54,10 @@ def fold(text: str, limit: int) -> list[str]:
     return lines
 
 
+_LEAD = re.compile(r"[ │]*(?:[├└]─ )?")
+"""The blanks that a line begins with, and the branches of a tree."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prose:
     """Lines for people: folded on a terminal, whole in a pipe and in a file."""
@@ -71,13 +75,14 @@ class Prose:
         ['  crm.users.email ──copy──▶', '    stg.users.email']
         """
         for line in self.lines:
-            text = line.lstrip(" ")
-            indent = len(line) - len(text)
             if width(line) <= limit:
                 yield line
                 continue
-            for number, part in enumerate(wrapped(text, max(limit - indent - 2, limit // 2))):
-                yield " " * (indent + (2 if number else 0)) + part
+            found = _LEAD.match(line)
+            lead = found[0] if found is not None else ""
+            below = lead.replace("├─", "│ ").replace("└─", "  ") + "  "
+            for number, part in enumerate(wrapped(line[len(lead) :], max(limit - len(below), limit // 2))):
+                yield (below if number else lead) + part.rstrip(" ")
 
 
 def _break_at(line: str, least: int) -> int:

@@ -113,3 +113,42 @@ def test_models_that_name_each_other_in_a_circle_end(dbt, project):
     (folder / "a.sql").write_text("select * from {{ ref('b') }}")
     (folder / "b.sql").write_text("select * from {{ ref('a') }}")
     assert "b.?" in dbt("lineage", str(folder / "a.sql"), "-f", "csv").out
+
+
+def test_tags_and_meta_of_the_project_file_and_of_config_are_explained(store, project):
+    texts = {
+        **FILES,
+        "dbt_project.yml": """
+name: shop
+models:
+  +tags: everything
+  shop:
+    +meta: {tier: 2, owner: Data}
+    marts: {+tags: [mart, gold], +meta: {tier: 1}, +group: growth}
+    tags: {+tags: of-a-folder}
+seeds: {shop: {+tags: [seeded]}}
+""",
+        "models/marts/audience.sql": "{{ config(materialized='table', tags=['own', 'gold'],\n meta={'checked': true}) }}\n"
+        "select *, 1 as one from {{ ref('stg_users') }}",
+        "models/marts/odd.sql": "{{ config(tags=var('x'), group=1) }} select id from {{ ref('lands') }}",
+        "seeds/lands.csv": "id,name\n",
+    }
+    for name, text in texts.items():
+        file = project / "shop" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert store("ingest", "sql", "shop").code == 0
+
+    def facts(name: str, *wanted: str) -> list[str]:
+        found = json.loads(store("explain", name, "-f", "json").out)["facts"]
+        return sorted(f"{f['name']}={f['value']}" for f in found if f["name"] in wanted and f["column"] is None)
+
+    assert facts("audience", "tag") == ["tag=everything", "tag=gold", "tag=mart", "tag=nightly", "tag=own"]
+    assert facts("audience", "meta.tier", "meta.checked", "group") == [
+        "group=growth",
+        "meta.checked=true",
+        "meta.tier=1",
+    ]
+    assert facts("stg_users", "tag", "meta.tier", "owner") == ["meta.tier=2", "owner=Data", "tag=everything"]
+    assert facts("odd", "tag") == ["tag=everything", "tag=gold", "tag=mart"]
+    assert facts("lands", "tag") == ["tag=seeded"]

@@ -59,3 +59,16 @@ def test_no_project_is_a_usage_error(govtool, project):
     assert done.code == 2
     assert "dbt compile" in done.err
     assert govtool("ingest", "dbt", TARGET, "--min-coverage", "90").code == 3
+
+
+def test_a_waiver_in_compiled_sql_is_a_fact_of_the_model(govtool, project):
+    govtool("init")
+    shutil.copytree(TARGET, "target")
+    manifest = json.loads(Path("target/manifest.json").read_text())
+    (key,) = [key for key in manifest["nodes"] if key.endswith(".stg_users")]
+    node, waiver = manifest["nodes"][key], "allow GDPR-ART44 until 2099-03-31 because legal approved it"
+    node["compiled_code"] = f"\n\n-- govtool: {waiver}\n{node['compiled_code']}"
+    Path("target/manifest.json").write_text(json.dumps(manifest))
+    assert govtool("ingest", "dbt", "target").code == 0
+    facts = json.loads(govtool("explain", "stg_users", "-f", "json").out)["facts"]
+    assert [(f["value"], f["file"]) for f in facts if f["name"] == "waiver"] == [(waiver, "models/stg/stg_users.sql:3")]

@@ -21,9 +21,18 @@ def test_a_suffix_of_no_format_is_a_mistake_where_there_is_no_table(ingested, pr
     assert not (project / "g.xyz").exists()
 
 
-def test_a_table_goes_to_a_file_of_any_name_and_a_format_to_any_suffix(ingested, project):
+def test_a_suffix_of_no_format_is_a_mistake_where_there_is_a_table_too(ingested, project):
+    govtool = ingested(SQL)
+    done = govtool("ls", "-o", "names.xlsx")
+    assert (done.code, "usage.unknown-format" in done.err, ".csv" in done.err) == (2, True, True)
+    assert not (project / "names.xlsx").exists()
+
+
+def test_a_table_goes_to_a_file_of_text_and_a_format_to_any_suffix(ingested, project):
     govtool = ingested(SQL)
     assert govtool("ls", "-o", "names.log").code == 0
+    assert govtool("ls", "-o", "names").code == 0
+    assert govtool("ls", "-f", "table", "-o", "names.xlsx").code == 0
     assert govtool("export", "graph", "-f", "csv", "-o", "g.xyz").code == 0
     assert (project / "g.xyz").read_text().startswith("source,")
 
@@ -135,3 +144,9 @@ def test_an_empty_page(ingested, project):
 
 def test_whatif_without_a_change_is_a_mistake_all_the_same(ingested):
     assert ingested(SQL)("whatif", "--allow-empty", "-f", "json").code == 2
+
+
+def test_the_csv_of_the_log_has_the_files_and_what_was_understood(ingested):
+    lines = ingested(SQL)("log", "-f", "csv").out.splitlines()
+    commit = dict(zip(lines[0].split(","), lines[1].split(","), strict=True))
+    assert [commit[name] for name in ("files", "statements", "understood", "unread")] == ["1", "2", "2", "0"]

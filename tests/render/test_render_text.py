@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from govtool.render.text import count, fold, markdown_text, percent, printable, width
+from govtool.render.text import Prose, count, fold, markdown_text, percent, printable, width
 
 
 def test_names_are_broken_after_a_separator():
@@ -75,3 +75,13 @@ def test_markdown_shows_hostile_names_as_they_are(text):
     assert plain == f"see {text} there"
     assert text not in written
     assert "\n" not in markdown_text("a\n# b")
+
+
+def test_a_branch_of_a_tree_goes_on_below_itself():
+    lines = ["├─ a.b  copy  models/x.sql:1", "│  └─ c.d  join key  models/y.sql:1"]
+    assert list(Prose(lines).folded(22)) == [
+        "├─ a.b  copy",
+        "│    models/x.sql:1",
+        "│  └─ c.d  join key",
+        "│       models/y.sql:1",
+    ]

@@ -11,13 +11,15 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from govtool.capture.dbt import files
+from govtool.capture.dbt.configured import by_precedence, facts_of_calls, facts_of_project_file
 from govtool.capture.dbt.properties import PropertyReader
 from govtool.capture.sql.templates.macros import DbtProject, Package, macros_in
+from govtool.capture.sql.templates.properties import StatedFact
 
 PROJECT_FILE = "dbt_project.yml"
 PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
@@ -106,6 +108,7 @@ def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
         seeds.update(_seeds(read))
     for read in installed:
         described = described.filled(properties.read(_described(read)))
+    described = replace(described, facts=tuple(_all_facts(own, installed, described.facts, root)))
     relative = _relative(own.folder, root)
     places = {_relative(read.folder, root): read.package.name for read in installed}
     return DbtProject(
@@ -229,6 +232,33 @@ def _described(read: _Read) -> Iterator[Path]:
     snapshots = files.texts(read.settings.get("snapshot-paths"), ("snapshots",))
     for path in (*_model_paths(read), *_seed_paths(read), *snapshots):
         yield Path(os.path.normpath(read.folder.absolute() / path))
+
+
+def _all_facts(
+    own: _Read, installed: Sequence[_Read], described: Iterable[StatedFact], root: Path
+) -> Iterator[StatedFact]:
+    """Facts of files of models, of property files and of dbt_project.yml, as dbt lets one hide the other."""
+    folders = {id(read): _node_folders(read) for read in (own, *installed)}
+    calls = (fact for found in folders.values() for fact in facts_of_calls(found["models"], root))
+    of_files = (
+        [
+            fact
+            for read in readers
+            for fact in facts_of_project_file(
+                at.settings, read.package.name, folders[id(read)], _relative(at.folder / PROJECT_FILE, root) or ""
+            )
+        ]
+        for at, readers in ((own, (own, *installed)), *((read, (read,)) for read in installed))
+    )
+    yield from by_precedence((calls, described, *of_files))
+
+
+def _node_folders(read: _Read) -> dict[str, list[Path]]:
+    base = read.folder.absolute()
+    return {
+        "models": [Path(os.path.normpath(base / path)) for path in _model_paths(read)],
+        "seeds": [Path(os.path.normpath(base / path)) for path in _seed_paths(read)],
+    }
 
 
 def _models(read: _Read, root: Path) -> Iterator[str]:

@@ -7,7 +7,7 @@ What is looked at is documented at https://docs.getdbt.com: "Model properties", 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,10 +62,15 @@ def _facts(about: Mapping[str, Any], above: Mapping[str, Any]) -> _Pairs:
     places = [place for place in (above, above.get("config"), about, about.get("config")) if isinstance(place, dict)]
     if text(about, "description"):
         yield "description", text(about, "description")
-    for tag in dict.fromkeys(tag for place in places for tag in files.texts(place.get("tags"), ())):
-        yield "tag", tag
     for test in dict.fromkeys(t for key in ("tests", "data_tests") for t in _tests(about.get(key))):
         yield "test", test
+    yield from configured_facts(places)
+
+
+def configured_facts(places: Sequence[Mapping[str, Any]]) -> _Pairs:
+    """Yield the tags, ``meta``, group and owners that several places give to one thing, the outermost first."""
+    for tag in dict.fromkeys(tag for place in places for tag in files.texts(place.get("tags"), ())):
+        yield "tag", tag
     meta = {str(k): v for place in places for k, v in _mapping(place.get("meta")).items()}
     for key, value in meta.items():
         yield f"meta.{key}", fact_text(_as_json(value))
@@ -74,7 +79,7 @@ def _facts(about: Mapping[str, Any], above: Mapping[str, Any]) -> _Pairs:
     yield from (("owner", owner) for owner in dict.fromkeys(o for given in _owners(places, meta) for o in given))
 
 
-def _owners(places: list[dict[str, Any]], meta: Mapping[str, Any]) -> Iterator[list[str]]:
+def _owners(places: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> Iterator[list[str]]:
     yield from (owner_texts(place.get("owner")) for place in places)
     yield owner_texts(meta.get("owner"))
 

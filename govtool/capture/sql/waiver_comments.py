@@ -39,6 +39,20 @@ def waivers_in(
             yield from (Fact(target, None, WAIVER, value, _HOW, f"{script.file}:{line}", source) for target in targets)
 
 
+def waivers_of(text: str, place: str, targets: Iterable[str], source: str) -> Iterator[Fact]:
+    """Yield the waivers of a text that is one statement, such as a compiled model of dbt.
+
+    Args:
+        text: The statement.
+        place: Its file; the lines are those of the text.
+        targets: The datasets that it writes.
+        source: The ingest's source.
+    """
+    written = dict.fromkeys(targets)
+    for line, value, _, _ in _comments(text) if "govtool" in text else ():
+        yield from (Fact(target, None, WAIVER, value, _HOW, f"{place}:{line}", source) for target in written)
+
+
 def _comments(text: str) -> Iterator[tuple[int, str, int, int]]:
     """Yield each comment with its line, its text, and the first and last line of its statement."""
     starts = [0, *(found.end() for found in re.finditer("\n", text))]

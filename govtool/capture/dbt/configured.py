@@ -1,0 +1,114 @@
+"""Facts that dbt projects configure outside property files: ``+tags`` in dbt_project.yml, ``config(tags=…)`` in SQL.
+
+What is looked at is documented at https://docs.getdbt.com: "dbt_project.yml", "Model configurations", "tags", "meta",
+"group". Tags add up over the folders of a node, ``meta`` is merged key by key, a group replaces that above it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from govtool.capture.dbt import files
+from govtool.capture.dbt.stated import configured_facts
+from govtool.capture.sql.templates.properties import StatedFact
+
+_SUFFIXES = {"models": (".sql", ".py"), "seeds": (".csv",)}
+_KINDS = {"models": "model", "seeds": "seed"}
+_MARKED = ("+tags", "+meta", "+group")
+_CALL = re.compile(r"\{\{-?\s*config\s*\((.*?)\)\s*-?\}\}", re.DOTALL)
+_CONSTANTS = {"true": True, "false": False, "none": None}
+_WANTED = ("tags", "meta", "group")
+MAX_CALL = 20_000
+"""Characters of a call of ``config`` that is read."""
+
+
+def facts_of_project_file(
+    settings: Mapping[str, Any], package: str, folders: Mapping[str, Sequence[Path]], file: str
+) -> Iterator[StatedFact]:
+    """Yield the facts that dbt_project.yml gives to the nodes of a package.
+
+    Args:
+        settings: The content of dbt_project.yml.
+        package: The package whose nodes these are: the project's own, or an installed one.
+        folders: Its folders of ``models`` and ``seeds``.
+        file: The name of dbt_project.yml in the facts.
+    """
+    for section, suffixes in _SUFFIXES.items():
+        tree = settings.get(section)
+        for folder in folders.get(section, ()) if isinstance(tree, dict) else ():
+            for node in files.files(folder, *suffixes):
+                way = (package, *node.relative_to(folder).with_suffix("").parts)
+                for fact, value in configured_facts(list(_along(tree, way))):
+                    yield StatedFact(_KINDS[section], (node.stem,), None, fact, value, file)
+
+
+def facts_of_calls(folders: Iterable[Path], root: Path) -> Iterator[StatedFact]:
+    """Yield the facts in calls of ``config`` in the models of folders; files are named from the root."""
+    for node in (node for folder in folders for node in files.files(folder, ".sql")):
+        name = (node.relative_to(root) if node.is_relative_to(root) else Path(node.name)).as_posix()
+        for fact, value in configured_facts(list(_calls(files.text(node)))):
+            yield StatedFact("model", (node.stem,), None, fact, value, name)
+
+
+def by_precedence(levels: Iterable[Iterable[StatedFact]]) -> Iterator[StatedFact]:
+    """Yield the facts of several levels, the most specific first: it hides the same of the others; tags add up."""
+    seen: set[tuple[object, ...]] = set()
+    for level in levels:
+        found = [fact for fact in dict.fromkeys(level) if _key(fact) not in seen]
+        yield from found
+        seen.update(map(_key, found))
+
+
+def _key(fact: StatedFact) -> tuple[object, ...]:
+    return fact.kind, fact.name, fact.column, fact.fact, fact.value if fact.fact == "tag" else ""
+
+
+def _along(tree: Mapping[str, Any], way: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The settings on the way to a node, the outermost first."""
+    at: object = tree
+    for name in (None, *way):
+        at = at if name is None else at.get(name) if isinstance(at, dict) else None
+        if not isinstance(at, dict):
+            return
+        found = {key.removeprefix("+"): at[key] for key in _MARKED if key in at}
+        if isinstance(at.get("tags"), (str, list)):  # without the +, unless it is a folder
+            found.setdefault("tags", at["tags"])
+        yield found
+
+
+def _calls(source: str) -> Iterator[dict[str, Any]]:
+    """The literal settings of each call of ``config``; what only a run of the template knows is passed over."""
+    for call in _CALL.finditer(source) if "config" in source else ():
+        body = call[1]
+        if len(body) > MAX_CALL or not any(name in body for name in _WANTED):
+            continue
+        try:
+            found = ast.parse(f"f({body})", mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        given = found.keywords if isinstance(found, ast.Call) else []
+        literals = ((each.arg, _literal(each.value)) for each in given if each.arg in _WANTED)
+        yield {name: value for name, value in literals if name is not None and value is not None}
+
+
+def _literal(node: ast.expr) -> object:
+    """The value of a literal, with the constants of Jinja; None of anything else."""
+    for each in ast.walk(node):
+        for name, inner in ast.iter_fields(each):
+            items = inner if isinstance(inner, list) else [inner]
+            known = [_constant(item) for item in items]
+            setattr(each, name, known if isinstance(inner, list) else known[0])
+    try:
+        value: object = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+    return value
+
+
+def _constant(item: object) -> object:
+    known = isinstance(item, ast.Name) and item.id in _CONSTANTS
+    return ast.Constant(_CONSTANTS[item.id]) if known and isinstance(item, ast.Name) else item

@@ -1,0 +1,142 @@
+"""Subjects of a question that lie downstream of other subjects of it.
+
+A walk from all subjects at once cannot tell: each is a seed of it. Two different numbers differ in a bit, so for each
+bit of the subjects' numbers one walk starts from those that have it and one from those that lack it. Whatever any
+subject reaches of the others is reached by one of these walks, which are twice the binary logarithm of the subjects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from govtool.graph.codes import PARTITION
+from govtool.graph.index import Index
+from govtool.graph.rules import Ranking, Reach, Reached
+
+
+class SubjectPart(NamedTuple):
+    """A subject as a walk sees it."""
+
+    text: str
+    seeds: tuple[int, ...]
+    """Keys that a walk starts from; none where nothing happens to it."""
+    own: tuple[int, ...]
+    """Its nodes."""
+    is_dataset: bool
+
+
+class ReachedSubject(NamedTuple):
+    """A node of a subject that another subject reaches."""
+
+    found: Reached
+    reach: Reach
+    """The walk that reached it."""
+    text: str
+    """The subject."""
+
+
+def reached_subjects(
+    index: Index, parts: Sequence[SubjectPart], rank: Sequence[int], walk_from: Callable[[list[int]], Reach]
+) -> list[ReachedSubject]:
+    """Return the nodes of subjects that other subjects reach, each in its worst state, nearest first.
+
+    Args:
+        index: The graph.
+        parts: The subjects.
+        rank: The verdict of each state, 0 the worst.
+        walk_from: Walks from some keys.
+    """
+    best: dict[int, ReachedSubject] = {}
+    if not _is_derived(index, parts):
+        return []
+    for chosen, others in _halves(parts):
+        seeds = [seed for part in chosen for seed in part.seeds]
+        known = {node for part in chosen for node in part.own}
+        reach = walk_from(seeds)
+        for part in others:
+            for node in part.own:
+                if node in known:
+                    continue
+                found = _found(index, reach, rank, _around(index, node, part, known))
+                former = best.get(node)
+                if found is not None and (former is None or _order(found) < _order(former.found)):
+                    best[node] = ReachedSubject(found, reach, part.text)
+    return sorted(_with_implied(index, best), key=lambda one: _order(one.found))
+
+
+def with_subjects(
+    index: Index, reach: Reach, parts: Sequence[SubjectPart], among: Sequence[ReachedSubject], limit: int | None
+) -> Ranking:
+    """Return the ranking of a walk from all subjects, with the nodes of subjects that others reach.
+
+    ``affected`` counts no subject.
+    """
+    own = [node for part in parts for node in part.own]
+    ranking = reach.ranking(own, limit)
+    if not among:
+        return ranking
+    found = [one.found for one in among]
+    reached = {one.node for one in found}
+    columns = list(ranking.columns)
+    for one in found:
+        columns[one.rank] += one.implied if index.is_rows(one.node) else int(not index.is_unknown(one.node))
+    return Ranking(
+        sorted((*ranking.shown, *found), key=_order)[:limit],
+        ranking.total + len(found),
+        tuple(columns),
+        reach.ranking([node for node in own if node not in reached], 0).datasets,
+        ranking.affected,
+    )
+
+
+def _is_derived(index: Index, parts: Sequence[SubjectPart]) -> bool:
+    """Return whether any of several subjects is made of something: else none can reach another."""
+    datasets = {index.node_dataset[node] for part in parts for node in part.own} if len(parts) > 1 else ()
+    makers = (maker for dataset in datasets for maker in index.makers(dataset))
+    return any(index.mode(maker) != "declare" or index.field(maker, "kind") == PARTITION for maker in makers)
+
+
+def _halves(parts: Sequence[SubjectPart]) -> Iterator[tuple[list[SubjectPart], list[SubjectPart]]]:
+    """Yield the subjects in two groups, both ways round, such that any two are in different groups at least once."""
+    for bit in range((len(parts) - 1).bit_length()):
+        groups: tuple[list[SubjectPart], list[SubjectPart]] = ([], [])
+        for number, part in enumerate(parts):
+            groups[number >> bit & 1].append(part)
+        yield groups
+        yield groups[1], groups[0]
+
+
+def _around(index: Index, node: int, part: SubjectPart, known: Collection[int]) -> list[int]:
+    """A node, and the rows of its relation where they imply it: no more than what an answer would show of it."""
+    if index.is_elided(index.node_dataset[node]):
+        return []
+    rows = index.rows(index.node_dataset[node])
+    is_alone = not part.is_dataset and index.container(node) is None and rows not in known
+    return [node, rows] if is_alone else [node]
+
+
+def _found(index: Index, reach: Reach, rank: Sequence[int], around: Sequence[int]) -> Reached | None:
+    """The worst state in which a walk reached the first of some nodes, or one that it is reached with."""
+    keys = (state * index.node_count + one for one in around for state in range(len(rank)))
+    key = min((key for key in keys if key in reach), key=lambda key: rank[key // index.node_count], default=None)
+    return None if key is None else Reached(around[0], key, rank[key // index.node_count], reach.hops(key))
+
+
+def _with_implied(index: Index, best: dict[int, ReachedSubject]) -> Iterator[ReachedSubject]:
+    """The same, row sets with the number of their columns that have no entry of their own."""
+    alone: dict[int, int] = {}
+    for node in best:
+        if not index.is_rows(node) and index.container(node) is None and not index.is_unknown(node):
+            alone[index.node_dataset[node]] = alone.get(index.node_dataset[node], 0) + 1
+    for node, one in best.items():
+        if not index.is_rows(node):
+            yield one
+            continue
+        dataset = index.node_dataset[node]
+        implied = index.column_count(dataset) - alone.get(dataset, 0)
+        yield one._replace(found=Reached(node, one.found.key, one.found.rank, one.found.hops, implied))
+
+
+def _order(found: Reached) -> tuple[int, int, int]:
+    return found.rank, found.hops, found.node
