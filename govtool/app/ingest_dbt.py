@@ -305,7 +305,7 @@ def _facts(project: DbtArtifacts, settings: Options) -> Iterator[Fact]:
             return Fact(dataset, column, name, value, "dbt", file, settings.source)
 
         yield fact(None, "dbt.id", node.id)
-        yield from waivers_of(node.sql or "", node.file, (dataset,), settings.source)
+        yield from waivers_of(node.sql or "", settings.dialect, node.file, (dataset,), settings.source)
         for name, value in node.facts:
             yield fact(None, name, value)
         run = project.runs.get(node.id)

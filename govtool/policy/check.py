@@ -79,7 +79,9 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
         known = len(findings) - len(fresh)
         findings = fresh
     stated = tuple(inline_waivers(governed.places.waivers))
-    waived_findings, remarks = waived(findings, policies, today, stated)
+    index = governed.spread.index
+    names = [index.dataset_name(number) for number in index.datasets()] if stated else ()
+    waived_findings, remarks = waived(findings, policies, today, stated, names)
     if base is not None:  # what the base has may well be what a waiver is for
         remarks = tuple(r for r in remarks if r.code != "waiver-unused")
     remarks = (*remarks, *zone_notes(policies))

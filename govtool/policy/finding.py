@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from enum import IntEnum
@@ -166,6 +166,7 @@ def waived(
     policies: PolicySet,
     today: date,
     stated: Iterable[InlineWaiver | MistakenComment] = (),
+    datasets: Collection[str] = (),
 ) -> tuple[tuple[Finding, ...], tuple[PolicyRemark, ...]]:
     """Apply the waivers that have not expired; each finding is looked at by itself.
 
@@ -174,12 +175,13 @@ def waived(
         policies: Policies with waivers.
         today: The day on which these are judged.
         stated: Waivers that stand in SQL.
+        datasets: All datasets of the graph: whose column a finding is about is known by the longest name that fits.
 
     Returns:
         The findings, and what is to be said of the waivers: unused ones, expired ones, those that soon will be.
     """
     inline = [item for item in stated if isinstance(item, InlineWaiver)]
-    all_waivers = [*map(_of_policy, policies.waivers), *map(_of_sql, inline)]
+    all_waivers = [*map(_of_policy, policies.waivers), *(_of_sql(one, datasets) for one in inline)]
     live = [waiver for waiver in all_waivers if waiver.expires >= today]
     used: set[tuple[str, str]] = set()
     out = []
@@ -220,15 +222,17 @@ def _of_policy(waiver: PlacedPart[Waiver]) -> _AppliedWaiver:
     )
 
 
-def _of_sql(waiver: InlineWaiver) -> _AppliedWaiver:
+def _of_sql(waiver: InlineWaiver, datasets: Collection[str]) -> _AppliedWaiver:
     name = waiver.dataset
-    return _AppliedWaiver(
-        waiver.rule,
-        name,
-        waiver.place,
-        waiver.expires,
-        lambda finding: finding.column == name or finding.column.startswith(f"{name}."),
-    )
+    below = tuple(other for other in datasets if other.startswith(f"{name}."))
+
+    def covers(finding: Finding) -> bool:
+        place = finding.column
+        if any(place == other or place.startswith(f"{other}.") for other in below):
+            return False  # another dataset, whose name begins with this one's
+        return place == name or place.startswith(f"{name}.")
+
+    return _AppliedWaiver(waiver.rule, name, waiver.place, waiver.expires, covers)
 
 
 def _excused(finding: Finding, waiver: _AppliedWaiver) -> Finding:
