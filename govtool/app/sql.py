@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -299,6 +300,11 @@ def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Option
     return replace(plain, schema=known if plain.schema is None else known.merged(plain.schema))
 
 
+_HEAD = 1024
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Control characters that the beginning of a text does not have, and that of a compressed file does."""
+
+
 class SourceText:
     """Finds the text of a source line again, to show it below a diagnostic."""
 
@@ -312,9 +318,10 @@ class SourceText:
             return None
         if diagnostic.file not in self._lines:
             try:
-                text = (self._root / diagnostic.file).read_text(encoding="utf-8-sig", errors="replace")
+                data = (self._root / diagnostic.file).read_bytes()
             except (OSError, ValueError):
-                text = ""
+                data = b""
+            text = "" if _NO_TEXT.search(data, 0, _HEAD) else data.decode("utf-8-sig", "replace")
             self._lines[diagnostic.file] = text.splitlines()
         lines = self._lines[diagnostic.file]
         return lines[diagnostic.line - 1] if 0 < diagnostic.line <= len(lines) else None

@@ -103,6 +103,8 @@ class Queries:
                     "countd",
                     "minmax",
                     "full",
+                    "total",
+                    "share",
                 ]
             )
             made = getattr(self, f"_{kind}")(one, other)
@@ -255,6 +257,27 @@ class Queries:
         call = self.rng.choice([f"max({theirs})", f"min({theirs})", "count(*)"])
         text = f"SELECT * FROM {one.name} WHERE {mine} < (SELECT {call} FROM {other.name})"
         return text, one.columns, [one, other]
+
+    def _total(self, one, other, keep=True):
+        """Rows beside the total of all rows, which is there where there are none, and often compared with it."""
+        mine, theirs = one.some(self.rng, "n"), other.some(self.rng, "n")
+        if not (mine and theirs):
+            return None
+        call = self.rng.choice([f"sum({theirs})", f"max({theirs})", f"min({theirs})", f"count({theirs})", "count(*)"])
+        inner = f"SELECT {call} AS t FROM {other.name}" + (
+            f" WHERE {self._condition(other)}" if self.rng.random() < 0.4 else ""
+        )
+        number = len(one.columns)
+        names = ", ".join(f"a.{n}" for n, _ in one.columns) + (f", b.t AS t{number}" if keep else "")
+        where = ""
+        if not keep or self.rng.random() < 0.6:
+            where = f" WHERE a.{mine} {self.rng.choice(['<', '>', '=', '<>'])} b.t"
+        text = f"SELECT {names} FROM {one.name} AS a CROSS JOIN ({inner}) AS b{where}"
+        return text, (*one.columns, *([(f"t{number}", "n")] if keep else ())), [one, other]
+
+    def _share(self, one, other):
+        """Rows that a total decides on, which is not kept."""
+        return self._total(one, other, keep=False)
 
 
 def random_rows(rng: Random, columns) -> list[tuple]:
