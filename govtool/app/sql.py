@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.stages import Stage
     from govtool.capture.sql.templates.macros import DbtProject
     from govtool.model.derivation import Derivation
     from govtool.model.fact import Fact
@@ -135,21 +136,12 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
 
 
 def extract_scripts(
-    found: Sequence[Script | Diagnostic], settings: Options, progress: Progress | None = None
+    found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[Stage], None] | None = None
 ) -> Extraction:
-    """Extract, and tell the progress of both halves of the work, parsing and resolving, as one."""
+    """Extract; ``report`` is called with the stage now and then."""
     from govtool.capture.sql.extract import extract
 
-    if progress is None:
-        return extract(found, settings)
-    files = len(found)
-
-    def fed() -> Iterator[Script | Diagnostic]:
-        for number, item in enumerate(found):
-            progress(number, 2 * files)
-            yield item
-
-    return extract(fed(), settings, lambda done, total: progress(files + files * done // max(1, total), 2 * files))
+    return extract(found, settings, report)
 
 
 def facts_in(

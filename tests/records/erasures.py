@@ -27,7 +27,7 @@ from govtool.app.erasure.apply import apply_erasure
 from govtool.app.erasure.certify import verify_erasure
 from govtool.app.erasure.report import ErasureRequest, planned_erasure
 from govtool.app.index import open_index
-from govtool.errors import UsageError
+from govtool.errors import EvidenceError, UsageError
 from govtool.records.sql.dialect import NotExact
 from govtool.store import Store
 
@@ -50,10 +50,12 @@ class Erasures:
     unknown: int = 0
     cut: int = 0
     skipped: int = 0
+    refused: int = 0
+    """Erasures that were given up with nothing written, as a certificate would not have held."""
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: Erasures) -> None:
-        for name in ("cases", "datasets", "rewritten", "unknown", "cut", "skipped", "wrong"):
+        for name in ("cases", "datasets", "rewritten", "unknown", "cut", "skipped", "refused", "wrong"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
@@ -331,19 +333,26 @@ def _compared(seed, folder, house, data, steps, also) -> Erasures:
     planned = planned_erasure(house.store, commit, request, lambda: open_index(house.store, commit))
     plan = folder / "plan.json"
     plan.write_text(json.dumps(planned.answer.to_dict()))
-    certificate = apply_erasure(plan, folder / "fixed", str(folder / ".govtool"))
+    try:
+        certificate = apply_erasure(plan, folder / "fixed", str(folder / ".govtool"))
+    except EvidenceError:
+        return Erasures(cases=1, refused=1)
     problems = verify_erasure(folder / "fixed" / "certificate.json").problems
     where = {each["dataset"]: folder / "fixed" / each["folder"] for each in certificate.document["datasets"]}
     planned_sets = {each.dataset.rpartition("/")[2]: each for each in planned.answer.datasets}
-    truth = again(data, steps, also)
+    truth, before = again(data, steps, also), again(data, steps, also, erased=False)
     for name in {step[0]: None for step in steps}:
         each = planned_sets.get(name)
         report.datasets += 1
-        if each is not None and each.unknown:
+        if each is None:  # its rows are those of the run; of ties at a limit another engine may keep others
+            if truth[name] != before[name]:
+                report.wrong.append(f"{seed} {name}: not in the plan, and changes: {steps}")
+            continue
+        if each.unknown:
             report.unknown += 1
             continue
-        report.cut += each is not None and not each.recompute
-        place = where.get(each.dataset) if each is not None else None
+        report.cut += not each.recompute
+        place = where.get(each.dataset)
         report.rewritten += place is not None
         found = rows_of(place or folder / name)
         if found != truth[name]:
@@ -352,13 +361,13 @@ def _compared(seed, folder, house, data, steps, also) -> Erasures:
     return report
 
 
-def again(data, steps, also) -> dict[str, Counter]:
-    """The rows of every output of a run without the subject's rows, by DuckDB alone."""
+def again(data, steps, also, *, erased=True) -> dict[str, Counter]:
+    """The rows of every output of a run without the subject's rows, or with them, by DuckDB alone."""
     connection = duckdb.connect()
     keys = {"users": "id", **dict(text.split(".") for text in also)}
     for name, columns in SOURCES.items():
         place = [n for n, _ in columns].index(keys[name]) if name in keys else None
-        rows = [row for row in data[name] if place is None or row[place] != SUBJECT]
+        rows = [row for row in data[name] if place is None or not erased or row[place] != SUBJECT]
         kinds = {"n": "BIGINT", "s": "VARCHAR"}
         connection.execute(f"CREATE TABLE {name} ({', '.join(f'{n} {kinds[k]}' for n, k in columns)})")
         if rows:
