@@ -31,7 +31,8 @@ _OF_ONE_RUN = re.compile(
 _MODULE_OPTIONS = re.compile(
     r"-Djava\.net\.preferIPv6Addresses=(?:false|true)|-XX:\+IgnoreUnrecognizedVMOptions"
     r"|--add-modules=jdk\.incubator\.vector|--add-opens=(?:java|jdk)\.[\w.]+/[\w.]+=ALL-UNNAMED"
-    r"|-Djdk\.reflect\.useDirectMethodHandle=false|-Dio\.netty\.\w+=(?:true|false)"
+    r"|-Djdk\.reflect\.useDirectMethodHandle=false|-Dio\.netty\.(?:\w+=(?:true|false)|allocator\.type=pooled"
+    r"|handler\.ssl\.defaultEndpointVerificationAlgorithm=NONE)"
     r"|--enable-native-access=ALL-UNNAMED|--sun-misc-unsafe-memory-access=allow"
 )
 """An option of a JVM that Spark adds to every driver and executor (``JavaModuleOptions``): nobody chose it."""

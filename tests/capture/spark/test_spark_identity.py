@@ -136,7 +136,8 @@ def test_options_of_the_jvm_that_spark_adds_itself_are_left_out() -> None:
         "-Djava.net.preferIPv6Addresses=false -XX:+IgnoreUnrecognizedVMOptions --add-modules=jdk.incubator.vector "
         "--add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/sun.nio.ch=ALL-UNNAMED "
         "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED "
-        "-Djdk.reflect.useDirectMethodHandle=false -Dio.netty.tryReflectionSetAccessible=true"
+        "-Djdk.reflect.useDirectMethodHandle=false -Dio.netty.tryReflectionSetAccessible=true "
+        "-Dio.netty.allocator.type=pooled -Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE"
     )
     kept = clean_config(
         {
