@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from govtool.model import Diagnostic
+    from govtool.model.derivation import Statement
     from govtool.model.fact import Fact
     from govtool.query.evidence import WayStep
     from govtool.query.explain import DatasetDefinition, Explanation
@@ -139,7 +140,17 @@ def _state(definition: DatasetDefinition) -> str:
     notes = [] if definition.status == "understood" else [definition.status]
     notes += [] if definition.names_column else ["does not name it"]
     notes += [] if definition.complete else ["may have more columns"]
+    notes += _runs(definition.statement)
     return ", ".join([definition.mode, *notes])
+
+
+def _runs(statement: Statement) -> list[str]:
+    """``4 runs by ann, bob, 2026-11-01 to 2026-11-03`` of a statement that a log has more than once."""
+    if statement.count < 2:
+        return []
+    users = f" by {statement.principal}" if statement.principal else ""
+    days = dict.fromkeys(moment[:10] for moment in (statement.first_seen, statement.last_seen) if moment)
+    return [f"{statement.count:,} runs{users}", *([" to ".join(days)] if days else [])]
 
 
 def _place(definition: DatasetDefinition) -> str:

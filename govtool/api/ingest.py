@@ -40,6 +40,7 @@ def ingest_sql(
     follow_links: bool = False,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
+    report: Callable[[Status], None] | None = None,
     **options: Unpack[IngestOptions],
 ) -> IngestResult:
     """Read SQL files into the graph and commit.
@@ -61,6 +62,7 @@ def ingest_sql(
         follow_links: Follow symbolic links in folders also where they lead out of these.
         stdin: A binary stream, for the path ``-``.
         progress: Called as ``progress(done, total)``.
+        report: Called instead with a status: its ``stage``, ``done`` and ``total``, ``rate``, ``distinct``, ``failed``.
         **options: Those of every ingest: see `IngestOptions`.
 
     Raises:
@@ -89,6 +91,7 @@ def ingest_sql(
     more = {
         "stdin": stdin,
         "progress": progress,
+        "report": report,
         "drop_unreadable": drop_unreadable,
         "replace_source": options.get("replace", False),
     }

@@ -39,6 +39,7 @@ from govtool.app.sql import (
 )
 from govtool.app.sql_lineage import SourceLineage, digest_of, extracted_lineage, lineage_with_memos
 from govtool.app.sql_memos import BROKEN
+from govtool.app.sql_meter import SqlMeter, counting
 from govtool.app.stale import KeptLineage, has_failures, kept_lineage
 from govtool.capture.sql.collector import uncollected
 from govtool.errors import IntegrityError, UsageError
@@ -48,6 +49,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.app.logs.request import Report
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.store import Store
@@ -62,6 +64,7 @@ def ingest_sql(
     branch: str = DEFAULT_BRANCH,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
+    report: Report | None = None,
     drop_unreadable: bool = False,
     replace_source: bool = False,
     demand: CoverageDemand | None = None,
@@ -70,7 +73,8 @@ def ingest_sql(
 
     What cannot be read or understood is reported in the result and counted in the commit; the rest is ingested. A file
     that cannot be read or understood any more keeps what it said before, unless ``drop_unreadable`` is set; see
-    ``govtool.app.stale``.
+    ``govtool.app.stale``. ``progress`` is called with parts done and in all, ``report`` with stage, rate and
+    counts as well.
 
     Raises:
         UsageError: nothing to read, an unknown dialect, an unreadable schema, a source that was read elsewhere.
@@ -81,13 +85,14 @@ def ingest_sql(
     with uncollected():
         read = read_sql(store, request, stdin, replace_source=replace_source)
         key = key_of(read)
+        meter = SqlMeter(report or counting(progress))
 
         def extract() -> IngestPayload:
             keeps = not drop_unreadable
             try:
-                return _SqlIngest(store, branch, read, progress, by_memos=True).payload(keeps=keeps)
+                return _SqlIngest(store, branch, read, meter, by_memos=True).payload(keeps=keeps)
             except (*BROKEN, IntegrityError):  # of what the cache holds, or of what it refers to: neither is needed
-                return _SqlIngest(store, branch, read, progress, by_memos=False).payload(keeps=keeps)
+                return _SqlIngest(store, branch, read, meter, by_memos=False).payload(keeps=keeps)
 
         return ingest_once(
             store,
@@ -168,11 +173,11 @@ def key_of(read: SqlTexts) -> IngestKey:
 class _SqlIngest:
     """From texts to what is committed."""
 
-    def __init__(self, store: Store, branch: str, read: SqlTexts, progress: Progress | None, *, by_memos: bool) -> None:
+    def __init__(self, store: Store, branch: str, read: SqlTexts, meter: SqlMeter, *, by_memos: bool) -> None:
         self._store = store
         self._branch = branch
         self._read = read
-        self._progress = progress
+        self._meter = meter
         # A database's answers, and aliases, are no part of memos.
         self._by_memos = by_memos and not read.request.explain and not configured()
         self._assumed = schema_diagnostics(read.settings) + unmatched_relations(read.found, read.settings)
@@ -204,7 +209,7 @@ class _SqlIngest:
             {"stale": len(kept.notes)} if kept.notes else {},
             more=_fact_fragments(read.source, (*facts, *kept.facts)),
         )
-        return base if lineage is None else lineage.payload(base)
+        return base if lineage is None else lineage.payload(base, self._meter.wrote)
 
     def _with_memos(self, settings: Options) -> SourceLineage | None:
         """The lineage with what is still right of the last ingest; None where that cannot be."""
@@ -212,11 +217,11 @@ class _SqlIngest:
         if not self._by_memos:
             return None
         how = digest_of(read.how)
-        return lineage_with_memos(self._store, self._branch, read.found, settings, how, self._progress)
+        return lineage_with_memos(self._store, self._branch, read.found, settings, how, self._meter.report)
 
     def _extracted(self, settings: Options) -> Extraction:
         read = self._read
-        extraction = extracted_lineage(read.found, settings, self._progress)
+        extraction = extracted_lineage(read.found, settings, self._meter.report)
         if read.request.explain and read.request.catalog is not None:
             from govtool.app.explain import explained
 

@@ -25,6 +25,7 @@ from govtool.app.sql import (
     scripts,
     unmatched_relations,
 )
+from govtool.app.sql_meter import SqlMeter, counting
 from govtool.model import (
     CONTRIBUTED,
     HIDDEN,
@@ -155,7 +156,7 @@ def lineage_of(
     root = root_of(request.paths)
     found = list(scripts(request, root, stdin))
     settings = _with_siblings(found, request, settings, root)
-    extraction = extract_scripts(found, settings, progress)
+    extraction = extract_scripts(found, settings, SqlMeter(counting(progress)).report)
     if request.explain and request.catalog is not None:
         from govtool.app.explain import explained
 

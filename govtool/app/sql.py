@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.stages import Stage
     from govtool.capture.sql.templates.macros import DbtProject
     from govtool.model.derivation import Derivation
     from govtool.model.fact import Fact
@@ -134,21 +136,12 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
 
 
 def extract_scripts(
-    found: Sequence[Script | Diagnostic], settings: Options, progress: Progress | None = None
+    found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[Stage], None] | None = None
 ) -> Extraction:
-    """Extract, and tell the progress of both halves of the work, parsing and resolving, as one."""
+    """Extract; ``report`` is called with the stage now and then."""
     from govtool.capture.sql.extract import extract
 
-    if progress is None:
-        return extract(found, settings)
-    files = len(found)
-
-    def fed() -> Iterator[Script | Diagnostic]:
-        for number, item in enumerate(found):
-            progress(number, 2 * files)
-            yield item
-
-    return extract(fed(), settings, lambda done, total: progress(files + files * done // max(1, total), 2 * files))
+    return extract(found, settings, report)
 
 
 def facts_in(
@@ -299,6 +292,11 @@ def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Option
     return replace(plain, schema=known if plain.schema is None else known.merged(plain.schema))
 
 
+_HEAD = 1024
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Control characters that the beginning of a text does not have, and that of a compressed file does."""
+
+
 class SourceText:
     """Finds the text of a source line again, to show it below a diagnostic."""
 
@@ -312,9 +310,10 @@ class SourceText:
             return None
         if diagnostic.file not in self._lines:
             try:
-                text = (self._root / diagnostic.file).read_text(encoding="utf-8-sig", errors="replace")
+                data = (self._root / diagnostic.file).read_bytes()
             except (OSError, ValueError):
-                text = ""
+                data = b""
+            text = "" if _NO_TEXT.search(data, 0, _HEAD) else data.decode("utf-8-sig", "replace")
             self._lines[diagnostic.file] = text.splitlines()
         lines = self._lines[diagnostic.file]
         return lines[diagnostic.line - 1] if 0 < diagnostic.line <= len(lines) else None

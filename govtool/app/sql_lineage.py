@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, overload
 
 from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, IngestPayload
-from govtool.app.sql import Progress, extract_scripts, facts_beside, statement_facts
+from govtool.app.sql import extract_scripts, facts_beside, statement_facts
 from govtool.app.sql_memos import EarlierIngest, load_earlier, memo_file, save_earlier
 from govtool.model import Derivation, Diagnostic
 from govtool.model.fact import Fact
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.reuse import MemoExtraction
     from govtool.capture.sql.script_memos import DerivationOutline, ScriptMemo
+    from govtool.capture.sql.stages import Stage
     from govtool.store import FragmentRef, Store
 
 
@@ -122,11 +123,14 @@ class SourceLineage:
 
     # ---- encoding ------------------------------------------------------------------------------------------
 
-    def encoded(self, more: Sequence[Derivation] = ()) -> EncodedLineage:
+    def encoded(
+        self, more: Sequence[Derivation] = (), wrote: Callable[[int, int], None] | None = None
+    ) -> EncodedLineage:
         """The derivations as fragments, by a hash of their file.
 
         Args:
             more: Derivations that come after these, of files that say something else now.
+            wrote: Called with fragments done and in all.
 
         Raises:
             StoreError: A fragment cannot be read.
@@ -147,7 +151,9 @@ class SourceLineage:
         kept: list[FragmentRef] = []
         places: dict[str, str] = {}
         mixed: dict[str, str] = {}
-        for bucket, files in sorted(split.items()):
+        for number, (bucket, files) in enumerate(sorted(split.items())):
+            if wrote is not None:
+                wrote(number, len(split))
             ref = self._unchanged(files) if bucket not in extra else None
             if ref is not None:
                 kept.append(ref)
@@ -202,18 +208,19 @@ class SourceLineage:
         part = [*(derivation for file in files for derivation in self.of_file(file)), *more]
         return Fragment(self._source, DERIVATIONS, encode(part), len(part))
 
-    def payload(self, base: IngestPayload) -> IngestPayload:
+    def payload(self, base: IngestPayload, wrote: Callable[[int, int], None] | None = None) -> IngestPayload:
         """The payload of an ingest with these derivations.
 
         Args:
             base: All else; its derivations come after these.
+            wrote: Called with fragments done and in all.
 
         Raises:
             StoreError: A fragment cannot be read.
         """
         from dataclasses import replace
 
-        encoded = self.encoded(base.derivations)
+        encoded = self.encoded(base.derivations, wrote)
         memos = EarlierIngest(self._found.memos, encoded.places, self._stated, self._yields)
         return replace(
             base,
@@ -264,10 +271,10 @@ class _Earlier:
 
 
 def extracted_lineage(
-    found: Sequence[Script | Diagnostic], settings: Options, progress: Progress | None = None
+    found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[Stage], None] | None = None
 ) -> Extraction:
     """Extract every script."""
-    return extract_scripts(found, settings, progress)
+    return extract_scripts(found, settings, report)
 
 
 def lineage_with_memos(
@@ -276,7 +283,7 @@ def lineage_with_memos(
     found: Sequence[Script | Diagnostic],
     settings: Options,
     how: str,
-    progress: Progress | None = None,
+    report: Callable[[Stage], None] | None = None,
 ) -> SourceLineage | None:
     """Extract the scripts that the last ingest of a source does not answer for; None where no memos can be made.
 
@@ -286,7 +293,7 @@ def lineage_with_memos(
         found: Scripts, and notes of what could not be read.
         settings: The extractor's options.
         how: A digest of all but the scripts that decides the result.
-        progress: As for ``extract_scripts``.
+        report: As for ``extract_scripts``.
 
     Raises:
         StoreError: The store cannot be read.
@@ -304,7 +311,7 @@ def lineage_with_memos(
         usable = _usable(store, branch, source, earlier)
         memos = Memos(earlier.memos.guard, dict(_placed(earlier, usable)))
     try:
-        extraction = extract_with_memos(found, settings, how, memos, progress)
+        extraction = extract_with_memos(found, settings, how, memos, report)
     except NotReusable:
         return None
     return SourceLineage(store, source, extraction, usable, file)

@@ -61,6 +61,7 @@ def ingest_sql(
     it is gone or --drop-unreadable is given. Exit code 3 commits nothing.
     """
     from govtool.api.ingest import ingest_sql as ingest
+    from govtool.render.progress import log_label
 
     def read(progress: Progress) -> IngestResult:
         return ingest(
@@ -77,7 +78,7 @@ def ingest_sql(
             drop_unreadable=drop_unreadable,
             follow_links=follow_links,
             stdin=sys.stdin.buffer,
-            progress=progress,
+            report=lambda status: progress(status.done, status.total, log_label(status)),
             **options.keywords(),
         )
 

@@ -16,7 +16,7 @@ import govtool
 from govtool.api.arguments import CONVERTERS, checked
 from govtool.errors import GovtoolError, UsageError
 
-UNCHECKED = {"return", "self", "progress", "spark", "stdin"}
+UNCHECKED = {"return", "self", "progress", "report", "spark", "stdin"}
 """Parameters that are functions, streams or sessions."""
 
 HOSTILE: tuple[object, ...] = (

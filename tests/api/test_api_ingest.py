@@ -127,4 +127,4 @@ def test_calls_take_the_options_of_the_command(name):
     if name == "spark":
         options = options - {"database"} | {"default_schema"}  # the name of the option
     taken = set(inspect.signature(getattr(govtool, f"ingest_{name}")).parameters)
-    assert taken - {"stdin", "progress"} == options
+    assert taken - {"stdin", "progress", "report"} == options

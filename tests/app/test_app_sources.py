@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,19 @@ def test_a_source_line_is_found_again(tree):
     assert text.line(Diagnostic("x", "error", "m", file="a.sql", line=9)) is None
     assert text.line(Diagnostic("x", "error", "m", file="gone.sql", line=1)) is None
     assert text.line(Diagnostic("x", "error", "m")) is None
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, lambda data: b"\x28\xb5\x2f\xfd\x04" + data])
+def test_no_line_is_quoted_of_a_file_that_is_no_text(tree, pack):
+    (tree / "etl" / "log.gz").write_bytes(pack(b"select 1;\n" * 100))
+    text = SourceText(tree / "etl")
+    assert text.line(Diagnostic("x", "error", "m", file="log.gz", line=1)) is None
+
+
+def test_lines_of_old_encodings_and_form_feeds_are_quoted(tree):
+    (tree / "etl" / "old.sql").write_bytes("select 'é'\n\fselect 2\t\x1b[0m\n".encode("latin-1"))
+    text = SourceText(tree / "etl")
+    assert text.line(Diagnostic("x", "error", "m", file="old.sql", line=1)) == "select '\ufffd'"
 
 
 @pytest.mark.parametrize(

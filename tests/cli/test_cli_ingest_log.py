@@ -244,3 +244,17 @@ def test_aliases_rename_what_logs_say_and_the_same_log_is_nothing_new(govtool, p
     (project / "govtool.toml").write_text('[aliases]\n"s.*" = "pond.*"\n')
     assert "nothing new" not in govtool(*ingest).out
     assert "pond.new" in govtool("impact", "pond.old.a").out
+
+
+def test_explain_says_how_often_by_whom_and_when_a_statement_ran(govtool, project):
+    records = [
+        {"ts": f"2026-11-0{day}T01:00:00Z", "user": user, "sql": "INSERT INTO w.o SELECT a FROM t.i"}
+        for day, user in enumerate(("ann", "bob", "eve", "ann"), 1)
+    ]
+    once = {"ts": "2026-11-09T01:00:00Z", "user": "ann", "sql": "INSERT INTO w.once SELECT a FROM t.i"}
+    govtool("init")
+    assert govtool("ingest", "log", write("q.jsonl", [*records, once])).code == 0
+    assert "append, 4 runs by ann, bob, eve, 2026-11-01 to 2026-11-04" in govtool("explain", "w.o").out
+    assert "runs" not in govtool("explain", "w.once").out.partition("coverage")[0]
+    (definition,) = json.loads(govtool("explain", "w.o", "-f", "json").out)["definitions"]
+    assert (definition["users"], definition["count"]) == (["ann", "bob", "eve"], 4)

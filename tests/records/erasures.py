@@ -27,7 +27,7 @@ from govtool.app.erasure.apply import apply_erasure
 from govtool.app.erasure.certify import verify_erasure
 from govtool.app.erasure.report import ErasureRequest, planned_erasure
 from govtool.app.index import open_index
-from govtool.errors import UsageError
+from govtool.errors import EvidenceError, UsageError
 from govtool.records.sql.dialect import NotExact
 from govtool.store import Store
 
@@ -50,10 +50,12 @@ class Erasures:
     unknown: int = 0
     cut: int = 0
     skipped: int = 0
+    refused: int = 0
+    """Erasures that were given up with nothing written, as a certificate would not have held."""
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: Erasures) -> None:
-        for name in ("cases", "datasets", "rewritten", "unknown", "cut", "skipped", "wrong"):
+        for name in ("cases", "datasets", "rewritten", "unknown", "cut", "skipped", "refused", "wrong"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
@@ -103,6 +105,8 @@ class Queries:
                     "countd",
                     "minmax",
                     "full",
+                    "total",
+                    "share",
                 ]
             )
             made = getattr(self, f"_{kind}")(one, other)
@@ -256,6 +260,27 @@ class Queries:
         text = f"SELECT * FROM {one.name} WHERE {mine} < (SELECT {call} FROM {other.name})"
         return text, one.columns, [one, other]
 
+    def _total(self, one, other, keep=True):
+        """Rows beside the total of all rows, which is there where there are none, and often compared with it."""
+        mine, theirs = one.some(self.rng, "n"), other.some(self.rng, "n")
+        if not (mine and theirs):
+            return None
+        call = self.rng.choice([f"sum({theirs})", f"max({theirs})", f"min({theirs})", f"count({theirs})", "count(*)"])
+        inner = f"SELECT {call} AS t FROM {other.name}" + (
+            f" WHERE {self._condition(other)}" if self.rng.random() < 0.4 else ""
+        )
+        number = len(one.columns)
+        names = ", ".join(f"a.{n}" for n, _ in one.columns) + (f", b.t AS t{number}" if keep else "")
+        where = ""
+        if not keep or self.rng.random() < 0.6:
+            where = f" WHERE a.{mine} {self.rng.choice(['<', '>', '=', '<>'])} b.t"
+        text = f"SELECT {names} FROM {one.name} AS a CROSS JOIN ({inner}) AS b{where}"
+        return text, (*one.columns, *([(f"t{number}", "n")] if keep else ())), [one, other]
+
+    def _share(self, one, other):
+        """Rows that a total decides on, which is not kept."""
+        return self._total(one, other, keep=False)
+
 
 def random_rows(rng: Random, columns) -> list[tuple]:
     values = {
@@ -308,19 +333,26 @@ def _compared(seed, folder, house, data, steps, also) -> Erasures:
     planned = planned_erasure(house.store, commit, request, lambda: open_index(house.store, commit))
     plan = folder / "plan.json"
     plan.write_text(json.dumps(planned.answer.to_dict()))
-    certificate = apply_erasure(plan, folder / "fixed", str(folder / ".govtool"))
+    try:
+        certificate = apply_erasure(plan, folder / "fixed", str(folder / ".govtool"))
+    except EvidenceError:
+        return Erasures(cases=1, refused=1)
     problems = verify_erasure(folder / "fixed" / "certificate.json").problems
     where = {each["dataset"]: folder / "fixed" / each["folder"] for each in certificate.document["datasets"]}
     planned_sets = {each.dataset.rpartition("/")[2]: each for each in planned.answer.datasets}
-    truth = again(data, steps, also)
+    truth, before = again(data, steps, also), again(data, steps, also, erased=False)
     for name in {step[0]: None for step in steps}:
         each = planned_sets.get(name)
         report.datasets += 1
-        if each is not None and each.unknown:
+        if each is None:  # its rows are those of the run; of ties at a limit another engine may keep others
+            if truth[name] != before[name]:
+                report.wrong.append(f"{seed} {name}: not in the plan, and changes: {steps}")
+            continue
+        if each.unknown:
             report.unknown += 1
             continue
-        report.cut += each is not None and not each.recompute
-        place = where.get(each.dataset) if each is not None else None
+        report.cut += not each.recompute
+        place = where.get(each.dataset)
         report.rewritten += place is not None
         found = rows_of(place or folder / name)
         if found != truth[name]:
@@ -329,13 +361,13 @@ def _compared(seed, folder, house, data, steps, also) -> Erasures:
     return report
 
 
-def again(data, steps, also) -> dict[str, Counter]:
-    """The rows of every output of a run without the subject's rows, by DuckDB alone."""
+def again(data, steps, also, *, erased=True) -> dict[str, Counter]:
+    """The rows of every output of a run without the subject's rows, or with them, by DuckDB alone."""
     connection = duckdb.connect()
     keys = {"users": "id", **dict(text.split(".") for text in also)}
     for name, columns in SOURCES.items():
         place = [n for n, _ in columns].index(keys[name]) if name in keys else None
-        rows = [row for row in data[name] if place is None or row[place] != SUBJECT]
+        rows = [row for row in data[name] if place is None or not erased or row[place] != SUBJECT]
         kinds = {"n": "BIGINT", "s": "VARCHAR"}
         connection.execute(f"CREATE TABLE {name} ({', '.join(f'{n} {kinds[k]}' for n, k in columns)})")
         if rows:

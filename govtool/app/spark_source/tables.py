@@ -157,11 +157,15 @@ def _stored_schema(table: str, version: StoreVersion | None) -> Any:
         tables = {ref.table for ref in live}
         refs = [ref for ref in live if ref.table in _stored_names(table)]
     if not refs:
+        if known is None and table == VERSIONS:
+            from govtool.model.version import schema as versions_schema
+
+            return versions_schema().remove_metadata()
         if known is not None:
             return known
         names = sorted({NODES, EDGES, EVIDENCE, DERIVATIONS, FACTS, VERSIONS, RUNS, *tables})
         raise UnknownNameError(
-            f"there is no table {table!r} in this version",
+            f"there is no table {table!r} in this version, which has {', '.join(names)}",
             code="usage.unknown-table",
             nearest=tuple(names),
             hint='spark.read.format("govtool").option("table", "edges")',

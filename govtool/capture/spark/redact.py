@@ -28,6 +28,15 @@ _OF_ONE_RUN = re.compile(
     re.IGNORECASE,
 )
 """Settings that differ from run to run and change no result."""
+_MODULE_OPTIONS = re.compile(
+    r"-Djava\.net\.preferIPv6Addresses=(?:false|true)|-XX:\+IgnoreUnrecognizedVMOptions"
+    r"|--add-modules=jdk\.incubator\.vector|--add-opens=(?:java|jdk)\.[\w.]+/[\w.]+=ALL-UNNAMED"
+    r"|-Djdk\.reflect\.useDirectMethodHandle=false|-Dio\.netty\.(?:\w+=(?:true|false)|allocator\.type=pooled"
+    r"|handler\.ssl\.defaultEndpointVerificationAlgorithm=NONE)"
+    r"|--enable-native-access=ALL-UNNAMED|--sun-misc-unsafe-memory-access=allow"
+)
+"""An option of a JVM that Spark adds to every driver and executor (``JavaModuleOptions``): nobody chose it."""
+_JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 MAX_VALUE = 4000
 """Characters of one setting that are kept."""
 
@@ -48,13 +57,25 @@ def clean_value(key: str, value: str) -> str:
 def clean_config(settings: Mapping[str, str]) -> dict[str, str]:
     """The settings of an application or execution that may change its results, redacted and sorted by key.
 
-    Left out is what is another in every run: ports, ids, start times, the places of logs.
+    Left out is what is another in every run: ports, ids, start times, the places of logs; and the options of JVMs that
+    Spark itself adds.
     """
+    chosen = {key: _chosen(key, str(value)) for key, value in sorted(settings.items())}
     return {
-        key: clean_value(key, str(value))
-        for key, value in sorted(settings.items())
-        if key.startswith("spark.") and not _OF_ONE_RUN.match(key)
+        key: clean_value(key, value)
+        for key, value in chosen.items()
+        if value is not None and key.startswith("spark.") and not _OF_ONE_RUN.match(key)
     }
+
+
+def _chosen(key: str, value: str) -> str | None:
+    """The value of a setting as somebody chose it; None if all of it is Spark's own."""
+    if key not in _JAVA_OPTIONS or not value:
+        return value
+    own = [option for option in value.split() if not _MODULE_OPTIONS.fullmatch(option)]
+    if len(own) == len(value.split()):
+        return value
+    return " ".join(own) or None
 
 
 def first_line(message: str, limit: int = 500) -> str:

@@ -26,11 +26,12 @@ from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.replay import logged_state, redact_notes
 from govtool.capture.sql.results import Extraction as Extraction
-from govtool.capture.sql.results import PartMaker, joined
+from govtool.capture.sql.results import PartMaker, ScriptPart, joined
 from govtool.capture.sql.results import Shortfall as Shortfall
 from govtool.capture.sql.routine_calls import mark_unknown_calls
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.trees import TreeCache
+from govtool.capture.sql.stages import RESOLVING, Report, Stages
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
@@ -42,15 +43,13 @@ USAGE_ROUNDS = 3
 """Number of further walks after usage has shown more columns."""
 
 
-def extract(
-    scripts: Iterable[Script | Diagnostic], options: Options, progress: Callable[[int, int], None] | None = None
-) -> Extraction:
+def extract(scripts: Iterable[Script | Diagnostic], options: Options, report: Report | None = None) -> Extraction:
     """Extract column lineage from a batch of scripts, whose statements may come in any order.
 
     Args:
         scripts: Scripts, and diagnostics of files that could not be read (passed through).
         options: Dialect, schema, defaults, naming.
-        progress: Called with (statements done, statements in all) now and then.
+        report: Called with the stage now and then.
 
     Returns:
         Derivations in order of script and text, and everything that was not understood.
@@ -58,7 +57,8 @@ def extract(
     Raises:
         UnknownNameError: The dialect does not exist.
     """
-    return next(extract_in_turn([scripts], options, progress))
+    batch = Batch(known_tables(options), described_tables(options))
+    return _extract_group(batch, scripts, options, Stages(report))
 
 
 def extract_in_turn(
@@ -74,7 +74,7 @@ def extract_in_turn(
     batch = Batch(known_tables(options), described_tables(options))
     for group in groups:
         batch.scripts = []
-        yield _extract_group(batch, group, options, progress)
+        yield _extract_group(batch, group, options, _walking(progress))
 
 
 def extract_definitions(
@@ -82,7 +82,7 @@ def extract_definitions(
 ) -> tuple[Extraction, Knowledge]:
     """Extract all that a log makes and fills, and what that says to its queries."""
     batch = Batch(options.schema.tables if options.schema is not None else None)
-    extraction = _extract_group(batch, scripts, options, progress)
+    extraction = _extract_group(batch, scripts, options, _walking(progress))
     return extraction, batch.knowledge()
 
 
@@ -109,7 +109,7 @@ def extract_queries(
     """
     batch = Batch(options.schema.tables if options.schema is not None else None, knowledge)
     left: list[int] = []
-    extraction = _extract_group(batch, scripts, options, None, None if final else left)
+    extraction = _extract_group(batch, scripts, options, Stages(None), None if final else left)
     return Queries(extraction, batch.usage(), tuple(left))
 
 
@@ -117,7 +117,7 @@ def _extract_group(
     batch: Batch,
     group: Iterable[Script | LoggedScript | Diagnostic],
     options: Options,
-    progress: Callable[[int, int], None] | None,
+    stages: Stages,
     unsettled: list[int] | None = None,
 ) -> Extraction:
     diagnostics: list[Diagnostic] = []
@@ -126,25 +126,29 @@ def _extract_group(
         read = list(group)
         macros = macros_of(read, options)
         deferred = Deferred(batch, options)
-        for item in read:
+        for done, item in enumerate(read, 1):
+            script: ScriptState | None = None
             if isinstance(item, Diagnostic):
                 diagnostics.append(item)
             elif isinstance(item, LoggedScript):
                 catalog, schema = defaults(options)
-                batch.add(logged_state(item, options.dialect, catalog, schema, batch.tree_cache))
+                script = logged_state(item, options.dialect, catalog, schema, batch.tree_cache)
             else:
                 state = ScriptMaker(item, options, macros, diagnostics, batch.tree_cache)
                 rendered = state.render(None)
                 if rendered.wanted:
                     deferred.defer(relation_of(item.file, options), state)
                 else:
-                    batch.add(state.parse(rendered))
+                    script = state.parse(rendered)
+            if script is not None:
+                batch.add(script)
+            stages.parsed(done, len(read), script)
         with deep_recursion():
             deferred.settle()
-            walk_all(batch, progress)
-            for script in batch.scripts:
-                if script.logged and not options.keep_literals:
-                    redact_notes(script)
+            walk_all(batch, stages.resolved)
+            for each in batch.scripts:
+                if each.logged and not options.keep_literals:
+                    redact_notes(each)
             trees.statements = sum([len(script.statements) for script in batch.scripts])
             if unsettled is not None:
                 open_ = [any(s.unsettled for s in script.statements) for script in batch.scripts]
@@ -152,8 +156,18 @@ def _extract_group(
                 batch.scripts = [s for s, is_open in zip(batch.scripts, open_, strict=True) if not is_open]
             mark_unknown_calls(batch.scripts, batch.routines)
             maker = PartMaker(batch, options)
-            parts = [maker.part(script) for script in batch.scripts]
+            parts: list[ScriptPart] = []
+            for each in batch.scripts:
+                parts.append(maker.part(each))
+                stages.described(len(parts), len(batch.scripts))
             return joined(parts, diagnostics)
+
+
+def _walking(progress: Callable[[int, int], None] | None) -> Stages:
+    """Stages of which the walk alone is reported."""
+    if progress is None:
+        return Stages(None)
+    return Stages(lambda stage: progress(stage.done, stage.total) if stage.name == RESOLVING else None)
 
 
 def macros_of(read: Iterable[Script | LoggedScript | Diagnostic], options: Options) -> MacroLibrary:
@@ -279,7 +293,7 @@ def _missing(note: Diagnostic, statements: list[StatementState]) -> bool:
     return bool(owners)
 
 
-def walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:
+def walk_all(batch: Batch, progress: Callable[[int, int], None]) -> None:
     """Walk all statements of a batch, and those again that usage has shown more columns for."""
     total = sum(len(script.statements) for script in batch.scripts)
     done = 0
@@ -287,8 +301,7 @@ def walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:
         for statement in script.statements:
             batch.settle(statement)
             done += 1
-            if progress is not None and done % 64 == 0:
-                progress(done, total)
+            progress(done, total)
     if batch.circular:
         batch.settle_loops()
     for _ in range(USAGE_ROUNDS):
@@ -299,5 +312,3 @@ def walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:
         batch.usage_seen = shown
         for statement in unsettled:
             batch.walk_again(statement)
-    if progress is not None:
-        progress(total, total)

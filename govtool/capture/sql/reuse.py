@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ from govtool.capture.sql.script_memos import (
     script_of,
 )
 from govtool.capture.sql.scripts.trees import TreeCache
+from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.surroundings import known_table, signature
 from govtool.capture.sql.walk.query import MAX_DEPTH
@@ -88,7 +89,7 @@ def extract_with_memos(
     options: Options,
     how: str,
     earlier: Memos | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    report: Report | None = None,
 ) -> MemoExtraction:
     """Extract a batch with the memos of an earlier extraction, and make those of this one.
 
@@ -97,7 +98,7 @@ def extract_with_memos(
         options: As for ``extract``.
         how: A digest of the options, the extractor, and all else but the scripts that decides the result.
         earlier: The memos of an earlier extraction.
-        progress: Called with (steps done, steps in all) now and then: parsing is the first half.
+        report: Called with the stage now and then.
 
     Raises:
         NotReusable: The batch holds something of which no memos are made.
@@ -111,7 +112,7 @@ def extract_with_memos(
     usable = {} if earlier is None else {f: r for f, r in earlier.scripts.items() if marks.get(f) == r.mark}
     for number in range(ROUNDS + 2):
         attempt = _Attempt(read, options, marks, usable)
-        found = attempt.run(progress, None if earlier is None else earlier.guard)
+        found = attempt.run(Stages(report), None if earlier is None else earlier.guard)
         if found is not None:
             return found
         dropped = attempt.unusable
@@ -172,16 +173,16 @@ class _Attempt:
         self._values: dict[StatementState, list[Any]] = {}
         """The earlier walks of a statement."""
 
-    def run(self, progress: Callable[[int, int], None] | None, guard: str | None) -> MemoExtraction | None:
+    def run(self, stages: Stages, guard: str | None) -> MemoExtraction | None:
         """Return the extraction; None if memos turned out unusable after some had been used."""
         with Uncollected() as trees:
-            unread = self._parse(progress)
+            unread = self._parse(stages)
             now = self._guard()
             if self._values and now != guard:
                 self.unusable.update(self._usable)
                 return None
             with deep_recursion():
-                walk_all(self._batch, _second_half(progress, len(self._read)))
+                walk_all(self._batch, stages.resolved)
                 if self._failure is not None:
                     raise NotReusable from self._failure
                 trees.statements = sum([len(script.statements) for script in self._batch.scripts])
@@ -191,22 +192,22 @@ class _Attempt:
                 self._check(maker, renamed)
                 if self.unusable:
                     return None
-                return self._result(maker, renamed, now, unread)
+                return self._result(maker, renamed, now, unread, stages)
 
     # ---- before the walk -----------------------------------------------------------------------------
 
-    def _parse(self, progress: Callable[[int, int], None] | None) -> list[Diagnostic]:
+    def _parse(self, stages: Stages) -> list[Diagnostic]:
         unread = []
-        for number, item in enumerate(self._read):
-            if progress is not None and number % 64 == 0:
-                progress(number, 2 * len(self._read))
+        for done, item in enumerate(self._read, 1):
             if isinstance(item, Diagnostic):
                 unread.append(item)
+                stages.parsed(done, len(self._read), None)
                 continue
             self._scripts[item.file] = item
             memo = self._usable.get(item.file)
             if memo is None or not self._add_earlier(item, memo):
                 self._batch.add(self._parse_script(item))
+            stages.parsed(done, len(self._read), self._batch.scripts[-1])
         return unread
 
     def _add_earlier(self, item: Script, memo: ScriptMemo) -> bool:
@@ -339,11 +340,14 @@ class _Attempt:
             if not (whole and dropped and hinted) or memo.renamed not in (None, renamed):
                 self.unusable.add(script.file)
 
-    def _result(self, maker: PartMaker, renamed: str, guard: str, unread: list[Diagnostic]) -> MemoExtraction:
+    def _result(
+        self, maker: PartMaker, renamed: str, guard: str, unread: list[Diagnostic], stages: Stages
+    ) -> MemoExtraction:
         parts: list[ScriptPart] = []
         kept: set[str] = set()
         memos: dict[str, ScriptMemo] = {}
         for script in self._batch.scripts:
+            stages.described(len(parts) + 1, len(self._batch.scripts))
             memo = self._memos.get(script)
             if memo is not None:
                 kept.add(script.file)
@@ -356,13 +360,6 @@ class _Attempt:
             if has_memo(script):
                 memos[script.file] = memo_of(script, part, maker, renamed)
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
-
-
-def _second_half(progress: Callable[[int, int], None] | None, files: int) -> Callable[[int, int], None] | None:
-    """Progress of the walk as the second half of all."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(files + files * done // max(1, total), 2 * files)
 
 
 def _become(statement: StatementState, parsed: StatementState, script: ScriptState) -> StatementState:

@@ -131,6 +131,25 @@ def test_settings_lose_secrets_and_what_is_another_in_every_run() -> None:
     assert list(kept) == sorted(kept)
 
 
+def test_options_of_the_jvm_that_spark_adds_itself_are_left_out() -> None:
+    added = (
+        "-Djava.net.preferIPv6Addresses=false -XX:+IgnoreUnrecognizedVMOptions --add-modules=jdk.incubator.vector "
+        "--add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/sun.nio.ch=ALL-UNNAMED "
+        "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED "
+        "-Djdk.reflect.useDirectMethodHandle=false -Dio.netty.tryReflectionSetAccessible=true "
+        "-Dio.netty.allocator.type=pooled -Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE"
+    )
+    kept = clean_config(
+        {
+            "spark.driver.extraJavaOptions": added,
+            "spark.executor.extraJavaOptions": f"{added} -Xss4m  --add-opens=java.base/my.own=mine",
+        }
+    )
+    assert kept == {"spark.executor.extraJavaOptions": "-Xss4m --add-opens=java.base/my.own=mine"}
+    as_chosen = {"spark.driver.extraJavaOptions": "-Dx='a  b'", "spark.executor.extraJavaOptions": ""}
+    assert clean_config(as_chosen) == as_chosen
+
+
 def test_long_values_are_cut_and_errors_are_one_line() -> None:
     assert len(clean_value("spark.x", "y" * 10_000)) == 4000
     assert first_line("\n  boom password=abc\nat x") == f"boom password={SECRET}"
