@@ -39,7 +39,9 @@ def facts_of_project_file(
     """
     for section, suffixes in _SUFFIXES.items():
         tree = settings.get(section)
-        for folder in folders.get(section, ()) if isinstance(tree, dict) else ():
+        if not isinstance(tree, dict):
+            continue
+        for folder in folders.get(section, ()):
             for node in files.files(folder, *suffixes):
                 way = (package, *node.relative_to(folder).with_suffix("").parts)
                 for fact, value in configured_facts(list(_along(tree, way))):
