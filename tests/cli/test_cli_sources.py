@@ -113,7 +113,7 @@ def test_a_name_that_is_markup_stays_text(two_folders):
 
 
 def test_the_first_ingest_takes_over_the_source_of_an_older_store(two_folders):
-    from govtool.app import ingest
+    from govtool.app import ingest_sql
     from govtool.app.sources import SourceOrigin, former_name
 
     def former(
@@ -122,7 +122,7 @@ def test_the_first_ingest_takes_over_the_source_of_an_older_store(two_folders):
         return former_name(paths), SourceOrigin("", "", root)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "named_source", former)
+        patch.setattr(ingest_sql, "named_source", former)
         two_folders("ingest", "sql", "a/models")
     assert [each["kind"] for each in sources(two_folders).values()] == [None]
     two_folders("ingest", "sql", "b/models")

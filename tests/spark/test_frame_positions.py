@@ -95,7 +95,7 @@ def job(spark, tmp_path_factory):
             capture._recorder.replay.eager = False
             for name in INTERPRETED:
                 spark.conf.unset(name)
-    assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= kept
     yield folder, captured
     for name in (*TABLES, *BY_PLAN):
         spark.sql(f"DROP TABLE IF EXISTS {name}")

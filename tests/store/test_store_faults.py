@@ -373,7 +373,7 @@ def test_time_never_goes_back(store, say, monkeypatch):
     first = store.head()
     monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) - timedelta(minutes=2))
     behind = writer.Writer(store.objects, "main", now=clock.now)
-    assert behind.timestamp(first) == first.time
+    assert behind.timestamp(first.time) == first.time
 
 
 def test_a_clock_that_is_far_behind_is_refused(store):

@@ -74,7 +74,7 @@ def test_a_small_change_takes_six_requests_at_any_age(behind, tmp_path, monkeypa
 
 
 def test_a_small_change_of_a_large_source_writes_what_changed(behind, tmp_path, monkeypatch):
-    from govtool.app import ingest as module
+    from govtool.app import sql_lineage as module
 
     monkeypatch.setattr(module, "DERIVATIONS_PER_FRAGMENT", 8)
     proxy, uri = behind
@@ -89,7 +89,8 @@ def test_a_small_change_of_a_large_source_writes_what_changed(behind, tmp_path, 
         stated(folder, 60, change=age + 1)
         proxy.reset()
         assert ingest(uri, str(folder), "etl").created
-        assert len(proxy.exchanges) <= SIX, [f"{e.method} {e.path}" for e in proxy.exchanges]
+        # One more: the fragment of the changed file is read, for the files beside it that are not extracted again.
+        assert len(proxy.exchanges) <= SIX + 1, [f"{e.method} {e.path}" for e in proxy.exchanges]
     store = Store.open(uri)
     after = {ref[:5]: ref for ref in store.fragments(store.head()) if ref.table == "derivations"}
     kept = before.keys() & after.keys()

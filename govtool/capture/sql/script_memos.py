@@ -18,6 +18,7 @@ from typing import Any
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.fingerprint import redact
 from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
 from govtool.capture.sql.routine_calls import defined_routines
 from govtool.capture.sql.scripts.statement import ParsedStatement
@@ -206,7 +207,8 @@ def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
 
 def _part_value(part: ScriptPart) -> Value:
     shortfalls = [
-        [s.status, _note_value(s.diagnostic), s.runs, s.text, s.dialect, list(s.words)] for s in part.shortfalls
+        [s.status, _note_value(s.diagnostic), s.runs, redact(s.text, s.dialect), s.dialect, list(s.words)]
+        for s in part.shortfalls
     ]
     notes = [list(map(_note_value, notes)) for notes in (part.read, part.apart, part.noted)]
     return [part.counts, part.runs, list(map(list, part.defined)), notes, shortfalls]

@@ -26,6 +26,10 @@ def no_spark(monkeypatch):
     monkeypatch.setattr(records, "engines", lambda *arguments: both(*arguments)[:1])
 
 
+SOME = [gone for gone in DELETIONS if len(gone) < 7]
+"""Deletions that leave rows: of a CSV file without any the types are not known."""
+
+
 def written(folder, gone=()):
     folder.mkdir(exist_ok=True)
     for name, text in ROWS.items():
@@ -67,10 +71,10 @@ def test_constructs_mean_what_spark_means(sql, expected, tmp_path):
 @pytest.mark.parametrize("sql", [CONSTRUCTS[at] for at in (0, 3, 7, 11, 15, 18)])
 def test_deletions_agree_with_the_query_over_what_is_left(sql, tmp_path):
     folder = written(tmp_path / "all")
-    left = [written(tmp_path / str(at), gone) for at, gone in enumerate(DELETIONS)]
+    left = [written(tmp_path / str(at), gone) for at, gone in enumerate(SOME)]
     expected = [Counter(map(key_of, rows(sql, each))) for each in left]
     for mode in ("propagate", "auto", "replay"):
-        for answer, after in zip(delete_rows(sql, folder, DELETIONS, mode=mode), expected, strict=True):
+        for answer, after in zip(delete_rows(sql, folder, SOME, mode=mode), expected, strict=True):
             sure = Counter(key_of(row.after) for row in answer.result.rows if row.after is not None)
             sure += Counter(map(key_of, answer.result.gains))
             assert not sure - after
