@@ -1,0 +1,65 @@
+"""Several runs of one script of SQL: which run answers, and what differs between two of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import govtool
+from govtool.app.record_runs import find_readers, find_writer
+from govtool.cli.main import main
+from govtool.store import Store
+
+pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+
+ORDERS = "id,customer_id,amount\n1,10,20\n2,11,30\n5,12,1000\n"
+CUSTOMERS = "id,country\n10,FR\n11,FR\n12,IT\n"
+SCRIPT = """create table joined as
+select o.id as order_id, c.country, o.amount from orders o join customers c on c.id = o.customer_id;
+create table revenue as select country, sum(amount) as revenue from joined group by country;
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with a script, its inputs and an empty store."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "orders.csv").write_text(ORDERS)
+    (tmp_path / "data" / "customers.csv").write_text(CUSTOMERS)
+    (tmp_path / "report.sql").write_text(SCRIPT)
+    Store.init(str(tmp_path / ".govtool"))
+    return tmp_path
+
+
+def run(script="report.sql", **options):
+    return govtool.run_workflow(script, "data", **options).run.id
+
+
+def head():
+    store = Store.open(".govtool")
+    return store, store.head("main")
+
+
+def test_the_last_run_answers_where_each_has_a_relation_of_the_name(folder):
+    runs = [run(), run(), run()]
+    assert find_writer(*head(), "revenue", None).run == f"{runs[-1]}/1"
+    assert [each.run for each in find_readers(*head(), "joined", None)] == [f"{runs[-1]}/1"]
+    assert [each.run for each in find_readers(*head(), "orders.parquet", None)] == [f"{runs[-1]}/0"]
+    assert find_writer(*head(), "revenue", "report.sql:revenue~1").run == f"{runs[1]}/1"
+    assert find_writer(*head(), f"report.state/{runs[0]}/revenue", None).run == f"{runs[0]}/1"
+
+
+def test_relations_of_two_scripts_stay_ambiguous_and_the_hint_works(folder, capsys):
+    run()
+    (folder / "other.sql").write_text(SCRIPT)
+    run("other.sql")
+    trace = ["trace", "back", "revenue", "--where", "country = 'IT'"]
+    assert main(trace) == 2
+    hint = re.search(r"--run (\S+)", capsys.readouterr().err)
+    assert hint is not None
+    assert main([*trace, "--run", hint[1], "-f", "json"]) == 0
+    assert hint[1] in json.dumps(json.loads(capsys.readouterr().out))
