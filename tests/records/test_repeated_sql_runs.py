@@ -63,3 +63,47 @@ def test_relations_of_two_scripts_stay_ambiguous_and_the_hint_works(folder, caps
     assert hint is not None
     assert main([*trace, "--run", hint[1], "-f", "json"]) == 0
     assert hint[1] in json.dumps(json.loads(capsys.readouterr().out))
+
+
+def difference(capsys, *arguments):
+    assert main(["diff", *arguments, "-f", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def endings(answer):
+    return [(each["aspect"], each["name"].rpartition("/")[2], each["what"]) for each in answer["changes"]]
+
+
+def test_two_identical_runs_do_not_differ(folder, capsys):
+    run()
+    run()
+    for job in ("report.sql:joined", "report.sql:revenue"):
+        answer = difference(capsys, f"{job}~1", job)
+        assert (answer["changes"], answer["verdict"]) == ([], "equal")
+        assert [answer["compared"][aspect] for aspect in ("input", "output")] == ["equal", "equal"]
+
+
+def test_the_first_cause_is_the_input_that_changed(folder, capsys):
+    run()
+    (folder / "data" / "customers.csv").write_text(CUSTOMERS.replace("12,IT", "12,FR\n13,IT"))
+    run()
+    answer = difference(capsys, "report.sql:joined~1", "report.sql:joined")
+    assert ("input", "customers.csv", "content") in endings(answer)
+    assert ("input", "customers.csv", "rows") in endings(answer)
+    assert ("output", "joined", "content") in endings(answer)
+    assert not [name for _, name, _ in endings(answer) if name.startswith("orders")]
+    answer = difference(capsys, "report.sql:revenue~1", "report.sql:revenue", "--rows")
+    causes = {tuple(name.rpartition("/")[2] for name in each["cause"]["way"]) for each in answer["changes"]}
+    assert causes == {("joined", "customers.csv")}
+    (rows,) = answer["row_differences"]
+    assert "customers.csv" in rows["cause"]
+
+
+def test_rows_that_only_change_places_are_equal_rows(folder, capsys):
+    (folder / "report.sql").write_text("create table copied as select * from orders")
+    run()
+    (folder / "data" / "orders.csv").write_text("id,customer_id,amount\n5,12,1000\n2,11,30\n1,10,20\n")
+    run()
+    answer = difference(capsys, "report.sql:copied~1", "report.sql:copied")
+    assert ("input", "orders.csv", "content") in endings(answer)
+    assert answer["verdict"] == "equal rows, files differ"
