@@ -107,3 +107,22 @@ def test_rows_that_only_change_places_are_equal_rows(folder, capsys):
     answer = difference(capsys, "report.sql:copied~1", "report.sql:copied")
     assert ("input", "orders.csv", "content") in endings(answer)
     assert answer["verdict"] == "equal rows, files differ"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["report.sql"], "--inputs FOLDER, the folder of NAME.csv and NAME.parquet that it reads"),
+        (["data/orders.csv", "--inputs", "data"], "(.py), a script of SQL (.sql), or the folder of a dbt project"),
+        (["data", "--inputs", "data"], "(.py), a script of SQL (.sql), or the folder of a dbt project"),
+    ],
+)
+def test_the_error_of_a_run_that_lacks_something_names_it(folder, capsys, arguments, hint):
+    assert main(["workflow", "run", *arguments]) == 2
+    assert hint in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_unknown_relation_beside_given_inputs_has_no_hint_of_inputs(folder, capsys):
+    (folder / "report.sql").write_text("create table a as select * from ordres")
+    assert main(["workflow", "run", "report.sql", "--inputs", "data"]) == 2
+    assert "--inputs" not in capsys.readouterr().err

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.errors import UsageError
+from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.app.workflows.programs_run import SqlOutcome
@@ -54,7 +54,12 @@ def run_sql_program(request: SqlRunRequest, store: Store, branch: str | None = N
 
     program, state = _opened(request)
     target = existing_branch(store, branch)
-    outcome = run_sql(program, request.inputs, state, store, target)
+    try:
+        outcome = run_sql(program, request.inputs, state, store, target)
+    except UnknownNameError as error:
+        if error.code == "usage.unknown-relation" and request.inputs is None and not (error.hint or error.nearest):
+            error.hint = "--inputs FOLDER, the folder of NAME.csv and NAME.parquet that it reads"
+        raise
     head = store.head(target)
     assert head is not None
     return outcome, find_recorded_run(store, head, outcome.run).run
