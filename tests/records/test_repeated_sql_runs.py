@@ -9,6 +9,7 @@ import pytest
 
 import govtool
 from govtool.app.record_runs import find_readers, find_writer
+from govtool.app.workflows.program_facts import statement_text
 from govtool.cli.main import main
 from govtool.store import Store
 
@@ -126,3 +127,60 @@ def test_an_unknown_relation_beside_given_inputs_has_no_hint_of_inputs(folder, c
     (folder / "report.sql").write_text("create table a as select * from ordres")
     assert main(["workflow", "run", "report.sql", "--inputs", "data"]) == 2
     assert "--inputs" not in capsys.readouterr().err
+
+
+ASPECTS = ("code", "config", "environment", "plan")
+
+
+def test_code_settings_software_and_statements_are_compared(folder, capsys):
+    run()
+    run()
+    answer = difference(capsys, "report.sql:revenue~1", "report.sql:revenue")
+    assert {aspect: answer["compared"][aspect] for aspect in ASPECTS} == dict.fromkeys(ASPECTS, "equal")
+    assert answer["unknown"] == []
+
+
+def test_a_changed_statement_is_the_first_cause(folder, capsys):
+    run()
+    (folder / "report.sql").write_text(SCRIPT.replace("sum(amount)", "max(amount)"))
+    run()
+    answer = difference(capsys, "report.sql:revenue~1", "report.sql:revenue")
+    assert {each["aspect"] for each in answer["changes"]} == {"code", "plan", "output"}
+    (cause,) = {each["cause"]["kind"] for each in answer["changes"] if each["aspect"] == "output"}
+    assert cause == "code"
+    (plan,) = (each for each in answer["changes"] if each["aspect"] == "plan")
+    assert (plan["before"], plan["after"]) == (
+        "SELECT country , sum ( amount ) AS revenue",
+        "SELECT country , max ( amount ) AS revenue",
+    )
+
+
+def test_literals_are_not_kept_with_the_statement(folder, capsys):
+    (folder / "report.sql").write_text("create table a as select * from customers where country = 'IT-secret'")
+    run()
+    assert main(["runs", "-f", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
+    assert "WHERE" in found["plan"]
+    assert "secret" not in found["plan"]
+    assert [each["name"] for each in found["software"] if each["name"].startswith("script:")] == ["script:report.sql"]
+
+
+def test_another_dialect_is_another_setting(folder, capsys):
+    run()
+    run(dialect="duckdb")
+    answer = difference(capsys, "report.sql:joined~1", "report.sql:joined")
+    assert ("config", "sql.dialect", "value") in endings(answer)
+
+
+@pytest.mark.parametrize(
+    ("query", "dialect", "text"),
+    [
+        ("select  'IT-1' as x, 1.5 -- note\nfrom t", "spark", "SELECT ? AS x , ?\nFROM t"),
+        ('select "IT" from t where a = x\'00ff\'', "spark", "SELECT ?\nFROM t\nWHERE a = ?"),
+        ('select "a b" from t', "duckdb", "SELECT a b\nFROM t"),
+        ("select date_format(d, 'yyyy') from t where d > now() - interval '3' day", "spark",
+         "SELECT date_format ( d , ? )\nFROM t\nWHERE d > now ( ) - INTERVAL ? day"),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_statement_has_neither_layout_nor_literals(query, dialect, text):
+    assert statement_text(query, dialect) == text

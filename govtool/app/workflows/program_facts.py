@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping
@@ -10,12 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
-from govtool.model.run import RunInput, RunOutput
+from govtool.model.run import RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity, DataFile, content_identity
 from govtool.query.relation_names import KEPT_FROM
+from govtool.release import __version__
 
 if TYPE_CHECKING:
-    from govtool.records.plan.nodes import File, Relation
+    from govtool.app.workflows.programs_sql import SqlProgram
+    from govtool.records.plan.nodes import File, Relation, Session
+
+_PACKAGES = ("duckdb", "pyarrow", "sqlglot")
+"""Packages whose versions may change what a statement gives."""
+_CLAUSES = frozenset({"SELECT", "FROM", "WHERE", "JOIN", "GROUP_BY", "ORDER_BY", "HAVING", "LIMIT", "UNION"})
+"""Tokens that begin a line of a statement's text."""
 
 
 def local_file(file: File) -> Path:
@@ -88,6 +96,49 @@ def _rows(path: Path) -> int:
     import pyarrow.parquet as pq
 
     return int(pq.read_metadata(path).num_rows)
+
+
+def software_facts(program: SqlProgram) -> tuple[Software, ...]:
+    """The program's own digest, and the software that reads and evaluates it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = [Software(f"script:{program.name}", program.digest or _statements_digest(program))]
+    found += [Software("govtool", __version__), Software("python", platform.python_version())]
+    for name in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found.append(Software(name, version(name)))
+    return tuple(sorted(found))
+
+
+def _statements_digest(program: SqlProgram) -> str:
+    """The digest of a program that is no single file."""
+    return hashlib.sha256("\0".join(map(repr, program.statements)).encode()).hexdigest()
+
+
+def settings_facts(program: SqlProgram, session: Session) -> dict[str, str]:
+    """The settings that may change what a statement gives."""
+    return {
+        "spark.sql.ansi.enabled": str(session.ansi).lower(),
+        "spark.sql.caseSensitive": str(session.case_sensitive).lower(),
+        "spark.sql.session.timeZone": session.zone,
+        "sql.dialect": program.dialect,
+    }
+
+
+def statement_text(query: str, dialect: str) -> str:
+    """A query without layout, comments and literals, a clause a line, so that equal work reads equal.
+
+    Tokens and not trees are written: a generator of SQL may depend on the literals that are left out here.
+    """
+    from sqlglot.dialects.dialect import Dialect
+
+    words: list[str] = []
+    for token in Dialect.get_or_raise(dialect).tokenize(query):
+        kind = token.token_type.name
+        is_literal = kind == "NUMBER" or kind.endswith("STRING")
+        word = "?" if is_literal else token.text if kind in ("VAR", "IDENTIFIER") else token.text.upper()
+        words.append(f"\n{word}" if words and kind in _CLAUSES else word)
+    return " ".join(words).replace(" \n", "\n")
 
 
 def machine() -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.workflows.program_facts import input_facts, local_file, output_facts
+from govtool.app.workflows import program_facts as facts
 from govtool.app.workflows.programs import SQL_SOURCE
 from govtool.app.workflows.programs_sql import ProgramStatement, SqlProgram, StatementKind
 from govtool.app.workflows.state import StateFolder, write_atomically
@@ -105,6 +105,7 @@ class _Warehouse:
         self._tables: dict[str, Relation] = {}
         self._views: dict[str, _View] = {}
         self._given: set[str] = set()
+        self._software = facts.software_facts(program)
         self._origins: dict[str, str] = {}
         self._files = 0
 
@@ -135,7 +136,7 @@ class _Warehouse:
         from govtool.app.dataset_places import path_id
 
         (file,) = leaf.files
-        path = local_file(file)
+        path = facts.local_file(file)
         if path.is_relative_to(Path(tempfile.gettempdir())) and path.parent.name.startswith("govtool-"):
             kept = self.folder / "inputs" / f"{name}.parquet"
             kept.parent.mkdir(exist_ok=True)
@@ -160,7 +161,7 @@ class _Warehouse:
     def keep_state(self, file: Path) -> None:
         """Note the relations that the next run starts from."""
         kept = {name: self._tables[name] for name in self.program.state if name in self._tables}
-        paths = {name: str(local_file(leaf.files[-1])) for name, leaf in kept.items()}
+        paths = {name: str(facts.local_file(leaf.files[-1])) for name, leaf in kept.items()}
         if paths:
             write_atomically(file, json.dumps(paths))
 
@@ -321,7 +322,7 @@ class _Warehouse:
     ) -> None:
         number = f"{self.run}/{len(self.runs)}"
         mode = _MODES.get(statement.kind, "overwrite")
-        written = () if made is None else (output_facts(made, mode, before),)
+        written = () if made is None else (facts.output_facts(made, mode, before),)
         root: Node = plan.root
         if made is not None:
             root = Write(_distinct(root), made.dataset, "parquet", mode, tuple(each.name for each in made.columns))
@@ -335,7 +336,11 @@ class _Warehouse:
                 application=self.run,
                 started=started,
                 ended=iso(now()),
-                inputs=input_facts(relations(plan.root), self._origins),
+                software=self._software,
+                config=facts.settings_facts(self.program, plan.session),
+                host=facts.machine(),
+                plan=facts.statement_text(statement.query, self.program.dialect),
+                inputs=facts.input_facts(relations(plan.root), self._origins),
                 outputs=written,
             )
         )
@@ -353,8 +358,8 @@ def _distinct(root: Node) -> Node:
 
 
 def _file(number: int, path: Path) -> File:
-    facts = path.stat()
-    return File(number, path.as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000)
+    found = path.stat()
+    return File(number, path.as_uri(), found.st_size, found.st_mtime_ns // 1_000_000)
 
 
 @contextmanager
