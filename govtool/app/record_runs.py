@@ -218,9 +218,8 @@ def _of_dataset(
     found = [each for each in writes if any(_is_called(name, text) for name in names_of(each) if name)]
     names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
     if len(names) > 1 and text not in names:
-        raise AmbiguousNameError(
-            f"{text!r} may be {len(names)} datasets", code="usage.ambiguous-dataset", nearest=tuple(names[:_CANDIDATES])
-        )
+        text = _of_last_run(store, commit, found, text, names_of)
+        names = [text]
     if found:
         return [each for each in found if text not in names or text in names_of(each)]
     _refuse_untraceable(store, commit, lambda each: any(_is_called(name, text) for name in names_of(each) if name))
@@ -233,6 +232,40 @@ def _of_dataset(
         )
     raise UnknownNameError(
         f"{problem} {text!r}", code="usage.unknown-dataset", nearest=tuple(near or every[:3]), hint="govtool runs"
+    )
+
+
+def _of_last_run(
+    store: Reader,
+    commit: Commit,
+    found: Sequence[RecordRun],
+    text: str,
+    names_of: Callable[[RecordRun], Iterable[str]],
+) -> str:
+    """The dataset that a text names where runs keep a relation in folders of their own: that of the last run.
+
+    Raises:
+        AmbiguousNameError: The datasets are of several relations (``usage.ambiguous-dataset``).
+    """
+    from govtool.query.relation_names import relation_name
+
+    folders = frozenset(each.application for each in found)
+    last: dict[str, tuple[int, str, str]] = {}
+    order = {run.id: number for number, run in enumerate(read_history(store, commit).runs)}
+    for each in found:
+        for name in names_of(each):
+            if _is_called(name, text):
+                relation = relation_name(name, folders)
+                last[relation] = max(last.get(relation, (-1, "", "")), (order.get(each.run, -1), each.run, name))
+    newest = max(last.values())
+    if len(last) == 1:
+        return newest[2]
+    names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
+    raise AmbiguousNameError(
+        f"{text!r} may be {len(names)} datasets",
+        code="usage.ambiguous-dataset",
+        nearest=tuple(names[:_CANDIDATES]),
+        hint=f"choose a run: --run {newest[1]}",
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from govtool.model.run import Run
+from govtool.query.relation_names import RelationHistory
 from govtool.query.runcompare import (
     ASPECTS,
     DIFFERENT,
@@ -85,17 +86,28 @@ class RunDifference:
 
 
 def diff_runs(history: History, first: Run, second: Run) -> RunDifference:
-    """Compare two runs, usually of one job, and find the first cause of each difference."""
-    plain = compare_runs(history, first, second)
+    """Compare two runs, usually of one job, and find the first cause of each difference.
+
+    Datasets go by the names of relations where runs have folders of their own: see ``RelationHistory``.
+    """
+    named = RelationHistory(history)
+    old, new = named.run(first), named.run(second)
+    plain = compare_runs(named.history, old, new)
     plain.sort(key=lambda change: ASPECTS.index(change.aspect))
-    after = {output.dataset: output for output in second.outputs}
+    after = {output.dataset: output for output in new.outputs}
     return RunDifference(
         first,
         second,
-        tuple(_with_cause(history, change, plain, first, second) for change in plain),
-        not_comparable(first, second),
-        tuple(output_verdict(old, after[old.dataset]) for old in first.outputs if old.dataset in after),
+        tuple(_with_cause(named.history, change, plain, old, new) for change in plain),
+        not_comparable(old, new),
+        tuple(output_verdict(each, after[each.dataset]) for each in old.outputs if each.dataset in after),
     )
+
+
+def difference_cause(history: History, found: RunDifference) -> Cause:
+    """Return the reasons why the outputs of two compared runs differ."""
+    named = RelationHistory(history)
+    return first_cause(named.history, found.changes, named.run(found.first), named.run(found.second))
 
 
 # ---- why --------------------------------------------------------------------------------------------

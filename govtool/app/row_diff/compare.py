@@ -26,7 +26,7 @@ from govtool.app.row_diff.keys import paired, row_key
 from govtool.app.row_diff.sides import OutputSide, output_side
 from govtool.app.runs import read_history
 from govtool.errors import GovtoolError
-from govtool.query.rundiff import first_cause
+from govtool.query.rundiff import difference_cause
 from govtool.records.replay.compare import row_differences
 from govtool.records.trace.answer import zoned
 from govtool.records.trace.computed import computed
@@ -82,7 +82,7 @@ def _pairs(first: Run, second: Run) -> list[tuple[str, str]]:
 
 
 def _cause(store: Reader, commit: Commit, found: RunDifference) -> str:
-    cause = first_cause(read_history(store, commit), found.changes, found.first, found.second)
+    cause = difference_cause(read_history(store, commit), found)
     way = " ← ".join(cause.way)
     return f"{cause.kind}: {cause.text}" + (f" (via {way})" if way else "")
 

@@ -15,6 +15,9 @@ from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 if TYPE_CHECKING:
     from govtool.workflow.modules.workflow import Workflow
 
+TAKEN = "a workflow is a file of Python (.py), a script of SQL (.sql), or the folder of a dbt project"
+"""The kinds of workflows."""
+
 
 def load_workflow(target: str) -> Workflow:
     """The workflow of ``FILE.py`` or ``FILE.py:NAME``; the file is run as a module.
@@ -28,6 +31,8 @@ def load_workflow(target: str) -> Workflow:
 
     place, name = _split(target)
     file = Path(place)
+    if file.is_dir():
+        raise UsageError("this folder is no dbt project", code="usage.workflow-file", location=place, hint=TAKEN)
     if not file.is_file():
         raise UsageError("there is no such file", code="usage.workflow-file", location=place)
     found = {key: each for key, each in vars(_imported(file)).items() if isinstance(each, Workflow)}
@@ -85,7 +90,7 @@ def _imported(file: Path) -> ModuleType:
     name = f"{WORKFLOW_MODULE}{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file.absolute())
     if spec is None or spec.loader is None:
-        raise UsageError("this is no file of Python", code="usage.workflow-file", location=str(file))
+        raise UsageError("this file is no workflow", code="usage.workflow-file", location=str(file), hint=TAKEN)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     folder = str(file.absolute().parent)

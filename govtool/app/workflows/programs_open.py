@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.errors import UsageError
+from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.app.workflows.programs_run import SqlOutcome
@@ -54,7 +55,12 @@ def run_sql_program(request: SqlRunRequest, store: Store, branch: str | None = N
 
     program, state = _opened(request)
     target = existing_branch(store, branch)
-    outcome = run_sql(program, request.inputs, state, store, target)
+    try:
+        outcome = run_sql(program, request.inputs, state, store, target)
+    except UnknownNameError as error:
+        if error.code == "usage.unknown-relation" and request.inputs is None and not (error.hint or error.nearest):
+            error.hint = "--inputs FOLDER, the folder of NAME.csv and NAME.parquet that it reads"
+        raise
     head = store.head(target)
     assert head is not None
     return outcome, find_recorded_run(store, head, outcome.run).run
@@ -74,9 +80,12 @@ def _opened(request: SqlRunRequest) -> tuple[SqlProgram, Path]:
         state = request.state or Path(f"{place.absolute().name}.state")
         return dbt_program(place, incremental_state(state / TABLES), dialect), state
     try:
-        text = place.read_text(encoding="utf-8")
+        content = place.read_bytes()
+        text = content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
         raise UsageError(f"cannot be read: {reason}", code="usage.workflow-file", location=str(place)) from error
     state = request.state or Path(f"{place.stem}.state")
-    return SqlProgram(place.name, read_script(text, dialect or "spark"), dialect or "spark"), state
+    dialect = dialect or "spark"
+    digest = hashlib.sha256(content).hexdigest()
+    return SqlProgram(place.name, read_script(text, dialect), dialect, digest=digest), state

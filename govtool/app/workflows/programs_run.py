@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.workflows import program_facts as facts
 from govtool.app.workflows.programs import SQL_SOURCE
 from govtool.app.workflows.programs_sql import ProgramStatement, SqlProgram, StatementKind
 from govtool.app.workflows.state import StateFolder, write_atomically
 from govtool.clock import iso, now
 from govtool.errors import EngineError, UsageError
-from govtool.model.run import Run, RunInput, RunOutput
+from govtool.model.run import Run
 from govtool.records.capture import RecordedWrite
 from govtool.records.execute.inputs import relations
 from govtool.records.plan import types as t
@@ -104,6 +105,8 @@ class _Warehouse:
         self._tables: dict[str, Relation] = {}
         self._views: dict[str, _View] = {}
         self._given: set[str] = set()
+        self._software = facts.software_facts(program)
+        self._origins: dict[str, str] = {}
         self._files = 0
 
     # ---- relations --------------------------------------------------------------------------------------------------
@@ -115,29 +118,32 @@ class _Warehouse:
         with contextlib.ExitStack() as stack:
             if folder is not None:
                 given = stack.enter_context(opened_folder(folder, {}))
-                self._take(given.relations)
+                self._take(given.relations, {file.stem: file for file in folder.iterdir()})
             own = {name: file for name, file in self.program.inputs.items() if name not in self._tables}
             if own:
                 seeds = stack.enter_context(_linked(own, self.folder))
-                self._take(stack.enter_context(opened_folder(seeds, {})).relations)
+                self._take(stack.enter_context(opened_folder(seeds, {})).relations, own)
 
-    def _take(self, found: Mapping[str, Relation]) -> None:
+    def _take(self, found: Mapping[str, Relation], files: Mapping[str, Path]) -> None:
         for name, leaf in found.items():
-            self._tables[name.lower()] = self._stored(leaf, name)
+            self._tables[name.lower()] = self._stored(leaf, name, files.get(name))
             self._given.add(name.lower())
 
-    def _stored(self, leaf: Relation, name: str) -> Relation:
+    def _stored(self, leaf: Relation, name: str, origin: Path | None) -> Relation:
         """A relation whose file stays: one that was made of a CSV file is copied."""
         import tempfile
-        from urllib.parse import unquote, urlparse
+
+        from govtool.app.dataset_places import path_id
 
         (file,) = leaf.files
-        path = Path(unquote(urlparse(file.uri).path))
+        path = facts.local_file(file)
         if path.is_relative_to(Path(tempfile.gettempdir())) and path.parent.name.startswith("govtool-"):
             kept = self.folder / "inputs" / f"{name}.parquet"
             kept.parent.mkdir(exist_ok=True)
             shutil.copyfile(path, kept)
             path = kept
+            if origin is not None:
+                self._origins[path_id(str(path))] = path_id(str(origin))
         return replace(leaf, dataset=str(path), files=(_file(0, path),))
 
     def open_state(self, file: Path) -> None:
@@ -154,10 +160,8 @@ class _Warehouse:
 
     def keep_state(self, file: Path) -> None:
         """Note the relations that the next run starts from."""
-        from urllib.parse import unquote, urlparse
-
         kept = {name: self._tables[name] for name in self.program.state if name in self._tables}
-        paths = {name: unquote(urlparse(leaf.files[-1].uri).path) for name, leaf in kept.items()}
+        paths = {name: str(facts.local_file(leaf.files[-1])) for name, leaf in kept.items()}
         if paths:
             write_atomically(file, json.dumps(paths))
 
@@ -294,7 +298,7 @@ class _Warehouse:
         own = tuple(Attribute(number, each.name, each.type) for number, each in enumerate(columns))
         schema = t.Struct(tuple(t.Field(each.name, each.type) for each in columns))
         made = Relation(0, str(place), "parquet", (_file(0, path),), own, schema)
-        self._record(statement, plan, made, started)
+        self._record(statement, plan, made, started, before)
         self._tables[name] = replace(made, files=(*before, _file(len(before), path)))
 
     def _evaluated(self, statement: ProgramStatement, plan: Plan) -> Any:
@@ -308,13 +312,17 @@ class _Warehouse:
                 location=statement.location, hint=error.hint,
             ) from error  # fmt: skip
 
-    def _record(self, statement: ProgramStatement, plan: Plan, made: Relation | None, started: str) -> None:
-        from govtool.app.dataset_places import path_id
-
+    def _record(
+        self,
+        statement: ProgramStatement,
+        plan: Plan,
+        made: Relation | None,
+        started: str,
+        before: tuple[File, ...] = (),
+    ) -> None:
         number = f"{self.run}/{len(self.runs)}"
-        read = dict.fromkeys(path_id(leaf.dataset) for leaf in relations(plan.root))
-        output = path_id(made.dataset) if made is not None else None
         mode = _MODES.get(statement.kind, "overwrite")
+        written = () if made is None else (facts.output_facts(made, mode, before),)
         root: Node = plan.root
         if made is not None:
             root = Write(_distinct(root), made.dataset, "parquet", mode, tuple(each.name for each in made.columns))
@@ -328,10 +336,15 @@ class _Warehouse:
                 application=self.run,
                 started=started,
                 ended=iso(now()),
-                inputs=tuple(RunInput(dataset) for dataset in sorted(read)),
-                outputs=(RunOutput(output, mode),) if output is not None else (),
+                software=self._software,
+                config=facts.settings_facts(self.program, plan.session),
+                host=facts.machine(),
+                plan=facts.statement_text(statement.query, self.program.dialect),
+                inputs=facts.input_facts(relations(plan.root), self._origins),
+                outputs=written,
             )
         )
+        output = written[0].dataset if written else None
         self.writes.append(RecordedWrite(number, replace(plan, root=root), output, made))
 
     def _wrong(self, statement: ProgramStatement, message: str) -> UsageError:
@@ -345,8 +358,8 @@ def _distinct(root: Node) -> Node:
 
 
 def _file(number: int, path: Path) -> File:
-    facts = path.stat()
-    return File(number, path.as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000)
+    found = path.stat()
+    return File(number, path.as_uri(), found.st_size, found.st_mtime_ns // 1_000_000)
 
 
 @contextmanager

@@ -50,6 +50,7 @@ class SqlProgram:
         names: Other names of relations, which queries may use.
         state: Relations that the next run starts from.
         notes: What is not run, and why.
+        digest: SHA-256 of the script; empty: the program is no single file.
     """
 
     name: str
@@ -59,6 +60,7 @@ class SqlProgram:
     names: Mapping[str, str] = field(default_factory=dict)
     state: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    digest: str = ""
 
 
 def read_script(text: str, dialect: str) -> tuple[ProgramStatement, ...]:
