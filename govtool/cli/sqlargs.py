@@ -59,7 +59,7 @@ def show_reasons(ui: Ui, result: IngestResult) -> None:
 
 _HINTS = {
     "not-sql": "a file that is no SQL: leave it out, or convert it to UTF-8",
-    "unreadable": "check the file and its permissions; until it can be read its earlier lineage is kept",
+    "unreadable": "check the file and its permissions",
     "parse-error": "is the --dialect right?",
 }
 """Remedies by code of a diagnostic; the first that applies is shown."""

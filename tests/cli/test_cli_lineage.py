@@ -194,3 +194,13 @@ def test_results_of_several_files_are_told_apart(govtool, project):
     done = govtool("lineage", ".", "-f", "plain")
     assert {line.split()[0] for line in done.out.splitlines()[1:4]} == {"(p.sql).a", "(q.sql).a", "v.a"}
     assert "3 edges into 1 relation and 2 queries from 1 relation" in done.out
+
+
+def test_a_file_that_cannot_be_read_has_no_hint_about_a_store_or_a_dialect(govtool, project):
+    (project / "a.sql").mkdir()
+    (project / "a.sql" / "b.sql").write_bytes(b"\x00\x01\x02" * 100)
+    done = govtool("lineage", "a.sql/b.sql")
+    assert done.code == 3
+    assert "dialect" not in done.err
+    assert "earlier" not in done.err
+    assert "dialect" in govtool("lineage", "-", stdin=b"select (((").err
