@@ -1,6 +1,8 @@
-"""Diagnostics as JSON values."""
+"""Diagnostics as JSON values, and without those that differ in their target alone."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from govtool.model import Diagnostic
 
@@ -18,3 +20,15 @@ def diagnostic_object(diagnostic: Diagnostic, *, with_file: bool = True) -> dict
         "target": diagnostic.target,
         "candidates": list(diagnostic.candidates),
     }
+
+
+def distinct(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The first diagnostic of each place, code and message.
+
+    A doubtful column that reaches several outputs is one mistake for people. The records keep a diagnostic an output:
+    ``target`` says which column is doubtful.
+    """
+    found: dict[tuple[object, ...], Diagnostic] = {}
+    for one in diagnostics:
+        found.setdefault((*one.sort_key(), one.severity, one.candidates), one)
+    return list(found.values())

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from govtool.store import Commit
 
 
-def reading_hint(kind: str) -> str:
+_NO_TEXT = frozenset({"unreadable", "not-sql", "not-json"})
+"""Codes of what was not read as SQL at all: no dialect would help."""
+
+
+def reading_hint(kind: str, diagnostics: Sequence[Diagnostic] = ()) -> str:
     """The hint where too little was understood of a source of this kind."""
-    may_be_dialect = "dialect" in KINDS.get(kind, ())
+    read = not diagnostics or any(one.code not in _NO_TEXT for one in diagnostics)
+    may_be_dialect = read and "dialect" in KINDS.get(kind, ())
     return "see the diagnostics above" + ("; is the --dialect right?" if may_be_dialect else "")
 
 
@@ -76,7 +81,7 @@ class RefusedIngestError(EvidenceError):
         kind: str,
     ) -> None:
         """Keep what an outcome would show; ``kind`` is that of the ingest."""
-        super().__init__(message, hint=reading_hint(kind))
+        super().__init__(message, hint=reading_hint(kind, diagnostics))
         self.diagnostics, self.text, self.shortfalls = diagnostics, text, shortfalls
         self.reasons, self.coverage = reasons, coverage
 
@@ -121,7 +126,7 @@ class IngestResult:
             self.coverage,
             strict=strict,
             min_coverage=min_coverage,
-            hint=reading_hint(self._kind()),
+            hint=reading_hint(self._kind(), self.diagnostics),
             diagnostics=diagnostics,
         )
 

@@ -90,7 +90,7 @@ class LineageAnswer(Answer):
             self.coverage,
             strict=strict,
             min_coverage=min_coverage,
-            hint=reading_hint("sql"),
+            hint=reading_hint("sql", self.diagnostics),
             diagnostics=self.diagnostics,
         )
 

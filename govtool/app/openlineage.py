@@ -173,16 +173,19 @@ def read_events(
 def _read_file(raw: IO[bytes], name: str, read: Read, dialect: str) -> None:
     from govtool.capture.logs.query_record import Reject
     from govtool.capture.logs.rows import json_rows
-    from govtool.capture.logs.stream import chunks, lines
+    from govtool.capture.logs.stream import BinaryStreamError, chunks, lines, text_only
     from govtool.capture.openlineage.events import EventReader
 
     reader = EventReader(name)
-    for row in json_rows(lines(chunks(raw), name), name):
-        if isinstance(row, Reject):
-            read.note([Diagnostic("not-json", "error", row.message, name, row.line)])
-            continue
-        for event in reader.events(row[1], row[0]):
-            read.add(event, dialect)
+    try:
+        for row in json_rows(lines(text_only(chunks(raw)), name), name):
+            if isinstance(row, Reject):
+                read.note([Diagnostic("not-json", "error", row.message, name, row.line)])
+                continue
+            for event in reader.events(row[1], row[0]):
+                read.add(event, dialect)
+    except BinaryStreamError as error:
+        read.note([Diagnostic("not-json", "error", str(error), name)])
     read.note(_condensed(reader.notes))
 
 

@@ -107,7 +107,8 @@ def _root_above(path: str, store: Reader, keeps: Callable[[Path], bool]) -> Path
 
 def _keeps(folder: Path, store: Reader) -> bool:
     """True if a folder has settings or a store of its own, and its settings name this store."""
-    if not ((folder / CONFIG_FILE).is_file() or (folder / STORE_DIRECTORY).is_dir()):
+    # ``Path.is_file`` raises in a folder without rights; such a one keeps nothing that could be read.
+    if not (os.path.isfile(folder / CONFIG_FILE) or os.path.isdir(folder / STORE_DIRECTORY)):  # noqa: PTH112, PTH113
         return False
     try:
         named = str(store_setting(None, load_config(folder), {}).value)

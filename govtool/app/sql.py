@@ -107,7 +107,7 @@ def root_of(paths: Sequence[str]) -> Path:
     real = [Path(os.path.abspath(path)) for path in paths if path != "-"]  # noqa: PTH100 - resolves "..", and no links
     if not real:
         return Path.cwd()
-    folders = [path if path.is_dir() else path.parent for path in real]
+    folders = [path if os.path.isdir(path) else path.parent for path in real]  # noqa: PTH112 - one without rights
     root = folders[0]
     for folder in folders[1:]:
         while root not in (folder, *folder.parents):

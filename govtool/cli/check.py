@@ -106,7 +106,6 @@ def check(
     from govtool.app.checkout import checkout, files_of
     from govtool.app.policy import load_policies
     from govtool.render.check import FORMATS, render
-    from govtool.render.envelope import json_lines
 
     at_least(fail_on, SEVERITIES, "severity")  # a wrong one is reported before anything is checked
     outputs = chosen(*_with_sarif(format, output), FORMATS)
@@ -121,8 +120,7 @@ def check(
                 policy=policy, base=base, baseline=baseline, today=today, strict=strict, measure=measure
             )
         ui.mark("check")
-        if update_baseline is not None:
-            ui.write(json_lines(answer.baseline()), update_baseline)
+        accepting = answer if update_baseline is None else _accepting(ui, answer, update_baseline)
         placed = any(form in ("sarif", "github") for form, _ in outputs)
         where = checkout(files_of(answer.findings) if placed else (), root)
         for form, file in outputs:
@@ -131,11 +129,11 @@ def check(
             ui.show(render(form, answer, where=where, limit=most), file)
             if form == "github":
                 _step_summary(answer)
-        answer.check_coverage(min_coverage=min_coverage)
-        if answer.fails(fail_on):
+        accepting.check_coverage(min_coverage=min_coverage)
+        if accepting.fails(fail_on):
             return EXIT_FINDINGS
         if strict:
-            answer.check_strict()
+            accepting.check_strict()
         return EXIT_OK
 
 
@@ -158,6 +156,20 @@ def _with_sarif(formats: list[str] | None, files: list[Path] | None) -> tuple[li
     if formats and files and len(formats) == len(files) and formats[-1] != "sarif" and files[-1].suffix == ".sarif":
         return [*formats, "sarif"], files
     return formats, files
+
+
+def _accepting(ui: Ui, answer: CheckAnswer, file: Path) -> CheckAnswer:
+    """Write the baseline of an answer, and say so; the answer as that baseline leaves it."""
+    from govtool.render.envelope import json_lines
+    from govtool.render.text import count
+
+    ui.write(json_lines(answer.baseline()), file)
+    after = answer.with_baseline()
+    number = sum(finding.accepted for finding in after.findings)
+    failed = sum(finding.failed for finding in answer.findings)
+    left = f"; {count(failed, 'finding')} of rules that failed cannot be accepted" if failed else ""
+    ui.note(f"wrote {file}: {count(number, 'finding')} accepted{left}")
+    return after
 
 
 def _step_summary(answer: CheckAnswer) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from govtool.answers.diagnostics import distinct
 from govtool.cli.ui import Ui
 from govtool.model import Diagnostic
 from govtool.render.errors import diagnostic_lines
@@ -58,7 +59,7 @@ def show_reasons(ui: Ui, result: IngestResult) -> None:
 
 _HINTS = {
     "not-sql": "a file that is no SQL: leave it out, or convert it to UTF-8",
-    "unreadable": "check the file and its permissions; until it can be read its earlier lineage is kept",
+    "unreadable": "check the file and its permissions",
     "parse-error": "is the --dialect right?",
 }
 """Remedies by code of a diagnostic; the first that applies is shown."""
@@ -93,7 +94,7 @@ def show_diagnostics(
     With ``remedy`` a hint follows where one is known. ``-v`` shows all of them, remarks included; ``--quiet`` only
     errors.
     """
-    wanted = [d for d in diagnostics if ui.verbose or d.severity != "info"]
+    wanted = distinct(d for d in diagnostics if ui.verbose or d.severity != "info")
     if ui.quiet:
         wanted = [d for d in wanted if d.severity == "error"]
     wanted.sort(key=lambda d: _RANK.get(d.severity, 9))

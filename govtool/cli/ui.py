@@ -297,12 +297,9 @@ def _terminal_width(stream: IO[str]) -> int:
 
 def _write_file(file: Path, parts: Iterable[str | bytes], mode: int = 0o666) -> None:
     """Write lines of text, fragments of text and bytes as they are."""
-    target = file.resolve()
-    if target.exists() and (not target.is_file() or file.is_relative_to("/dev") or file.is_relative_to("/proc")):
-        temporary = target = file  # a device, a pipe, an open file: written to, not replaced
-    else:
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    target = temporary = file
     try:
+        target, temporary = _places(file)
         opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
         with os.fdopen(opened, "wb") as handle:
             handle.writelines(_encoded(part) for part in parts)
@@ -310,8 +307,21 @@ def _write_file(file: Path, parts: Iterable[str | bytes], mode: int = 0o666) -> 
             temporary.replace(target)
     except OSError as error:
         if temporary != target:
-            temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
         raise UsageError(f"cannot write it: {error.strerror}", code="usage.output", location=str(file)) from error
+
+
+def _places(file: Path) -> tuple[Path, Path]:
+    """What a file's name leads to, and its neighbour that is written first; both the same for what is no plain file.
+
+    Raises:
+        OSError: A folder on the way cannot be looked into, or the name is none.
+    """
+    target = file.resolve()
+    if target.exists() and (not target.is_file() or file.is_relative_to("/dev") or file.is_relative_to("/proc")):
+        return file, file  # a device, a pipe, an open file: written to, not replaced
+    return target, target.with_name(f".{target.name}.{os.getpid()}.tmp")
 
 
 def _encoded(part: str | bytes) -> bytes:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from difflib import get_close_matches
 from enum import IntEnum
 
 from govtool.names import split_name
@@ -193,7 +194,8 @@ def waived(
         used.add((match.rule, match.place))
         out.append(_excused(finding, match))
     mistaken = [item for item in stated if isinstance(item, MistakenComment)]
-    return tuple(out), (*_remarks(all_waivers, used, today), *map(_not_a_waiver, mistaken))
+    rules = tuple(dict.fromkeys(rule.value.id for rule in policies.rules))
+    return tuple(out), (*_remarks(all_waivers, used, today, rules), *map(_not_a_waiver, mistaken))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +257,20 @@ def _covers(names: Patterns, finding: Finding) -> bool:
     return any(p.matches(finding.column) or (p.is_regex and p.matches(parts[-1])) for p in names.items)
 
 
-def _remarks(waivers: Sequence[_AppliedWaiver], used: set[tuple[str, str]], today: date) -> Iterable[PolicyRemark]:
+def _unknown_rule(waiver: _AppliedWaiver, rules: Sequence[str]) -> PolicyRemark:
+    near = get_close_matches(waiver.rule, rules)
+    meant = f"; did you mean {', '.join(near)}" if near else ""
+    text = f"the waiver for {waiver.about} names no rule of these policies: {waiver.rule}{meant}"
+    return PolicyRemark("waiver-unknown-rule", "warning", text, waiver.place)
+
+
+def _remarks(
+    waivers: Sequence[_AppliedWaiver], used: set[tuple[str, str]], today: date, rules: Sequence[str]
+) -> Iterable[PolicyRemark]:
     for one in waivers:
+        if one.rule not in rules:
+            yield _unknown_rule(one, rules)
+            continue
         about = f"the waiver of {one.rule} for {one.about}"
         if one.expires < today:
             yield PolicyRemark("waiver-expired", "warning", f"{about} expired on {one.expires}", one.place)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import sentence
+from govtool.answers.diagnostics import distinct
 from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
 from govtool.render.rows import answer_csv
@@ -133,10 +135,12 @@ def costs(reasons: Sequence[Reason]) -> Table:
 
 
 def reasons(report: CoverageReport, limit: int | None) -> Table:
-    """A row a diagnostic, and how often each code occurs."""
-    codes = Counter(d.code for _, d in report.diagnostics)
-    shown = report.diagnostics if limit is None else report.diagnostics[:limit]
-    left = len(report.diagnostics) - len(shown)
+    """A row for each thing that was not understood, and how often each code occurs."""
+    by_source = groupby(report.diagnostics, itemgetter(0))
+    found = [(source, one) for source, pairs in by_source for one in distinct(pair[1] for pair in pairs)]
+    codes = Counter(d.code for _, d in found)
+    shown = found if limit is None else found[:limit]
+    left = len(found) - len(shown)
     tail = f" · {left:,} more (--all)" if left else ""
     return Table(
         columns=(

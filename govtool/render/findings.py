@@ -65,11 +65,14 @@ def sentence(finding: Finding) -> str:
 
 
 def summary(result: CheckResult, *, strict: bool) -> str:
-    """``1 error, 0 warnings, 1 waived (expires 2027-03-31), 1 unknown, 5 rules held``."""
+    """``1 error, 0 warnings, 1 policy warning, 1 waived (expires 2027-03-31), 1 unknown, 5 rules held``."""
     found = Counter(level(f, strict=strict) for f in result.findings)
     parts = [count(found["error"], "error"), count(found["warning"], "warning")]
     if found["note"]:
         parts.append(count(found["note"], "note"))
+    remarks = sum(remark.severity == "warning" for remark in result.remarks)
+    if remarks:
+        parts.append(count(remarks, "policy warning"))
     waived = [f.expires for f in result.findings if level(f, strict=strict) == "waived" and f.expires]
     if waived:
         parts.append(f"{found['waived']:,} waived (expires {min(waived)})")

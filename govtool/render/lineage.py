@@ -13,6 +13,8 @@ from govtool.render.rows import answer_csv
 from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import count
 
+QUERY = "(query)"
+"""The name of a bare SELECT's result in tables; JSON and CSV leave it empty, as ``lineage/1`` has it."""
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
 
 
@@ -37,11 +39,14 @@ def table(results: Sequence[SqlLineage], coverage: Coverage) -> Table:
     """
     rows: list[tuple[str, str, str]] = []
     for result in results:
-        rows += _rows(result)
+        rows += _rows(result, _query_name(result, results))
     sources = {source for result in results for source in result.sources}
     targets = {target for result in results for target in result.targets}
     edges = sum(len(result.edges) for result in results)
-    sizes = f"{count(edges, 'edge')} into {count(len(targets), 'relation')} from {count(len(sources), 'relation')}"
+    queries = sum("" in (result.columns or {}) for result in results)
+    into = [count(len(targets), "relation")] if targets or not queries else []
+    into += [count(queries, "query", "queries")] if queries else []
+    sizes = f"{count(edges, 'edge')} into {' and '.join(into)} from {count(len(sources), 'relation')}"
     return Table(
         columns=(TableColumn("column", style="bold"), TableColumn("from"), TableColumn("kinds", style="dim")),
         rows=rows,
@@ -49,7 +54,12 @@ def table(results: Sequence[SqlLineage], coverage: Coverage) -> Table:
     )
 
 
-def _rows(result: SqlLineage) -> Iterator[tuple[str, str, str]]:
+def _query_name(result: SqlLineage, results: Sequence[SqlLineage]) -> str:
+    """``(query)``, or among several files ``(report.sql)``: each has a result of its own."""
+    return f"({result.id})" if len(results) > 1 else QUERY
+
+
+def _rows(result: SqlLineage, query: str) -> Iterator[tuple[str, str, str]]:
     by_target: dict[str, list[LineageEdge]] = {}
     for edge in result.all_edges:
         by_target.setdefault(edge.target, []).append(edge)
@@ -58,10 +68,11 @@ def _rows(result: SqlLineage) -> Iterator[tuple[str, str, str]]:
     rest = [target for target in by_target if target not in listed]
     for column in [*order, *rest]:
         edges = by_target.get(column)
+        name = f"{query}{column}" if column.startswith(".") else column
         if not edges:
-            yield column, "", ""
+            yield name, "", ""
         for number, edge in enumerate(edges or ()):
-            yield "" if number else column, edge.source, ", ".join(edge.kinds)
+            yield "" if number else name, edge.source, ", ".join(edge.kinds)
 
 
 def drawing(results: Sequence[SqlLineage]) -> Drawing:

@@ -175,7 +175,12 @@ def test_base_shows_only_what_the_change_brings(warehouse, project):
 
 
 def test_a_baseline_accepts_what_is_there_and_survives_reformatting(warehouse, project):
-    assert warehouse("check", "--update-baseline", "base.json", "-q").code == 1
+    written = warehouse("check", "--update-baseline", "base.json")
+    number = len(json.loads((project / "base.json").read_text())["findings"])
+    assert f"wrote base.json: {number} findings accepted" in written.err.splitlines()
+    assert "1 error, 4 warnings" in written.out  # what is accepted is shown
+    assert written.code == 0
+    assert warehouse("check", "--update-baseline", "base.json", "-q").err == ""
     assert warehouse("check", "--baseline", "base.json").code == 0
     reformatted = "\n\n-- moved\nCREATE TABLE mart.audience\nAS SELECT u.address AS who\nFROM stg.users AS u;\n"
     (project / "etl" / "mart.sql").write_text(reformatted)
@@ -474,7 +479,9 @@ def test_a_rule_in_python_in_every_format(warehouse, project, monkeypatch):
     jsonschema.validate(json.loads(warehouse("check", "--format", "sarif").out), SARIF)
     for form in ("junit", "github", "markdown", "plain"):
         assert "mart.audience.who" in warehouse("check", "--format", form).out
-    assert warehouse("check", "--update-baseline", "known.json").code == 0
+    known = warehouse("check", "--update-baseline", "known.json", "--strict")
+    assert known.code == 1  # a rule that failed is never accepted
+    assert "; 1 finding of rules that failed cannot be accepted" in known.err
     assert warehouse("check", "--baseline", "known.json", "--strict").code == 1  # what failed is not known
     assert "acme 1.2 (acme_check_module:long)" in warehouse("policy", "explain", "L1").out
     assert "B1 is Python code of acme 1.2" in warehouse("policy", "lint").out

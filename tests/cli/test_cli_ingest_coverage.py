@@ -72,3 +72,19 @@ def test_a_log_that_became_worse_leaves_the_head_as_it_was(govtool, project):
     assert govtool("ingest", "log", log(bad=3), "--min-coverage", "60").code == 3
     assert len(govtool("log", "-f", "jsonl").out.splitlines()) == 1
     assert "mart.a.e" in govtool("impact", "crm.u.e").out
+
+
+def test_a_doubtful_column_is_shown_once_whatever_it_reaches(govtool, project):
+    govtool("init")
+    Path("w.sql").write_text("create view v as select x, x + 1 as y, upper(x) as z from t join u on t.id = u.id")
+    done = govtool("ingest", "sql", "w.sql")
+    assert done.err.count("x may be any of 2 columns") == 1
+    again = govtool("ingest", "sql", "w.sql")
+    assert "nothing new" in again.out
+    assert again.err.count("x may be any of 2 columns") == 1
+    assert govtool("lineage", "w.sql").err.count("x may be any of 2 columns") == 1
+    details = govtool("coverage", "--details").out
+    assert details.count("w.sql:1:25") == 1
+    assert details.splitlines()[-1] == "1 ambiguous"
+    kept = json.loads(govtool("coverage", "-f", "json").out)["diagnostics"]
+    assert sorted(note["target"] for note in kept) == ["v.x", "v.y", "v.z"]  # of each output it is known

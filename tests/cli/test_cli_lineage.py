@@ -172,3 +172,35 @@ def test_what_is_not_known_of_a_temporary_table_is_not_known_of_its_readers(govt
         "y.m,t.k,ambiguous,<stdin>",
         "y.m,u.k,ambiguous,<stdin>",
     }
+
+
+def test_the_result_of_a_bare_select_has_a_name_in_tables(govtool, project):
+    (project / "q.sql").write_text("select a, count(*) as n from t group by a")
+    done = govtool("lineage", "q.sql")
+    assert [line.split() for line in done.out.splitlines()[1:4]] == [
+        ["(query).a", "t.a", "identity"],
+        ["(query).n"],
+        ["(query).*", "t.a", "group_by"],
+    ]
+    assert "1 edge into 1 query from 1 relation" in done.out
+    assert "(query).a" in govtool("lineage", "q.sql", "-f", "markdown").out
+    assert ".a,t.a,identity,q.sql" in govtool("lineage", "q.sql", "-f", "csv").out.splitlines()  # lineage/1 stays
+    assert json.loads(govtool("lineage", "q.sql", "-f", "json").out)["results"][0]["edges"] == [["t.a", ".a"]]
+
+
+def test_results_of_several_files_are_told_apart(govtool, project):
+    (project / "p.sql").write_text("select a from t")
+    (project / "q.sql").write_text("select a from t; create view v as select a from t")
+    done = govtool("lineage", ".", "-f", "plain")
+    assert {line.split()[0] for line in done.out.splitlines()[1:4]} == {"(p.sql).a", "(q.sql).a", "v.a"}
+    assert "3 edges into 1 relation and 2 queries from 1 relation" in done.out
+
+
+def test_a_file_that_cannot_be_read_has_no_hint_about_a_store_or_a_dialect(govtool, project):
+    (project / "a.sql").mkdir()
+    (project / "a.sql" / "b.sql").write_bytes(b"\x00\x01\x02" * 100)
+    done = govtool("lineage", "a.sql/b.sql")
+    assert done.code == 3
+    assert "dialect" not in done.err
+    assert "earlier" not in done.err
+    assert "dialect" in govtool("lineage", "-", stdin=b"select (((").err

@@ -129,3 +129,26 @@ def test_nothing_there(store, project):
     assert store("ingest", "openlineage", "missing.jsonl").code == 2
     (project / "empty").mkdir()
     assert store("ingest", "openlineage", "empty").code == 2
+
+
+def test_a_binary_file_is_one_line(store, project):
+    (project / "bin").write_bytes(bytes(range(256)) * 40)
+    done = store("ingest", "openlineage", "bin")
+    assert done.code == 3
+    assert [line for line in done.err.splitlines() if "not-json" in line] == ["error[not-json] a binary file"]
+    assert "--> bin\n" in done.err
+    assert "dialect" not in done.err
+
+
+def test_a_damaged_stream_is_no_binary_file(store, project):
+    (project / "a.gz").write_bytes(gzip.compress(SPARK.read_bytes())[:200])
+    done = store("ingest", "openlineage", "a.gz")
+    assert "a binary file" not in done.err
+    assert "error[not-json]" in done.err
+
+
+def test_lines_that_are_no_events_are_in_the_order_of_numbers(store, project):
+    (project / "e.jsonl").write_text("".join(f"no {number}\n" for number in range(12)))
+    done = store("ingest", "openlineage", "e.jsonl", "-v")
+    places = [line.strip() for line in done.err.splitlines() if "-->" in line]
+    assert places == [f"--> e.jsonl:{number}" for number in range(1, 13)]

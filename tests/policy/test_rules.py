@@ -9,8 +9,10 @@ from policy_samples import checked, policy, reported, sql
 
 from govtool.app.index import index_of
 from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.policy.finding import RuleVerdict
-from govtool.render.findings import way
+from govtool.policy.dataset_facts import ToolFact
+from govtool.policy.finding import RuleVerdict, waived
+from govtool.policy.inline import inline_waivers
+from govtool.render.findings import summary, way
 
 CLASSES = """
 classes:
@@ -327,6 +329,23 @@ def test_a_waiver_ends(expires, verdict, remarks):
     result = checked(index, rules)
     assert sorted(reported(result)) == [("F", "mm.t.c", verdict), ("F", "mm.t.d", "violated")]
     assert [r.code for r in result.remarks] == remarks
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [("FLOWW1", "names no rule of these policies: FLOWW1; did you mean FLOW1"), ("NOPE", "policies: NOPE")],
+)
+def test_a_waiver_in_sql_of_a_rule_that_does_not_exist(rule, said):
+    rules = policy(CLASSES + FLOW.replace("id: F", "id: FLOW1") % "")
+    stated = inline_waivers([ToolFact("mm.t", None, "waiver", f"allow {rule} until 2027-06-01 because x", "a.sql:1")])
+    _, remarks = waived([], rules, date(2026, 11, 21), stated)
+    assert [(r.code, r.severity, r.place) for r in remarks] == [("waiver-unknown-rule", "warning", "a.sql:1")]
+    assert remarks[0].message.endswith(said)
+
+
+def test_warnings_about_policies_are_counted():
+    result = checked(sql("select 1"), policy(CLASSES + FLOW % "" + WAIVER % "2027-06-01"))
+    assert "0 errors, 0 warnings, 1 policy warning" in summary(result, strict=False)
 
 
 def test_an_unused_waiver_is_a_warning_and_an_approval_is_part_of_the_rule():

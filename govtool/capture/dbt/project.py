@@ -46,7 +46,7 @@ def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[DbtProject, 
     folders: dict[Path, None] = {}
     for path in paths:
         folders.update(dict.fromkeys(_holding(path)))
-        if str(path) != "-" and Path(path).is_dir():
+        if str(path) != "-" and os.path.isdir(path):  # noqa: PTH112 - a folder without rights is no error here
             folders.update(dict.fromkeys(_below(Path(path).absolute())))
     own = {folder: _package(folder) for folder in sorted(folders)}
     installed = {place for read in own.values() for place in _install_places(read)}
@@ -71,16 +71,21 @@ def _holding(path: str | Path) -> Iterator[Path]:
     if str(path) == "-":
         return
     real = Path(path).absolute()
-    above = _above(real if real.is_dir() else real.parent)
+    above = _above(real if os.path.isdir(real) else real.parent)  # noqa: PTH112
     if above is not None:
         yield above
 
 
 def _above(folder: Path) -> Path | None:
     for candidate in (folder, *folder.parents[:_MAX_ABOVE]):
-        if (candidate / PROJECT_FILE).is_file():
+        if _is_project(candidate):
             return candidate
     return None
+
+
+def _is_project(folder: Path) -> bool:
+    """Return whether a folder holds a project; False where that cannot be seen: reading it says why."""
+    return os.path.isfile(folder / PROJECT_FILE)  # noqa: PTH113 - ``Path.is_file`` raises without rights
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -169,13 +174,13 @@ def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
             local = entry.get("local")
             if isinstance(local, str):
                 place = Path(os.path.normpath(folder / local))
-                if (place / PROJECT_FILE).is_file():
+                if _is_project(place):
                     places.append(place)
                     waiting.append(place)
             else:
                 declared.update(_name(entry))
     for place in dict.fromkeys(places[:MAX_PACKAGES]):
-        if place != own.folder and (place / PROJECT_FILE).is_file():
+        if place != own.folder and _is_project(place):
             read = _package(place)
             found.setdefault(read.package.name, read)
     return list(found.values()), declared

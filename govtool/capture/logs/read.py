@@ -6,7 +6,9 @@ import codecs
 import csv
 import difflib
 import json
+import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -102,8 +104,9 @@ def find_logs(path: Path) -> list[Path]:
     """A file itself, or all files below a folder, sorted; hidden ones are left out.
 
     Raises:
-        UsageError: there is no such path, or nothing in the folder.
+        UsageError: there is no such path, nothing in the folder, or no right to look into it.
     """
+    _check_rights(path)
     if path.is_file() or path.is_fifo():
         return [path]
     if not path.is_dir():
@@ -120,9 +123,18 @@ def find_logs(path: Path) -> list[Path]:
     return sorted(found)
 
 
-def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    import os
+def _check_rights(path: Path) -> None:
+    try:
+        denied = stat.S_ISDIR(path.stat().st_mode) and not os.access(path, os.R_OK | os.X_OK)
+    except PermissionError:
+        denied = True
+    except OSError:
+        return
+    if denied:
+        raise UsageError("permission denied", code="usage.unreadable", location=str(path))
 
+
+def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if not _SKIPPED.match(name))
         yield folder, folders, names

@@ -17,6 +17,9 @@ EXPANSION_FREE = 64 << 20
 EXPANSION = 500
 """Beyond that, how often its own size. Query logs compress 10 to 100 times; gzip can reach 1,032, zstd far more."""
 
+_HEAD = 8192
+"""Bytes that show whether a stream is text."""
+
 
 def chunks(raw: IO[bytes]) -> Iterator[bytes]:
     """The UTF-8 content of a stream, decompressed, at most ``CHUNK`` bytes (or so) at a time.
@@ -31,6 +34,27 @@ def chunks(raw: IO[bytes]) -> Iterator[bytes]:
         return
     yield first.removeprefix(codecs.BOM_UTF8)
     yield from data
+
+
+class BinaryStreamError(ValueError):
+    """A stream is no text, as its first bytes show."""
+
+
+def text_only(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces of JSON as they are.
+
+    Raises:
+        BinaryStreamError: The first piece does not begin like JSON, and more than one byte in fifty is a control
+            character: an image, an archive, a Parquet file.
+    """
+    first = next(pieces, b"")
+    head = first[:_HEAD]
+    if not head.lstrip().startswith((b"{", b"[")):
+        control = sum(byte < 32 and byte not in b"\t\n\r\f" for byte in head)
+        if control * 50 > len(head):
+            raise BinaryStreamError("a binary file")
+    yield first
+    yield from pieces
 
 
 def lines(pieces: Iterator[bytes], file: str, first: int = 1) -> Iterator[tuple[int, bytes] | Reject]:

@@ -76,11 +76,11 @@ class MergedEvents:
     def rejects(self) -> list[Diagnostic]:
         """Return the rejected input, in order of place."""
         found = []
-        for key in sorted(k for k in self.entities if k.kind == REJECT):
+        for key in [k for k in self.entities if k.kind == REJECT]:
             severity, message = self.entities[key][EntityPart("self"), "_"].load()
             line, _, code = key.name.partition(":")
             found.append(Diagnostic(code, severity, message, key.namespace, int(line)))
-        return found
+        return sorted(found, key=Diagnostic.sort_key)
 
     def digest(self) -> str:
         """A name for exactly this state."""

@@ -232,7 +232,8 @@ def _read(path: Path, name: str, *, found: bool = False) -> Script | Diagnostic:
         mode = path.stat()
         if not stat.S_ISREG(mode.st_mode) and (found or not stat.S_ISFIFO(mode.st_mode)):
             return _unreadable(
-                name, "not a regular file" if not stat.S_ISDIR(mode.st_mode) else "the folder cannot be read"
+                name,
+                f"the folder {path.name} cannot be read" if stat.S_ISDIR(mode.st_mode) else "not a regular file",
             )
         if mode.st_size > MAX_BYTES:
             return _unreadable(name, f"{mode.st_size // 2**20} MiB; at most {MAX_BYTES // 2**20} are read")
