@@ -49,7 +49,7 @@ def ingest_sql(
 
     Args:
         paths: Files and folders; ``-`` reads ``stdin``.
-        dialect: The SQL dialect: ``postgres``, ``snowflake`` …; by default a common denominator.
+        dialect: The SQL dialect: ``postgres``, ``snowflake`` …; by default generic SQL.
         schema: Files of DDL or JSON, or columns by table: ``{"users": ["id", "name"]}``.
         catalog: The address of a database that takes the place of a schema: ``postgresql://reader@dw/shop``.
         explain: Ask that database, a PostgreSQL, about what the text leaves open. Nothing is run.

@@ -45,7 +45,7 @@ def lineage(
     Args:
         sql: The text of one or more statements. Give this or ``paths``.
         paths: Files and folders instead; ``-`` reads ``stdin``.
-        dialect: The SQL dialect: ``postgres``, ``snowflake`` …; by default a common denominator.
+        dialect: The SQL dialect: ``postgres``, ``snowflake`` …; by default generic SQL.
         schema: Files of DDL or JSON, or columns by table: ``{"users": ["id", "name"]}``.
         catalog: The address of a database that takes the place of a schema: ``postgresql://reader@dw/shop``.
         explain: Ask that database, a PostgreSQL, about what the text leaves open. Nothing is run.

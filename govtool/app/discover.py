@@ -105,7 +105,7 @@ def config_text(sources: Iterable[SourceSettings], store: str | None = None) -> 
         key = "url" if source.kind == "catalog" else "path"
         lines.append(f"{key} = {_toml(source.paths[0])}")
         if source.kind == "sql":
-            lines.append('# dialect = "postgres"    # snowflake, bigquery, spark …; by default a common denominator')
+            lines.append('# dialect = "postgres"    # snowflake, bigquery, spark …; by default generic SQL')
     return "\n".join((*lines, ""))
 
 

@@ -33,8 +33,9 @@ def classify(
       govtool classify --suggest
       govtool classify --suggest 'raw.**' -f yaml -o policies/suggested.yml
 
-    Columns that policies classify already, and copies of columns with the same class, are left out. Formats: table,
-    plain, json, jsonl, csv, markdown, yaml (a policy with a confidence at each line, to be reviewed).
+    Columns that policies classify already, and copies of columns with the same class, are left out. To use the
+    suggestions, write them with -f yaml into the policy folder, remove the wrong lines, and run govtool check. Formats:
+    table, plain, json, jsonl, csv, markdown, yaml (a policy with a confidence at each line, to be reviewed).
     """
     from govtool.query.select import nothing_selected
     from govtool.render.suggestions import FORMATS, render

@@ -24,8 +24,8 @@ def compare_static(
       govtool compare static runtime
       govtool compare static runtime --format markdown --exit-code
 
-    Static is what SQL and declarations say, runtime what Spark and OpenLineage saw. Ways through views and temporary
-    tables are compared from end to end. Names that are one dataset belong into [aliases] of govtool.toml.
+    Static lineage comes from SQL and declarations, runtime lineage from Spark and OpenLineage. Paths through views and
+    temporary tables are compared from end to end. List names of one dataset in [aliases] of govtool.toml.
     """
     from govtool.api.opening import open as open_version
     from govtool.render.compare import FORMATS, render_compared

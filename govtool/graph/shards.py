@@ -80,7 +80,8 @@ class _Tables:
         c = self.columns
         numbers = [i for i, text in enumerate(self.texts) if text == wildcard]
         at = np.isin(c["e.source_dataset"], np.array(numbers, np.int64)) & (c["e.star"] != 0)
-        return np.unique(c["e.derivation"][at]).tolist()
+        found: list[int] = np.unique(c["e.derivation"][at]).tolist()
+        return found
 
     def _place(self, derivation: int) -> tuple[str, str, int]:
         text, c = self.texts, self.columns

@@ -183,7 +183,7 @@ def _heirs(index: Index, found: Mapping[int, Suggestion], classified: Collection
     """
     import networkx as nx
 
-    copies = nx.DiGraph()
+    copies: nx.DiGraph[int] = nx.DiGraph()
     heirs: set[int] = set()
     for node, one in found.items():
         for edge in index.in_edges(node):

@@ -44,7 +44,7 @@ class RelationHistory:
 
 
 def _has_own_folder(run: Run) -> bool:
-    datasets = (each.dataset for each in (*run.inputs, *run.outputs))
+    datasets = [each.dataset for each in run.inputs] + [each.dataset for each in run.outputs]
     return bool(run.application) and any(run.application in name.split("/") for name in datasets)
 
 
