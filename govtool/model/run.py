@@ -27,6 +27,8 @@ RUNS_PER_FRAGMENT = 512
 FORMAT = 1
 """Version of the layout, in the Parquet metadata."""
 _FORMAT_KEY = b"govtool.runs"
+KEPT_FROM = "govtool.kept-from"
+"""The option of a run's input that names the dataset of which govtool itself made it, as a copy."""
 
 
 class Software(NamedTuple):

@@ -1,19 +1,16 @@
 """Names of relations that each run of a workflow keeps in a folder of its own.
 
 ``STATE/RUN/joined`` of two runs is one relation, ``STATE/joined``: runs are compared by relation, since nothing that
-two runs wrote would pair otherwise. A file of CSV that a run keeps as Parquet goes by its own place.
+two runs wrote would pair otherwise. A file of CSV that runs keep as Parquet goes by its own place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
-from govtool.model.run import Run, RunInput
+from govtool.model.run import KEPT_FROM, Run, RunInput
 from govtool.query.runs import History
-
-KEPT_FROM = "govtool.kept-from"
-"""The option of a run's input that names the dataset of which it is a copy."""
 
 
 def relation_name(dataset: str, folders: Container[str]) -> str:
@@ -35,7 +32,8 @@ class RelationHistory:
 
     def __init__(self, history: History) -> None:
         folders = {run.application for run in history.runs if _has_own_folder(run)}
-        self._named = {(run.id, run.job): _named(run, folders) for run in history.runs} if folders else {}
+        origins = _origins(history, folders)
+        self._named = {(run.id, run.job): _named(run, folders, origins) for run in history.runs} if folders else {}
         self.history = History(self._named.values()) if folders else history
 
     def run(self, run: Run) -> Run:
@@ -44,20 +42,33 @@ class RelationHistory:
 
 
 def _has_own_folder(run: Run) -> bool:
+<<<<<<< HEAD
     datasets = [each.dataset for each in run.inputs] + [each.dataset for each in run.outputs]
+=======
+    datasets = [*(read.dataset for read in run.inputs), *(written.dataset for written in run.outputs)]
+>>>>>>> r1
     return bool(run.application) and any(run.application in name.split("/") for name in datasets)
 
 
-def _named(run: Run, folders: Container[str]) -> Run:
-    inputs = tuple(_input(each, folders) for each in run.inputs)
+def _origins(history: History, folders: Container[str]) -> dict[str, str]:
+    """The origin of each relation whose copies have one; copies of several still pair, by the relation."""
+    found: dict[str, set[str]] = {}
+    for run in history.runs:
+        for read in run.inputs:
+            origin = dict(read.options).get(KEPT_FROM)
+            if origin is not None:
+                found.setdefault(relation_name(read.dataset, folders), set()).add(origin)
+    return {name: next(iter(origins)) for name, origins in found.items() if len(origins) == 1}
+
+
+def _named(run: Run, folders: Container[str], origins: Mapping[str, str]) -> Run:
+    inputs = tuple(_input(each, folders, origins) for each in run.inputs)
     outputs = tuple(replace(each, dataset=relation_name(each.dataset, folders)) for each in run.outputs)
     same = (inputs, outputs) == (run.inputs, run.outputs)
     return run if same else replace(run, inputs=inputs, outputs=outputs)
 
 
-def _input(read: RunInput, folders: Container[str]) -> RunInput:
-    origin = dict(read.options).get(KEPT_FROM)
-    if origin is None:
-        return replace(read, dataset=relation_name(read.dataset, folders))
+def _input(read: RunInput, folders: Container[str], origins: Mapping[str, str]) -> RunInput:
+    name = relation_name(read.dataset, folders)
     options = tuple(each for each in read.options if each[0] != KEPT_FROM)
-    return replace(read, dataset=origin, options=options)
+    return replace(read, dataset=origins.get(name, name), options=options)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from govtool.model.run import Run, RunInput, RunOutput
+from govtool.model.run import KEPT_FROM, Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
 from govtool.query.executions import one_run_each
 
@@ -123,9 +123,12 @@ class History:
         """The inputs of a run whose content it states, where no other run is known to have written that content.
 
         Where the last write before it has no identity of that kind, it may have been that: such an input is not here.
+        Nor is a copy that govtool made for the run.
         """
         for read in run.inputs:
-            if read.identity is None or self._same_content(read.dataset, read.identity, run) is not None:
+            if read.identity is None or any(name == KEPT_FROM for name, _ in read.options):
+                continue
+            if self._same_content(read.dataset, read.identity, run) is not None:
                 continue
             last = self._earlier(read.dataset, run)
             if last is None or read.identity.kind in self._kinds(last):

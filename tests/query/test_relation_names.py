@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from govtool.model.run import Run, RunInput, RunOutput
+from govtool.model.run import KEPT_FROM, Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
-from govtool.query.relation_names import KEPT_FROM, RelationHistory, relation_name
+from govtool.query.relation_names import RelationHistory, relation_name
 from govtool.query.rundiff import diff_runs
 from govtool.query.runs import History
 
@@ -63,3 +63,4 @@ def test_copies_go_by_their_origin_and_the_option_is_no_difference():
     found = diff_runs(history, *history.runs)
     assert [(each.aspect, each.name, each.what) for each in found.changes] == [("input", "data/c.csv", "content")]
     assert found.verdict == "equal"
+    assert [list(history.unknown_inputs(run)) for run in history.runs] == [[], []]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -98,6 +99,15 @@ def test_the_first_cause_is_the_input_that_changed(folder, capsys):
     assert causes == {("joined", "customers.csv")}
     (rows,) = answer["row_differences"]
     assert "customers.csv" in rows["cause"]
+
+
+def test_inputs_of_another_folder_pair_by_relation(folder, capsys):
+    run()
+    shutil.copytree("data", "later")
+    (folder / "later" / "customers.csv").write_text(CUSTOMERS.replace("12,IT", "12,FR"))
+    govtool.run_workflow("report.sql", "later")
+    answer = difference(capsys, "report.sql:joined~1", "report.sql:joined")
+    assert endings(answer) == [("input", "customers.parquet", "content"), ("output", "joined", "content")]
 
 
 def test_rows_that_only_change_places_are_equal_rows(folder, capsys):

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
-from govtool.model.run import RunInput, RunOutput, Software
+from govtool.model.run import KEPT_FROM, RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity, DataFile, content_identity
-from govtool.query.relation_names import KEPT_FROM
 from govtool.release import __version__
 
 if TYPE_CHECKING:
