@@ -86,6 +86,15 @@ class ExplainAnswer(GraphAnswer):
         """The subject, or the first few of several."""
         return few([one.explanation.subject for one in self.subjects])
 
+    def files(self) -> frozenset[str]:
+        """The files of the evidence of all definitions and edges."""
+        found: set[str] = set()
+        for one in (subject.explanation for subject in self.subjects):
+            found.update(definition.statement.file for definition in one.definitions)
+            for step in (*one.incoming, *one.rows, *one.outgoing, *one.opaque):
+                found.update(evidence.file for evidence in (step.evidence, *step.more))
+        return frozenset(found)
+
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/explain-1.json has them."""
         coverage = self.version.coverage.counts()

@@ -71,6 +71,10 @@ class ImpactAnswer(GraphAnswer):
         found = dict.fromkeys(one for entry in self.result.columns for one in entry.diagnostics)
         return tuple(sorted(found, key=lambda one: one.sort_key()))
 
+    def files(self) -> frozenset[str]:
+        """The files of the evidence of all entries."""
+        return frozenset(item.file for entry in self.result.columns for item in entry.evidence)
+
     def head(self, limit: int | None) -> ImpactAnswer:
         """The answer with the first so many entries; None leaves it as it is. The summary stays that of all."""
         shown = self.result.columns[:limit]

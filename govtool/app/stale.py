@@ -7,12 +7,16 @@ out of the head. What is kept is marked by a diagnostic ``stale`` with the reaso
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from govtool.errors import GovtoolError
 from govtool.model import Derivation, Diagnostic
 from govtool.model.fact import FACTS, Fact, decode_facts
 from govtool.names import split_name
@@ -193,3 +197,41 @@ def _earlier_facts(store: Reader, refs: Iterable[FragmentRef]) -> list[Fact]:
 def stale_files(diagnostics: Iterable[Diagnostic]) -> int:
     """The number of files whose earlier lineage is kept."""
     return len({note.file for note in diagnostics if note.code == STALE})
+
+
+def files_kept_stale(store: Reader, commit: Commit) -> frozenset[str]:
+    """The files whose earlier lineage a version holds, as they cannot be read or understood any more.
+
+    They are kept in the local cache: queries mark them in every answer.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+    """
+    from govtool.store import cache
+
+    file = cache.cache_dir(store.cache_id, f"{commit.content_id}-stale") / "files.json"
+    if cache.lookup(file.parent):
+        with contextlib.suppress(OSError, ValueError):  # evicted meanwhile, or damaged: the store knows
+            return frozenset(json.loads(file.read_text(encoding="utf-8")))
+    found = _read_stale(store, commit)
+    text = json.dumps(sorted(found))
+    with contextlib.suppress(GovtoolError):  # a cache that cannot be written serves nobody, and harms nobody
+        cache.publish(file.parent, lambda folder: _write(folder / file.name, text))
+    return found
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+
+
+def _read_stale(store: Reader, commit: Commit) -> frozenset[str]:
+    import pyarrow.compute as pc
+
+    from govtool.app.coverage import DIAGNOSTICS_TABLE
+    from govtool.model.parquet import read_parquet
+
+    found: set[str] = set()
+    for data in store.read_many([ref for ref in store.fragments(commit) if ref.table == DIAGNOSTICS_TABLE]):
+        notes = read_parquet(data, columns=("code", "file"))
+        found.update(notes.filter(pc.equal(notes["code"], STALE))["file"].drop_null().to_pylist())
+    return frozenset(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from govtool.cli.bundles import ListOptions
-from govtool.cli.graph import ColumnArgument, EvidenceOption, opened_graph
+from govtool.cli.graph import ColumnArgument, EvidenceOption, note_stale, opened_graph
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption, selects
 from govtool.cli.ui import Ui
@@ -39,6 +39,7 @@ def explain(
             most: graph.explain(column, exclude=exclude, policy=policy, today=today, limit=most, evidence=evidence)
             for most in bounds
         }
+        note_stale(ui, graph, {file for answer in answers.values() for file in answer.files()})
     ui.mark("explain")
     for form, file in outputs:
         answer = answers[options.bound(form)]

@@ -87,7 +87,10 @@ def export_openlineage(
     opened = read_store(store)
     exported = export(opened, commit_at(opened, at, branch), source=source, queries=queries, as_runs=run_events)
     if to is None or output:
-        _write(ui, exported, chosen(format, output, FORMATS))
+        outputs = chosen(format, output, FORMATS)
+        _write(ui, exported, outputs)
+        if to is not None:
+            ui.note(f"wrote a copy to {', '.join(str(file) for _, file in outputs if file is not None) or 'stdout'}")
     ui.note(f"{count(len(exported.events), 'event')}{_left_out(exported)}")
     return EXIT_OK if to is None else _send(ui, exported, _Destination(to, token_file, timeout, deadline))
 

@@ -55,12 +55,13 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
     places = list(files or [])
     if not names:
         names = [_of_suffix(place, supported) for place in places] or [supported[0]]
-    for name in names:
+    for number, name in enumerate(names):
         if name not in supported:
+            other = name in _BY_SUFFIX.values()  # a format of another command is no slip of the pen
             raise UnknownNameError(
-                f"no format {name} here",
+                f"no format {name if formats else places[number].suffix} here",
                 code="usage.unknown-format",
-                nearest=tuple(difflib.get_close_matches(name, supported)),
+                nearest=() if other else tuple(difflib.get_close_matches(name, supported)),
                 hint=f"one of {', '.join(supported)}",
             )
     if len(places) > len(names):

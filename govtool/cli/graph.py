@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,6 +68,10 @@ def records_needed() -> Iterator[None]:
         raise UsageError(error.message, code=error.code, location=error.location, hint=hint) from error
 
 
+_STALE_SHOWN = 5
+"""Stale files that a note names."""
+
+
 @contextmanager
 def opened_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = None) -> Iterator[Graph]:
     """The graph of a commit; while it is asked, a bar shows how far the building of its index is.
@@ -102,3 +106,18 @@ def bound(limit: int | None, all: bool, form: str) -> int | None:
 def widest(bounds: Sequence[int | None]) -> int | None:
     """The largest of several bounds: one question answers for all of them."""
     return None if None in bounds else max(one for one in bounds if one is not None)
+
+
+def note_stale(ui: Ui, graph: Graph, files: Iterable[str]) -> None:
+    """Note which files of the evidence cannot be read or understood any more: what they said before was shown."""
+    if ui.quiet:
+        return
+    from govtool.app.stale import files_kept_stale
+    from govtool.render.text import printable
+
+    snapshot = graph.snapshot()
+    stale = sorted(set(files) & files_kept_stale(snapshot.store, snapshot.commit))
+    if stale:
+        shown = ", ".join(printable(file) for file in stale[:_STALE_SHOWN])
+        more = f" and {len(stale) - _STALE_SHOWN} more" if len(stale) > _STALE_SHOWN else ""
+        ui.note(f"stale evidence, kept from an earlier ingest: {shown}{more} (why: govtool coverage --details)")

@@ -15,6 +15,7 @@ from govtool.cli.graph import (
     KindOption,
     SemanticsOption,
     bound,
+    note_stale,
     opened_graph,
     widest,
 )
@@ -123,6 +124,7 @@ def impact(
                 evidence=evidence,
                 where=where,
             )
+            note_stale(ui, graph, answer.files())
     except UsageError as error:
         if where is None:
             raise

@@ -57,7 +57,7 @@ def ingest_all(
 
     A source that cannot be read, or of which too little is understood, keeps its last version; the others are
     committed, and the exit code is 3. Mistakes in govtool.toml are found before anything is
-    read. An unchanged source makes no commit.
+    read. An unchanged source makes no commit. With --quiet nothing is printed but errors.
     """
     from govtool.api.ingest_all import ingest
     from govtool.render.ingest_all import FORMATS, render_ingested
@@ -80,7 +80,8 @@ def ingest_all(
     for outcome in answer.outcomes:
         _show_remarks(ui, outcome)
     _show_plans(ui, answer, outputs)
-    for form, file in outputs:
+    silent = ui.quiet and not (dry_run or format or output)  # a scheduled ingest that went well sends no mail
+    for form, file in () if silent else outputs:
         ui.show(render_ingested(form, answer), file)
     note_unlisted(ui, answer.unlisted)
     return EXIT_EVIDENCE if answer.failed else EXIT_OK

@@ -29,11 +29,16 @@ def show_ingest(
     keep_literals: bool = True,
     summary: Callable[[IngestResult], str] | None = None,
 ) -> None:
-    """The outcome of an ingest: failures (``explain_failures``), reasons for incomplete coverage, and a summary."""
+    """The outcome of an ingest: failures (``explain_failures``), reasons for incomplete coverage, and a summary.
+
+    ``--quiet`` leaves the failures alone: a scheduled ingest that went well is silent.
+    """
     from govtool.render.commits import ingest_summary
 
     if explain_failures:
         show_failures(ui, result, keep_literals=keep_literals)
+    if ui.quiet:
+        return
     show_reasons(ui, result)
     ui.table(Table(columns=(), rows=(), summary=(summary or ingest_summary)(result)))
 

@@ -315,6 +315,7 @@ def test_the_command_sends_what_it_would_write(store, capsys):
         written = [json.loads(line) for line in (store / "copy.jsonl").read_text().splitlines()]
         assert server.bodies == written
         assert f"{len(written)} events delivered to {server.url}/api/v1/lineage" in shown.out
+        assert "wrote a copy to copy.jsonl" in shown.err.splitlines()
 
 
 def test_the_token_is_never_shown(store, capsys, monkeypatch):

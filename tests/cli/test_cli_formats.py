@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from govtool.cli.formats import chosen
-from govtool.errors import UsageError
+from govtool.errors import UnknownNameError, UsageError
 
 SUPPORTED = ("table", "json", "csv")
 
@@ -37,3 +37,18 @@ def test_formats_and_files_are_paired_from_the_end(formats, files, outputs):
 def test_what_makes_no_sense(formats, files):
     with pytest.raises(UsageError):
         chosen(formats, [Path(file) for file in files], SUPPORTED)
+
+
+@pytest.mark.parametrize(
+    ("formats", "files", "message", "nearest"),
+    [
+        (None, ["a.txt"], "no format .txt here", ()),
+        (["svg"], [], "no format svg here", ()),
+        (["cvs"], [], "no format cvs here", ("csv",)),
+    ],
+)
+def test_the_message_is_about_what_was_written(formats, files, message, nearest):
+    with pytest.raises(UnknownNameError) as caught:
+        chosen(formats, [Path(file) for file in files], ("csv", "json"))
+    assert (caught.value.message, caught.value.nearest) == (message, nearest)
+    assert caught.value.hint == "one of csv, json"

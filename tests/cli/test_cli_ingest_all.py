@@ -335,3 +335,20 @@ def test_the_index_is_published_once_at_the_end(sources, monkeypatch, setting, g
     assert published == []
     package.ingest_sql("wh", source="again", publish=given)
     assert published == ["again"] * expected
+
+
+def test_quiet_prints_nothing_on_success_and_the_error_of_a_source_that_failed(govtool, project):
+    (project / "a.sql").write_text("create view v as select a from t")
+    (project / "govtool.toml").write_text("[[sources]]\nkind = 'sql'\npath = 'a.sql'\n")
+    assert govtool("init").code == 0
+    for _ in range(2):  # the second time nothing is new
+        done = govtool("ingest", "--quiet")
+        assert (done.code, done.out, done.err) == (0, "", "")
+    assert json.loads(govtool("ingest", "-q", "-f", "json").out)["sources"]
+    assert govtool("ingest", "-q", "--dry-run").out
+    done = govtool("ingest", "sql", "a.sql", "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    (project / "a.sql").unlink()
+    failed = govtool("ingest", "-q")
+    assert (failed.code, failed.out) == (3, "")
+    assert "error[usage.no-such-path]" in failed.err

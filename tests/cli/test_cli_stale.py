@@ -173,3 +173,14 @@ def test_another_branch_keeps_what_it_had(govtool, folder):
     ingest(govtool)
     assert reached(govtool, "crm.t.a", "--branch", "redesign") == {"v.a", "w.a", "fresh.a"}
     assert reached(govtool) == {"v.a", "w.a", "x.a"}
+
+
+def test_stale_evidence_is_marked_where_it_is_shown(govtool, folder):
+    (folder / "2.sql").write_text("create view w as selec * frm v; create view x as selec a")
+    assert "stale" not in govtool("impact", "crm.t.a").err
+    assert ingest(govtool).code == 0
+    note = "stale evidence, kept from an earlier ingest: 2.sql (why: govtool coverage --details)"
+    assert govtool("impact", "crm.t.a").err.splitlines() == [note]
+    assert govtool("explain", "w.a").err.splitlines() == [note]
+    assert govtool("explain", "crm.t.b", "-q").err == ""
+    assert govtool("explain", "crm.t").err == ""  # of 1.sql, which is as it was
