@@ -42,11 +42,7 @@ class RelationHistory:
 
 
 def _has_own_folder(run: Run) -> bool:
-<<<<<<< HEAD
     datasets = [each.dataset for each in run.inputs] + [each.dataset for each in run.outputs]
-=======
-    datasets = [*(read.dataset for read in run.inputs), *(written.dataset for written in run.outputs)]
->>>>>>> r1
     return bool(run.application) and any(run.application in name.split("/") for name in datasets)
 
 
