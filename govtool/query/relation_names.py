@@ -43,7 +43,7 @@ class RelationHistory:
 
 def _has_own_folder(run: Run) -> bool:
     datasets = [*(read.dataset for read in run.inputs), *(written.dataset for written in run.outputs)]
-    return bool(run.application) and any(run.application in name.split("/") for name in datasets)
+    return bool(run.application) and any(f"/{run.application}/" in name for name in datasets)
 
 
 def _origins(history: History, folders: Container[str]) -> dict[str, str]:
