@@ -249,9 +249,10 @@ def _of_last_run(
     """
     from govtool.query.relation_names import relation_name
 
-    folders = frozenset(each.application for each in found)
+    runs = read_history(store, commit).runs
+    folders = {run.application for run in runs}  # a run may have read the state that one before it left
+    order = {run.id: number for number, run in enumerate(runs)}
     last: dict[str, tuple[int, str, str]] = {}
-    order = {run.id: number for number, run in enumerate(read_history(store, commit).runs)}
     for each in found:
         for name in names_of(each):
             if _is_called(name, text):

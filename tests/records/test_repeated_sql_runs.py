@@ -194,3 +194,14 @@ def test_another_dialect_is_another_setting(folder, capsys):
 )  # fmt: skip
 def test_the_text_of_a_statement_has_neither_layout_nor_literals(query, dialect, text):
     assert statement_text(query, dialect) == text
+
+
+def test_the_settings_decide_about_digests_of_rows(folder, capsys):
+    (folder / "govtool.toml").write_text("[spark]\nrow_digests = false\n")
+    (folder / "report.sql").write_text("create table copied as select * from orders")
+    run()
+    (folder / "data" / "orders.csv").write_text("id,customer_id,amount\n5,12,1000\n2,11,30\n1,10,20\n")
+    run()
+    answer = difference(capsys, "report.sql:copied~1", "report.sql:copied")
+    assert answer["verdict"] == "unknown"
+    assert "row_digests" in json.dumps(answer["unknown"])

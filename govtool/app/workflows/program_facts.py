@@ -67,27 +67,31 @@ def input_facts(leaves: Iterable[Relation], origins: Mapping[str, str]) -> tuple
     )
 
 
-def output_facts(made: Relation, mode: str, before: Iterable[File]) -> RunOutput:
+def output_facts(made: Relation, mode: str, before: Iterable[File], digests: bool | None = None) -> RunOutput:
     """The output of a statement.
 
     Args:
         made: What it wrote.
         mode: ``append`` or ``overwrite``.
         before: The files that it added to.
+        digests: Make a digest of the rows; None: of small outputs only.
     """
     from govtool.app.dataset_places import path_id
+    from govtool.app.identify import SMALL_OUTPUT
     from govtool.app.row_digest import digest_rows
 
     paths = [local_file(file) for file in made.files]
+    size = sum(file.size for file in made.files)
+    wanted = digests if digests is not None else size <= SMALL_OUTPUT
     return RunOutput(
         path_id(made.dataset),
         mode,
         rows=sum(map(_rows, paths)),
-        bytes=sum(file.size for file in made.files),
+        bytes=size,
         files=len(paths),
         identity=content_of((*before, *made.files)),
         content=content_of(made.files),
-        row_digest=digest_rows(paths, Path(made.dataset)) or "",
+        row_digest=(digest_rows(paths, Path(made.dataset)) or "") if wanted else "",
     )
 
 

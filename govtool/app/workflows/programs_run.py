@@ -22,6 +22,7 @@ from govtool.app.workflows.programs import SQL_SOURCE
 from govtool.app.workflows.programs_sql import ProgramStatement, SqlProgram, StatementKind
 from govtool.app.workflows.state import StateFolder, write_atomically
 from govtool.clock import iso, now
+from govtool.config import load_config
 from govtool.errors import EngineError, UsageError
 from govtool.model.run import Run
 from govtool.records.capture import RecordedWrite
@@ -105,6 +106,7 @@ class _Warehouse:
         self._tables: dict[str, Relation] = {}
         self._views: dict[str, _View] = {}
         self._given: set[str] = set()
+        self._digests = load_config(Path.cwd()).row_digests
         self._software = facts.software_facts(program)
         self._origins: dict[str, str] = {}
         self._files = 0
@@ -322,7 +324,7 @@ class _Warehouse:
     ) -> None:
         number = f"{self.run}/{len(self.runs)}"
         mode = _MODES.get(statement.kind, "overwrite")
-        written = () if made is None else (facts.output_facts(made, mode, before),)
+        written = () if made is None else (facts.output_facts(made, mode, before, self._digests),)
         root: Node = plan.root
         if made is not None:
             root = Write(_distinct(root), made.dataset, "parquet", mode, tuple(each.name for each in made.columns))
