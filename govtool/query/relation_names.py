@@ -42,13 +42,8 @@ class RelationHistory:
 
 
 def _has_own_folder(run: Run) -> bool:
-<<<<<<< HEAD
-    datasets = [each.dataset for each in run.inputs] + [each.dataset for each in run.outputs]
-    return bool(run.application) and any(run.application in name.split("/") for name in datasets)
-=======
     datasets = [*(read.dataset for read in run.inputs), *(written.dataset for written in run.outputs)]
     return bool(run.application) and any(f"/{run.application}/" in name for name in datasets)
->>>>>>> r1
 
 
 def _origins(history: History, folders: Container[str]) -> dict[str, str]:
