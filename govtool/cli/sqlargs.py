@@ -31,7 +31,7 @@ def show_ingest(
 ) -> None:
     """The outcome of an ingest: failures (``explain_failures``), reasons for incomplete coverage, and a summary.
 
-    ``--quiet`` leaves the failures alone: a scheduled ingest that went well is silent.
+    With ``--quiet`` only the failures are shown, where they are wanted: a scheduled ingest that went well is silent.
     """
     from govtool.render.commits import ingest_summary
 
