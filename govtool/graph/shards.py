@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from govtool.graph.columns import ColumnCollector
@@ -52,8 +53,9 @@ class _Tables:
         self.texts = collector.strings.texts
         self.columns = collector.columns()
 
+    @cached_property
     def names(self) -> list[str]:
-        """Return the names of all datasets, sorted."""
+        """The names of all datasets, sorted."""
         import numpy as np
 
         c = self.columns
@@ -125,7 +127,7 @@ class _Tables:
 
 
 def _links(tables: _Tables, wildcard: _Wildcard) -> Iterator[Derivation]:
-    shards = [name for name in tables.names() if _is_shard(name, wildcard)]
+    shards = [name for name in tables.names if _is_shard(name, wildcard)]
     paths = tables.paths([wildcard.name, *shards])
     read = paths[wildcard.name] - {ROWS}
     statement = tables.statement(wildcard.reader)

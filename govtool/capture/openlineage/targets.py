@@ -116,21 +116,25 @@ class _Job:
         open_ = [n for n, lineage in lineages.items() if not lineage.known and lineage.reads is None]
         by_sql = self._from_sql(open_) if (open_ or not self.outputs) and not jobs else []
         covered = {d.target for d in by_sql}
+        named = {dataset for lineage in lineages.values() for dataset in lineage.named}
+        unnamed = {name.id for name in self.inputs} - (named if len(lineages) > 1 else set())
         made = [
-            _made(name, self.outputs[name], lineage, self._reads(lineage, lineages), self.base, "append", self.context)
+            _made(name, self.outputs[name], lineage, self._reads(lineage, unnamed), self.base, "append", self.context)
             for name, lineage in lineages.items()
             if name not in open_ or name.id not in covered
         ]
         return [*(change for change in changes.values() if change is not None), *jobs, *by_sql, *made]
 
-    def _reads(self, lineage: FacetLineage, lineages: Mapping[DatasetName, FacetLineage]) -> set[str]:
-        """The datasets that an output reads; without a statement of its own, the inputs that no other output names."""
+    def _reads(self, lineage: FacetLineage, unnamed: set[str]) -> set[str]:
+        """The datasets that an output reads.
+
+        Args:
+            lineage: What its facets state.
+            unnamed: Inputs that no facet of an output names; of the only output, all inputs.
+        """
         if lineage.reads is not None:
             return lineage.reads | lineage.named
-        inputs = {name.id for name in self.inputs}
-        if lineage.known and len(lineages) > 1:
-            inputs -= {dataset for one in lineages.values() for dataset in one.named}
-        return lineage.named | inputs
+        return lineage.named | (unnamed if lineage.known else {name.id for name in self.inputs})
 
     def _entries(self) -> tuple[dict[DatasetName, list[Any]], list[Derivation]]:
         """The job's explicit lineage: entries by target dataset, and derivations of target jobs."""
