@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+from govtool.spark.live.call_sites import standing_for
 from govtool.spark.live.rewritten import why_eager
 from govtool.spark.live.scala import called, safely, sequence
 
@@ -52,7 +53,7 @@ def _noted(original: Any, label: str, wanted: Callable[[], Note | None], why: Ca
                 note(begun, time.time(), text)
         return done
 
-    return write
+    return standing_for(original, write)
 
 
 def _of_writer(writer: Any, done: Any) -> str:
