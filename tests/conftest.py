@@ -76,7 +76,7 @@ def spark(spark_home):
         "spark.default.parallelism": "2",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": "2g",
         "spark.driver.maxResultSize": "64m",
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_home}",
         "spark.sql.warehouse.dir": str(spark_home / "warehouse"),
