@@ -188,11 +188,10 @@ class _Attempt:
                 trees.statements = sum([len(script.statements) for script in self._batch.scripts])
                 mark_unknown_calls(self._batch.scripts, self._batch.routines)
                 maker = PartMaker(self._batch, self._options)
-                renamed = _digest(sorted(maker.renamed.items()))
-                self._check(maker, renamed)
+                self._check(maker)
                 if self.unusable:
                     return None
-                return self._result(maker, renamed, now, unread, stages)
+                return self._result(maker, now, unread, stages)
 
     # ---- before the walk -----------------------------------------------------------------------------
 
@@ -331,18 +330,16 @@ class _Attempt:
 
     # ---- after the walk ----------------------------------------------------------------------------------
 
-    def _check(self, maker: PartMaker, renamed: str) -> None:
+    def _check(self, maker: PartMaker) -> None:
         """Find scripts whose memos do not hold for what is decided in the end."""
         for script, memo in self._memos.items():
             whole = all(self._walked.get(s, 0) == len(self._values[s]) for s in script.statements)
             dropped = dropped_names(script, maker.read_names) == memo.dropped
             hinted = all(maker.hint(name) == text for name, text in memo.hints.items())
-            if not (whole and dropped and hinted) or memo.renamed not in (None, renamed):
+            if not (whole and dropped and hinted):
                 self.unusable.add(script.file)
 
-    def _result(
-        self, maker: PartMaker, renamed: str, guard: str, unread: list[Diagnostic], stages: Stages
-    ) -> MemoExtraction:
+    def _result(self, maker: PartMaker, guard: str, unread: list[Diagnostic], stages: Stages) -> MemoExtraction:
         parts: list[ScriptPart] = []
         kept: set[str] = set()
         memos: dict[str, ScriptMemo] = {}
@@ -357,8 +354,9 @@ class _Attempt:
             part = maker.part(script)
             part.read = self._notes.get(script.file, [])
             parts.append(part)
-            if has_memo(script):
-                memos[script.file] = memo_of(script, part, maker, renamed)
+            # The text of what was not understood is shown as it was written, and literals are not kept.
+            if has_memo(script) and not part.shortfalls:
+                memos[script.file] = memo_of(script, part, maker)
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
 
 

@@ -6,7 +6,7 @@ nothing, and a memo of another shape is no memo. It holds
 * what other scripts may see of the script: which relations its statements define and fill, the columns that these
   have, the functions that it makes, the names that it reads;
 * per walk of a statement the looks at other scripts (``walk.usage``), with their answers;
-* what came of it: notes, counts, shortfalls, and the outline of its derivations. These themselves lie in the store.
+* what came of it: notes, counts, and the outline of its derivations. These themselves lie in the store.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.fingerprint import redact
-from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
+from govtool.capture.sql.results import PartMaker, ScriptPart
 from govtool.capture.sql.routine_calls import defined_routines
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.states import ScriptState, StatementState, WalkOutcome
@@ -52,8 +51,6 @@ class ScriptMemo:
     """Names of its temporary tables."""
     dropped: Mapping[str, bool]
     """Relations of a script that drops or renames some, and whether any statement of the batch reads them."""
-    renamed: str | None
-    """A digest of the tables that all scripts rename, where something of the script depends on them."""
     routines: tuple[str, ...]
     """Names of the routines that it defines."""
     hints: Mapping[str, str]
@@ -76,7 +73,7 @@ class ScriptMemo:
 
     def to_value(self) -> Value:
         """As JSON values."""
-        names = [list(self.temporary), dict(self.dropped), self.renamed, list(self.routines), dict(self.hints)]
+        names = [list(self.temporary), dict(self.dropped), list(self.routines), dict(self.hints)]
         how = [self.mark, list(self.sizes), *names]
         return [*how, list(self.statements), self.part, self.outlined]
 
@@ -87,14 +84,13 @@ class ScriptMemo:
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, sizes, temporary, dropped, renamed, routines, hints, statements, part, outlined = value
+        mark, sizes, temporary, dropped, routines, hints, statements, part, outlined = value
         return cls(
             str(mark),
             tuple(map(int, sizes)),
             tuple(statements),
             tuple(temporary),
             dict(dropped),
-            renamed,
             tuple(routines),
             dict(hints),
             part,
@@ -132,16 +128,14 @@ def _has_memo(statement: StatementState) -> bool:
     return bool(outcomes) and not any(outcome.tape.spoiled for outcome in outcomes or ())
 
 
-def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker, renamed: str) -> ScriptMemo:
+def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker) -> ScriptMemo:
     """Return the memo of a script that was walked and put together."""
-    depends = any(shortfall.status == "opaque" for shortfall in part.shortfalls)
     return ScriptMemo(
         script.mark,
         tuple(script.sizes),
         tuple([_statement_value(s) for s in script.statements if s.tree is not None]),
         tuple(sorted(script.temporary)),
         dropped_names(script, maker.read_names),
-        renamed if depends else None,
         tuple(sorted(defined_routines([script]))),
         dict(part.hints),
         _part_value(part),
@@ -206,12 +200,8 @@ def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
 
 
 def _part_value(part: ScriptPart) -> Value:
-    shortfalls = [
-        [s.status, _note_value(s.diagnostic), s.runs, redact(s.text, s.dialect), s.dialect, list(s.words)]
-        for s in part.shortfalls
-    ]
     notes = [list(map(_note_value, notes)) for notes in (part.read, part.apart, part.noted)]
-    return [part.counts, part.runs, list(map(list, part.defined)), notes, shortfalls]
+    return [part.counts, part.runs, list(map(list, part.defined)), notes]
 
 
 def _note_value(note: Diagnostic) -> Value:
@@ -229,15 +219,11 @@ def part_of(file: str, memo: ScriptMemo) -> ScriptPart:
         ValueError, TypeError, KeyError, IndexError: The memo is of another shape.
     """
     part = ScriptPart(file)
-    counts, runs, defined, notes, shortfalls = memo.part
+    counts, runs, defined, notes = memo.part
     part.counts.update({str(outcome): int(number) for outcome, number in counts.items()})
     part.runs = {str(outcome): int(number) for outcome, number in runs.items()}
     part.defined = [(str(target), int(line)) for target, line in defined]
     part.read, part.apart, part.noted = ([_note(value) for value in values] for values in notes)
-    part.shortfalls = [
-        Shortfall(status, _note(note), int(times), text, dialect, tuple(words))
-        for status, note, times, text, dialect, words in shortfalls
-    ]
     return part
 
 
