@@ -13,6 +13,9 @@ from govtool.spark.live import process
 @pytest.fixture(scope="module")
 def job(spark, tmp_path_factory):
     """The folder of a job whose rows go through RDDs, and what was recorded of it."""
+    from pyspark.sql.session import _monkey_patch_RDD
+
+    _monkey_patch_RDD(spark)  # RDD.toDF makes frames of the session that was made last, by whichever test
     folder = tmp_path_factory.mktemp("rdds")
     (folder / "lines.txt").write_text("a\nb\n")
     spark.range(4).selectExpr("id", "id % 2 AS k", "'n' AS name").write.json(f"{folder}/rows")
