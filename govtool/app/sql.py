@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import Schema
-    from govtool.capture.sql.stages import Stage
+    from govtool.capture.sql.stages import StageProgress
     from govtool.capture.sql.templates.macros import DbtProject
     from govtool.model.derivation import Derivation
     from govtool.model.fact import Fact
@@ -136,7 +136,7 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
 
 
 def extract_scripts(
-    found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[Stage], None] | None = None
+    found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[StageProgress], None] | None = None
 ) -> Extraction:
     """Extract; ``report`` is called with the stage now and then."""
     from govtool.capture.sql.extract import extract

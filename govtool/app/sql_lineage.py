@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.reuse import MemoExtraction
     from govtool.capture.sql.script_memos import DerivationOutline, ScriptMemo
-    from govtool.capture.sql.stages import Stage
+    from govtool.capture.sql.stages import StageProgress
     from govtool.store import FragmentRef, Store
 
 
@@ -271,7 +271,7 @@ class _Earlier:
 
 
 def extracted_lineage(
-    found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[Stage], None] | None = None
+    found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[StageProgress], None] | None = None
 ) -> Extraction:
     """Extract every script."""
     return extract_scripts(found, settings, report)
@@ -283,7 +283,7 @@ def lineage_with_memos(
     found: Sequence[Script | Diagnostic],
     settings: Options,
     how: str,
-    report: Callable[[Stage], None] | None = None,
+    report: Callable[[StageProgress], None] | None = None,
 ) -> SourceLineage | None:
     """Extract the scripts that the last ingest of a source does not answer for; None where no memos can be made.
 

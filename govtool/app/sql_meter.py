@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from govtool.app.logs.request import Report, Status
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.stages import Stage
+    from govtool.capture.sql.stages import StageProgress
 
 _PARTS: Final = 1000
 _SPANS: Final = {"parsing": (0, 330), "resolving": (330, 660), "describing": (660, 820), "writing": (820, _PARTS)}
@@ -33,7 +33,7 @@ class SqlMeter:
         self._counts = (0, 0)
 
     @property
-    def report(self) -> Callable[[Stage], None] | None:
+    def report(self) -> Callable[[StageProgress], None] | None:
         """The callback of an extraction; None if nothing is reported."""
         return None if self._send is None else self._extracting
 
@@ -42,7 +42,7 @@ class SqlMeter:
         if self._send is not None:
             self._notify("writing", done, total, 0)
 
-    def _extracting(self, stage: Stage) -> None:
+    def _extracting(self, stage: StageProgress) -> None:
         self._counts = (stage.distinct, stage.failed)
         self._notify(stage.name, stage.done, stage.total, stage.statements)
 

@@ -259,8 +259,8 @@ def _covers(names: Patterns, finding: Finding) -> bool:
 
 def _unknown_rule(waiver: _AppliedWaiver, rules: Sequence[str]) -> PolicyRemark:
     near = get_close_matches(waiver.rule, rules)
-    meant = f"; did you mean {', '.join(near)}" if near else ""
-    text = f"the waiver for {waiver.about} names no rule of these policies: {waiver.rule}{meant}"
+    proposal = f"; did you mean {', '.join(near)}" if near else ""
+    text = f"the waiver for {waiver.about} names no rule of these policies: {waiver.rule}{proposal}"
     return PolicyRemark("waiver-unknown-rule", "warning", text, waiver.place)
 
 

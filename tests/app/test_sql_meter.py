@@ -11,7 +11,7 @@ from govtool.app.ingest_sql import ingest_sql
 from govtool.app.logs.request import Status
 from govtool.app.sql import SqlRequest
 from govtool.app.sql_meter import SqlMeter, counting
-from govtool.capture.sql.stages import Stage
+from govtool.capture.sql.stages import StageProgress
 from govtool.store import Store
 
 STAGES = ["parsing", "resolving", "describing", "writing"]
@@ -64,7 +64,7 @@ def test_the_rate_is_that_of_the_stage_and_the_bar_never_runs_back() -> None:
 
     def at(seconds: float, *stage: object) -> Status:
         now[0] = seconds
-        report(Stage(*stage))  # type: ignore[arg-type]
+        report(StageProgress(*stage))  # type: ignore[arg-type]
         return seen[-1]
 
     assert at(10, "parsing", 0, 100, 0, 0, 0).rate == 0

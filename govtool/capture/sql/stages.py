@@ -16,7 +16,7 @@ EVERY: Final = 64
 """Scripts or statements between two reports."""
 
 
-class Stage(NamedTuple):
+class StageProgress(NamedTuple):
     """How far a stage is."""
 
     name: str
@@ -32,7 +32,7 @@ class Stage(NamedTuple):
     """Those of the statements that are not understood at all."""
 
 
-Report = Callable[[Stage], None]
+Report = Callable[[StageProgress], None]
 
 
 class Stages:
@@ -73,4 +73,4 @@ class Stages:
 
     def _notify(self, name: str, done: int, total: int, statements: int) -> None:
         if self._report is not None:
-            self._report(Stage(name, done, total, statements, len(self._texts), self._failed))
+            self._report(StageProgress(name, done, total, statements, len(self._texts), self._failed))
