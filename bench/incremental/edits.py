@@ -106,14 +106,17 @@ def _new_word(w: Warehouse) -> str:
     return _change(w, path, lambda text: re.sub(rf"\b{re.escape(word)}\b", f"{word}_{w.random.randrange(9)}", text))
 
 
+def _columns(w: Warehouse) -> tuple[Path | None, list[str], list[int]]:
+    """A file with a CREATE TABLE, its lines, and the numbers of those that are columns; no file, if there is none."""
+    path = w.any_file(re.compile(_COLUMN.pattern, re.I | re.M))
+    lines = [] if path is None else _text(path).split("\n")
+    return path, lines, [number for number, line in enumerate(lines) if _COLUMN.match(line)]
+
+
 def _dropped_column(w: Warehouse) -> str:
     """A column less in a CREATE TABLE."""
-    path = w.any_file(re.compile(_COLUMN.pattern, re.I | re.M))
-    if path is None:
-        return ""
-    lines = _text(path).split("\n")
-    places = [number for number, line in enumerate(lines) if _COLUMN.match(line)]
-    if not places:
+    path, lines, places = _columns(w)
+    if path is None or not places:
         return ""
     del lines[w.random.choice(places)]
     return _change(w, path, lambda _: "\n".join(lines))
@@ -121,12 +124,8 @@ def _dropped_column(w: Warehouse) -> str:
 
 def _added_column(w: Warehouse) -> str:
     """A column more in a CREATE TABLE: one that others may name."""
-    path = w.any_file(re.compile(_COLUMN.pattern, re.I | re.M))
-    if path is None:
-        return ""
-    lines = _text(path).split("\n")
-    places = [number for number, line in enumerate(lines) if _COLUMN.match(line)]
-    if not places:
+    path, lines, places = _columns(w)
+    if path is None or not places:
         return ""
     other = w.any_file(_WORD)
     name = w.random.choice(_WORD.findall(_text(other))) if other is not None else "added"

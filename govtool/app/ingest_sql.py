@@ -6,7 +6,7 @@
     parse     text becomes statements, and what they define         ``ScriptMaker.parse``, ``Batch.add``
     resolve   statements are walked, each when its turn comes       ``walk_all``
     fold      what a script leaves behind becomes derivations       ``PartMaker.part``
-    commit    fragments replace what the source said before         ``ingest_once``
+    commit    fragments replace those of the last ingest            ``ingest_once``
 
 Render to fold are those of ``govtool.capture.sql``: ``extract`` does them for every script, ``reuse`` for those that
 changed, or whose looks at others have other answers than at the last ingest. The graph is the same to the byte.

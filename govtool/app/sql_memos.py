@@ -83,7 +83,7 @@ def _earlier(value: Any) -> EarlierIngest:
 
 
 def save_earlier(file: Path, earlier: EarlierIngest) -> None:
-    """Keep the result of an ingest for the next. A cache that cannot be written keeps nothing, and nobody is told."""
+    """Keep the result of an ingest for the next. A cache that cannot be written keeps nothing, silently."""
     with uncollected():
         scripts = {name: memo.to_value() for name, memo in earlier.memos.scripts.items()}
         facts = {name: [_fact_value(fact) for fact in found] for name, found in earlier.facts.items()}

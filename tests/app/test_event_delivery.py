@@ -181,19 +181,16 @@ def test_what_no_other_event_would_change_ends_it(status):
 
 def slowly(handler: Recording) -> None:
     """A byte of the headers now and then, for ever: every read of a socket succeeds in time."""
-    try:
-        handler.wfile.write(b"HTTP/1.1 201 Created\r\nX: ")
-        while True:
-            handler.wfile.write(b"x")
-            handler.wfile.flush()
-            time.sleep(0.05)
-    except OSError:
-        pass
+    drip(handler, b"HTTP/1.1 201 Created\r\nX: ")
 
 
 def slow_body(handler: Recording) -> None:
+    drip(handler, b"HTTP/1.1 200 OK\r\n\r\n")
+
+
+def drip(handler: Recording, head: bytes) -> None:
     try:
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        handler.wfile.write(head)
         while True:
             handler.wfile.write(b"x")
             handler.wfile.flush()

@@ -233,7 +233,7 @@ def _note(value: Value) -> Diagnostic:
 
 
 def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> ScriptState:
-    """A script as its memo has it: its statements have no trees, and say what they said before.
+    """A script as its memo has it: its statements have no trees, but what they define and fill.
 
     Raises:
         ValueError, TypeError, KeyError, IndexError: The memo is of another shape.
