@@ -80,6 +80,23 @@ class Browser:
             self._process.wait()
         self._folder.cleanup()
 
+    def cpu_seconds(self) -> float:
+        """CPU time of all processes of the browser that run now: scripts, style, painting and compositing (Linux)."""
+        parents: dict[int, list[int]] = {}
+        ticks: dict[int, int] = {}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):  # it has ended
+                fields = stat.read_text().rpartition(")")[2].split()
+                process = int(stat.parent.name)
+                parents.setdefault(int(fields[1]), []).append(process)
+                ticks[process] = int(fields[11]) + int(fields[12])
+        found, left = 0, [self._process.pid]
+        while left:
+            process = left.pop()
+            found += ticks.get(process, 0)
+            left += parents.get(process, [])
+        return found / os.sysconf("SC_CLK_TCK")
+
     def _find_address(self) -> str:
         """``host:port`` of the protocol, which the browser writes down when it listens."""
         file, end = Path(self._folder.name) / "DevToolsActivePort", time.monotonic() + _WAIT
@@ -212,6 +229,11 @@ class Page:
             details = answer["exceptionDetails"]
             raise PageError(details.get("exception", {}).get("description") or details["text"])
         return answer["result"].get("value")
+
+    def metric(self, name: str) -> float:
+        """A metric of the ``Performance`` domain, which has to be enabled: ``TaskDuration`` in seconds."""
+        found: list[dict[str, Any]] = self.send("Performance.getMetrics")["metrics"]
+        return float(next(one["value"] for one in found if one["name"] == name))
 
     def click(self, selector: str, *, shift: bool = False) -> None:
         """Click the middle of an element with the mouse.

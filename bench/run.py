@@ -5,6 +5,7 @@
     python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
     python -m bench incremental --bigquery-etl PATH     ingesting again after a change
     python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
+    python -m bench spark-cost --state DIR              CPU of recording, from rounds of python -m bench.spark_cost
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
     python -m bench records --help                      capture and traces of records: resumable, in docs/records.md
     python -m bench.workflowgen figures --help          WorkflowGen, tracked and not: resumable, own section
@@ -47,6 +48,7 @@ def main() -> None:
         help="a checkout of another warehouse; repeatable",
     )
     parser.add_argument("--listener", type=Path, metavar="JAR", help="the jar of OpenLineage's listener for Spark")
+    parser.add_argument("--state", type=Path, metavar="DIR", help="the rounds of python -m bench.spark_cost run")
     parser.add_argument("--edges", type=int, action="append", help="sizes of the graphs (default: 1M and 10M)")
     parser.add_argument("--nodes", type=int, action="append", help="sizes of the graphs of arrays (default: 1M)")
     parser.add_argument("--records", type=int, default=1_000_000, help="size of the query log (default: 1M)")
@@ -85,6 +87,10 @@ def main() -> None:
         if name == "spark-listener" and arguments.listener is None:
             if arguments.sections:
                 parser.error("spark-listener needs --listener JAR")
+            continue
+        if name == "spark-cost" and arguments.state is None:
+            if arguments.sections:
+                parser.error("spark-cost needs --state DIR: python -m bench.spark_cost run --state DIR")
             continue
         if name == "large-log" and not arguments.sections:  # takes long
             continue
@@ -222,6 +228,12 @@ def _spark_logs(_: argparse.Namespace) -> str:
     return section()
 
 
+def _sources(_: argparse.Namespace) -> str:
+    from bench.sources import section
+
+    return section()
+
+
 def _governance(_: argparse.Namespace) -> str:
     from bench.governance import section
 
@@ -232,6 +244,12 @@ def _spark(_: argparse.Namespace) -> str:
     from bench.spark import section
 
     return section()
+
+
+def _spark_cost(arguments: argparse.Namespace) -> str:
+    from bench.spark_cost import section
+
+    return section(arguments.state)
 
 
 def _rdd(_: argparse.Namespace) -> str:
@@ -252,11 +270,13 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "logs": _logs,
     "large-log": _large_log,
     "spark": _spark,
+    "spark-cost": _spark_cost,
     "rdd": _rdd,
     "spark-listener": _spark_listener,
     "spark-logs": _spark_logs,
     "startup": _startup,
     "graph": _graph,
+    "sources": _sources,
     "arrays": _arrays,
     "workflow-graphs": _workflow_graphs,
     "governance": _governance,

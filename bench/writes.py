@@ -197,7 +197,7 @@ def _found(each: Executed, number: int, folder: Path) -> Found:
 
 
 def _short(dataset: str, folder: Path) -> str:
-    return dataset.removeprefix(f"file/{folder}/").removeprefix(f"{DATABASE}.")
+    return dataset.removeprefix(f"file://{folder}/").removeprefix(f"{DATABASE}.")
 
 
 def differences(program: Program, found: Sequence[Found], source: str) -> list[str]:

@@ -33,6 +33,9 @@
     kind = "sql"
     path = "warehouse"
 
+    [paths]                             # local files below this folder are called file:data/x, not file:///srv/etl/data/x
+    root = "."
+
     [aliases]                           # names that are one dataset: what ingests say of the left goes to the right
     "spark_catalog.sales.*" = "sales.*"
 """
@@ -87,6 +90,8 @@ class Config:
     """The ``[keys]`` table: a dataset, by its name or the end of it, and the columns that identify its rows."""
     aliases: tuple[tuple[str, str], ...] = ()
     """The ``[aliases]`` table: a pattern with ``*`` for any text, and the name with as many ``*`` to take instead."""
+    paths_root: Path | None = None
+    """``[paths] root``: names of local files below this folder are relative to it; None: they are absolute."""
     sources: tuple[SourceSettings, ...] = ()
     """The entries of ``[[sources]]``, in their order."""
 
@@ -156,6 +161,11 @@ def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.
         Setting("spark.records", config.records, "default" if config.records is None else origin),
         *(Setting(f"keys.{name}", list(columns), origin) for name, columns in config.keys),
         *(Setting(f"aliases.{pattern}", name, origin) for pattern, name in config.aliases),
+        Setting(
+            "paths.root",
+            None if config.paths_root is None else str(config.paths_root),
+            "default" if config.paths_root is None else origin,
+        ),
         *(Setting(f"sources.{source.label}", source.shown_options, origin) for source in config.sources),
     )
 
@@ -170,12 +180,15 @@ def _read(file: Path) -> Config:
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
     reader = _Table(table, file)
-    reader.only("store", "sql", "spark", "keys", "aliases", "sources")
+    reader.only("store", "sql", "spark", "keys", "aliases", "paths", "sources")
     spark = reader.table("spark")
     spark.only("row_digests", "records")
     sql = reader.table("sql")
     sql.only("schema", "variables", *_SQL_TEXTS)
     store, publish = _store_of(reader)
+    paths = reader.table("paths")
+    paths.only("root")
+    within = paths.text("root")
     aliases, keys = reader.table("aliases"), reader.table("keys")
     root = file.parent
     return Config(
@@ -192,6 +205,7 @@ def _read(file: Path) -> Config:
         records=spark.truth("records"),
         keys=tuple((name, keys.key(name)) for name in keys.values),
         aliases=tuple(aliases.alias(pattern) for pattern in aliases.values),
+        paths_root=None if within is None else Path(os.path.normpath(root / within)),
         sources=_sources(reader, root),
     )
 

@@ -13,6 +13,19 @@ from bench.oracles import cluster as clusters
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
+# Sessions of tests are short: what the JVM's optimizing compiler and its collector's threads cost, they never earn back.
+# Spark hands these options to every JVM that it starts, those of jobs in processes of their own too.
+for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Move the files with slow tests, or with Spark, to the front: processes that share the files end together."""
+    slow = {
+        item.path for item in items if item.get_closest_marker("slow") or "spark" in getattr(item, "fixturenames", ())
+    }
+    items.sort(key=lambda item: item.path not in slow)
+
 
 @pytest.fixture(scope="session")
 def postgres():

@@ -65,7 +65,7 @@ def small_store() -> Any:
         path = Path(folder, "a.sql")
         path.write_text("create table a (x int);\ncreate view v as select x from a;\n")
         ingest_sql(store, SqlRequest(paths=(str(path),), dialect="postgres"))
-    for number in range(40):  # so many that a node of the manifest is written
+    for number in range(40):
         add: tuple[Fragment, ...] = (Fragment("more", "numbers", b"more %d" % number, 1),)
         store.commit(Changes(("more",), add), message="m", author="a", batch=f"m{number}")
     branches.create_branch(store, "next", store.resolve("12"), author="a")
@@ -161,10 +161,24 @@ def _kinds(store: Any) -> dict[str, str]:
     return kinds
 
 
+def node_store() -> Any:
+    """A store with a node of a manifest and little else: each of a node's many lengths is tried."""
+    from govtool.store import Changes, Fragment, Store
+    from govtool.store.manifest import TAIL
+
+    store = Store.init(f"memory://{uuid.uuid4().hex}")
+    for count in (1, TAIL):  # the first commit of a store keeps twice as many entries in its slot
+        add = tuple(Fragment(f"s{count + number}", "numbers", b"same", 1) for number in range(count))
+        store.commit(Changes(add=add), message="m", author="a", batch=f"m{count}")
+    return store
+
+
 def truncations() -> Iterator[Row]:
     """Every length of one object of every kind."""
-    store = small_store()
-    for kind, key in _kinds(store).items():  # the smallest first
+    small, node = small_store(), node_store()
+    chosen = [(kind, small, key) for kind, key in _kinds(small).items()]  # the smallest first
+    chosen += [(kind, node, key) for kind, key in _kinds(node).items() if kind == "manifest"]
+    for kind, store, key in chosen:
         data = store.objects.get(key)
         tries, outcome = _spoilt(store, ((key, data[:length]) for length in range(len(data))))
         yield Row("truncations", f"`{kind}` cut to every length", tries, shown(outcome, _GOOD))

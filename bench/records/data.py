@@ -21,6 +21,8 @@ TERMS = 8000
 WORDS_A_LINE = 10
 CHUNK = 1_000_000
 MIN_FILES = 4
+PAGE_ROWS = 20_000
+"""Pages end after so many rows, and have an index, as in files that Spark writes (parquet.page.row.count.limit)."""
 Chunk = Callable[[np.random.Generator, int, int], pa.Table]
 """Makes the rows of one file: from a generator, the first row's number and the count."""
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", dtype=np.uint8)
@@ -179,6 +181,7 @@ def _written(
     size = CHUNK if files == 1 else min(CHUNK, -(-rows // files))
     for number, start in enumerate(range(0, rows, size)):
         table = chunk(np.random.default_rng([rows, number]), start, min(size, rows - start))
-        pq.write_table(table, place / f"part-{number:05d}.parquet")
+        file = place / f"part-{number:05d}.parquet"
+        pq.write_table(table, file, max_rows_per_page=PAGE_ROWS, write_page_index=True)
     mark.write_text(json.dumps({"rows": rows}))
     return place

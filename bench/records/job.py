@@ -26,7 +26,7 @@ WARM = 20_000
 
 def main(name: str, data: str, rows: int, output: str, actions: int, result: str) -> None:
     """Run a workload, and write down what its actions cost."""
-    spark = session()
+    spark = session(spark_master="local[1]")  # the other core is for the JVM's own threads, and the recorder's
     build = WORKLOADS[name].build
     build(opener(spark, data, WARM)).write.mode("overwrite").parquet(f"{output}/warm")
     drain()

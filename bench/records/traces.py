@@ -46,10 +46,13 @@ PARTS = (
     *(("warm with sidecars", figure) for figure in WARM_FIGURES),
     ("replay", "replay"),
     ("naive", "naive"),
+    *(("bare", figure) for figure in (*(f"back {size}" for size in SIZES), "raw 100")),
     ("spark", "spark"),
 )
 """Groups of figures, and the figures: each is measured in a process of its own."""
 PLAIN, INDEXED = "cache-plain", "cache-indexed"
+MAX_LISTED = 500
+"""Up to so many users are constants of the bare scan."""
 REPEATS = 5
 COLD = 5
 KEYS = {"L6": ("user", "query_term", "ip_addr", "timestamp"), "L7": ("user",)}
@@ -78,7 +81,8 @@ def _figure(group: str, figure: str, name: str, rows: int, place: Path) -> Any:
     if group == "index":
         return _indexed(rows, place)
     cache = INDEXED if group == "warm with sidecars" else PLAIN
-    command = [sys.executable, "-m", "bench.records.traces", figure, name, str(rows), str(place)]
+    called = f"bare {figure}" if group == "bare" else figure
+    command = [sys.executable, "-m", "bench.records.traces", called, name, str(rows), str(place)]
     done = subprocess.run(command, env=_with_cache(place, cache), cwd=place, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{figure} of {name}: {done.stderr[-2000:]}")
@@ -203,9 +207,43 @@ def raw(name: str, rows: int, place: Path) -> dict[str, Any]:
     """Rows of the input with all their columns, by 100 ids that are drawn from all files."""
     source, views = _input(place)
     every = source.input(views.dataset)
-    draw, files = random.Random(1), len(views.files)
-    ids = [[(draw.randrange(files), draw.randrange(rows // files)) for _ in range(100)] for _ in range(REPEATS + 1)]
+    ids = _ids(rows, len(views.files))
     return {**_median(lambda each: every.rows(each).arrow().num_rows, ids), "memory": _memory()}
+
+
+def _ids(rows: int, files: int) -> list[list[tuple[int, int]]]:
+    """Ids of 100 rows each: ordinal of the file, and row."""
+    draw = random.Random(1)
+    return [[(draw.randrange(files), draw.randrange(rows // files)) for _ in range(100)] for _ in range(REPEATS + 1)]
+
+
+def bare(figure: str, rows: int, place: Path) -> dict[str, Any]:
+    """The floor of a figure: DuckDB alone reads the column that chooses the rows, or all columns of rows by place."""
+    import duckdb
+
+    files = sorted((place.parent / "data" / f"page_views-{rows}").glob("*.parquet"))
+    connection = duckdb.connect()
+    connection.execute("SET preserve_insertion_order = false")
+
+    def found(users: list[str]) -> int:
+        connection.execute("CREATE OR REPLACE TEMP TABLE chosen AS SELECT unnest(?) AS name", [users])
+        few = f"WHERE user IN ({', '.join(map(repr, users))})"
+        among = few if len(users) <= MAX_LISTED else "SEMI JOIN chosen ON chosen.name = views.user"
+        read = f"read_parquet('{files[0].parent}/*.parquet', file_row_number = true) AS views"
+        return len(connection.execute(f"SELECT file_row_number FROM {read} {among}").fetchall())
+
+    def read(ids: list[tuple[int, int]]) -> int:
+        parts = [
+            f"(SELECT * FROM read_parquet('{file}', file_row_number = true) WHERE file_row_number IN ({listed}))"
+            for number, file in enumerate(files)
+            if (listed := ", ".join(str(row) for other, row in ids if other == number))
+        ]
+        return int(connection.execute(" UNION ALL ".join(parts)).to_arrow_table().num_rows)
+
+    if figure == "raw 100":
+        return {**_median(read, _ids(rows, len(files))), "memory": _memory()}
+    users = [named for _, named in choices(place, int(figure.removeprefix("back ")))]
+    return {**_median(found, users), "memory": _memory()}
 
 
 def _output(place: Path) -> RecordSet:
@@ -298,5 +336,7 @@ if __name__ == "__main__":
     takes = {"forward": forward, "raw 100": raw, "replay": replay, "naive": naive, "spark": spark}
     if figure in takes:
         print(json.dumps(takes[figure](named, int(count), Path(where))))
+    elif figure.startswith("bare "):
+        print(json.dumps(bare(figure.removeprefix("bare "), int(count), Path(where))))
     else:
         print(json.dumps(back(int(figure.removeprefix("back ")), Path(where))))

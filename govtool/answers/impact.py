@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from govtool.answers.labels import Labels
     from govtool.graph.index import Index
     from govtool.model import Diagnostic
-    from govtool.query.impact import Impacted, ImpactResult
+    from govtool.query.impact import ImpactResult
+    from govtool.query.impact_entries import Impacted
 
 VERDICTS = ("breaks", "unknown", "changes", "rows", "passes")
 """The worst first."""
@@ -190,5 +191,6 @@ def _entry_object(entry: Impacted) -> dict[str, object]:
         "classes": list(entry.classes),
         **({"possible_classes": list(entry.possible_classes)} if entry.possible_classes else {}),
         "owner": entry.owner,
-        **({"rows": True, "columns": entry.columns} if entry.is_rows else {}),
+        **({"rows": True, "columns": 0 if entry.rows_only else entry.columns} if entry.is_rows else {}),
+        **({"rows_only": True} if entry.rows_only else {}),
     }

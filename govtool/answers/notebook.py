@@ -8,7 +8,11 @@ from itertools import islice
 
 from govtool.answers.coverage import sentence
 from govtool.answers.version import GraphVersion
+from govtool.report.drawing import drawing
+from govtool.report.html import page
 from govtool.report.marks import escaped
+from govtool.report.model import LineageView
+from govtool.report.workflow_view import WorkflowView
 
 MOST_ROWS = 50
 """Rows of a table in a notebook at most; ``to_pandas()`` has them all."""
@@ -36,6 +40,13 @@ def frame(page: str, height: int = 680) -> str:
         f'<iframe sandbox="allow-scripts allow-downloads" srcdoc="{html.escape(page)}" width="100%" height="{height}"'
         ' style="border: 1px solid #d9dee7; border-radius: 8px" title="Lineage"></iframe>'
     )
+
+
+def workflow_frame(view: WorkflowView) -> str:
+    """A provenance graph in the page of a report, without a lineage, in a frame."""
+    nothing = LineageView((), (), ())
+    body = {"title": view.graph, "selection": [], "graph": nothing.body(), "drawing": drawing(nothing), "folders": []}
+    return frame(page({**body, "traces": [], "workflows": [view.body()]}, title=view.graph, fallback=""))
 
 
 def _about(version: object) -> str:

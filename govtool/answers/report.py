@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Cell, GraphAnswer
 from govtool.report.drawing import drawing
-from govtool.report.fallback import table
+from govtool.report.fallback import scene_tables, table
 from govtool.report.html import page
 from govtool.report.model import LineageView
+from govtool.report.trace_view import TraceView
+from govtool.report.workflow_view import WorkflowView
 
 if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer
@@ -60,6 +62,8 @@ class ReportAnswer(GraphAnswer):
     difference: DiffAnswer | None = field(default=None, repr=False)
     """The changes since another version, which the graph then marks."""
     erasure: ErasePlanAnswer | None = field(default=None, repr=False)
+    traces: tuple[TraceView, ...] = field(default=(), repr=False)
+    workflows: tuple[WorkflowView, ...] = field(default=(), repr=False)
 
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/report-1.json has them."""
@@ -74,6 +78,8 @@ class ReportAnswer(GraphAnswer):
             "diff": None if self.difference is None else _changes(self.difference),
             "erasure": None if self.erasure is None else _plan(self.erasure),
             "coverage": self.version.coverage.counts(),
+            "traces": [trace.body() for trace in self.traces],
+            "workflows": [workflow.body() for workflow in self.workflows],
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
@@ -92,7 +98,8 @@ class ReportAnswer(GraphAnswer):
 
     def to_html(self) -> str:
         """The report as one HTML file that needs no other; see docs/report.md."""
-        return page(self.to_dict(), title=self.title, fallback=table(self.graph))
+        fallback = table(self.graph) + scene_tables(self.traces, self.workflows)
+        return page(self.to_dict(), title=self.title, fallback=fallback)
 
 
 def _changes(answer: DiffAnswer) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from govtool.answers.answer import Cell, GraphAnswer
 
 if TYPE_CHECKING:
+    from govtool.model.positions import PositionsCost
     from govtool.model.run import Run, RunInput, RunOutput
     from govtool.model.version import ContentIdentity
     from govtool.query.runs import RunInputVersion, Writing, WrittenVersion
@@ -69,6 +70,8 @@ class RunAnswer(GraphAnswer):
     """The versions that it read."""
     names: Mapping[WrittenVersion, str] = field(repr=False)
     """Versions as they are written."""
+    positions: PositionsCost | None = None
+    """What the positions of its records cost, if the run kept them."""
 
     def body(self) -> Mapping[str, object]:
         """The run; each input with the version that was read."""
@@ -76,7 +79,8 @@ class RunAnswer(GraphAnswer):
         inputs: list[dict[str, object]] = [side_object(read) for read in self.run.inputs]
         for about in inputs:
             about["read"], about["exact"] = self._version(str(about["dataset"]))
-        return {"run": {**value, "inputs": inputs}}
+        more = {} if self.positions is None else {"positions": positions_object(self.positions)}
+        return {"run": {**value, "inputs": inputs, **more}}
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row for each dataset that was read or written."""
@@ -166,6 +170,16 @@ def run_object(run: Run) -> dict[str, object]:
             for note in run.breaks
         ],
         **({"records": [record._asdict() for record in run.records]} if run.records else {}),
+    }
+
+
+def positions_object(cost: PositionsCost) -> dict[str, object]:
+    """The JSON value of what the positions of a run's records cost."""
+    return {
+        "pairs": cost.pairs,
+        "bytes": cost.bytes,
+        "seconds": cost.seconds,
+        "write_seconds": cost.write_seconds,
     }
 
 

@@ -53,6 +53,11 @@ class VerifyAnswer(Answer):
         """True if the data is what was recorded."""
         return self.state in (MATCH, SAME_ROWS)
 
+    @property
+    def compared(self) -> bool:
+        """False of a table whose log matches and does not list its files: they were not looked for."""
+        return self.files is None or self.files.checked > 0
+
     def body(self) -> Mapping[str, object]:
         """The state, both contents, and what the data was made of."""
         recorded = self.recorded

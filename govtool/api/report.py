@@ -31,6 +31,18 @@ class ReportOptions(TypedDict, total=False):
     """As for ``impact``: with policies the report has classes, zones and findings."""
     today: Day | None
     """As for ``impact``."""
+    trace: object
+    """Traces to draw, one or several: answers of ``trace_back`` or ``trace_forward``, or files of their JSON."""
+    workflow: Texts | None
+    """Provenance graphs to draw: files, names of graphs in the store, or ``run:`` and a workflow run."""
+    include_rows: bool
+    """Traces and workflows are drawn with the rows themselves; without it only with counts."""
+
+
+def _several(value: object) -> tuple[object, ...]:
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
 class ReportQuestions(OpenedVersion):
@@ -45,8 +57,10 @@ class ReportQuestions(OpenedVersion):
             **options: Those of ``ReportOptions``.
 
         Raises:
-            UsageError: A selector selects nothing (``usage.nothing-selected``), or a selector or policy is mistaken.
-            UnknownNameError: A selector, a column of ``erase`` or the version to compare with does not exist.
+            UsageError: A selector selects nothing (``usage.nothing-selected``), a selector or policy is mistaken, or
+                a file is no trace (``usage.trace``) or no graph (``usage.graph``).
+            UnknownNameError: A selector, a column of ``erase``, a graph of ``workflow`` or the version to compare with
+                does not exist.
         """
         from govtool.app.governance import day_of
         from govtool.app.questions import PolicyChoice
@@ -60,6 +74,9 @@ class ReportQuestions(OpenedVersion):
             base=None if base is None else str(base),
             subjects=tuple(texts(options.get("erase"))),
             title="Lineage" if title is None else title,
+            traces=_several(options.get("trace")),
+            workflows=tuple(texts(options.get("workflow"))),
+            include_rows=bool(options.get("include_rows")),
         )
         return self._fetch(lambda snapshot: report_answer(snapshot, rules, request, self._branch))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,14 @@ class WorkflowGraph:
     def __repr__(self) -> str:
         """``<govtool.WorkflowGraph dealers, 1,204 nodes, 2,113 edges>``."""
         return f"<govtool.WorkflowGraph {self._name}, {self.node_count:,} nodes, {self.edge_count:,} edges>"
+
+    def _repr_html_(self) -> str:
+        """The view as a picture to zoom in and out, in a frame of a notebook."""
+        from govtool.answers.notebook import workflow_frame
+        from govtool.app.report_scenes import workflow_view
+
+        view = workflow_view(self._view.graph, self._name, include_rows=True)
+        return workflow_frame(replace(view, zoomed=self.zoomed or None))
 
     @property
     def name(self) -> str:

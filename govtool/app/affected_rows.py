@@ -319,14 +319,8 @@ class _Flow:
             return AffectedDataset(dataset, None, None, NOT_RECORDED, NO_RUN)
         found = {run.run: self._found[run.run] for run in writers if run.run in self._found}
         if not found:
-            last = writers[-1]
-            why = f"the files that {last.run} wrote are gone, or were written again since"
-            if not last.written:
-                why = f"which files {last.run} wrote is not recorded"
-            return AffectedDataset(dataset, None, None, UNKNOWN, why)
+            return AffectedDataset(dataset, None, None, UNKNOWN, _why_gone(writers[-1]))
         reached = list(found.values())
-        large = any(each.count > MAX_ROWS for each in reached)
-        count = sum(each.count for each in reached) if large else united(each.rows for each in reached)
         lost = tuple(dict.fromkeys(why for each in reached for why in each.lost))
         grade = EXACT
         for each in reached:
@@ -336,7 +330,7 @@ class _Flow:
             grade = grade.worst(Grade("incomplete", strangers))
         return AffectedDataset(
             dataset,
-            None if lost else count,
+            None if lost else _count(reached),
             sum(each.total for each in reached),
             UNKNOWN if lost else grade.exactness,
             "; ".join(lost) or grade.why,
@@ -353,6 +347,20 @@ class _Flow:
         known = {file.uri for left in self._left.values() for file in left.files if left.dataset == dataset}
         others = stranger_files(known)
         return f"{others} of its files were not left by a recorded run" if others else ""
+
+
+def _why_gone(run: RecordRun) -> str:
+    """Why nothing can be computed of what a run wrote."""
+    if not run.written:
+        return f"which files {run.run} wrote is not recorded"
+    return f"the files that {run.run} wrote are gone, or were written again since"
+
+
+def _count(reached: Sequence[ReachedOutput]) -> int:
+    """The affected rows of several runs; those of files that they have in common once, unless there are too many."""
+    if any(each.count > MAX_ROWS for each in reached):
+        return sum(each.count for each in reached)
+    return united(each.rows for each in reached)
 
 
 def _inputs(found: RecordSet) -> list[ReachedRows]:

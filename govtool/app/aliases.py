@@ -14,11 +14,15 @@ from pathlib import Path
 
 from govtool.config import CONFIG_FILE, load_config
 from govtool.linear import LinearRegex
-from govtool.model import ColumnRef, Derivation
+from govtool.model import ColumnRef, Derivation, Diagnostic
 from govtool.model.fact import FACTS, Fact, decode_facts, encode_facts
 from govtool.model.records import RECORD_RUNS, RecordRun, decode_record_runs, encode_record_runs
 from govtool.model.run import RUNS, Run, decode_runs, encode_runs
+from govtool.names import current_id, relative_id
 from govtool.store import Fragment
+
+_PATHS = re.compile(",(?=file:)")
+"""Between the paths that one leaf of a plan reads."""
 
 
 @dataclass(slots=True)
@@ -26,24 +30,27 @@ class Aliases:
     """Renames datasets; the first pattern that matches counts. Remembers what it renamed."""
 
     patterns: Sequence[tuple[str, str]]
+    root: Path | None = None
+    """``[paths] root``: local paths below it are written relative to it."""
     renamed: dict[str, str] = field(default_factory=dict)
     _rules: list[tuple[LinearRegex, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._rules = [
-            (LinearRegex("(?s)" + "(.*)".join(map(re.escape, pattern.split("*")))), name)
+            (LinearRegex("(?s)" + "(.*)".join(map(re.escape, current_id(pattern).split("*")))), current_id(name))
             for pattern, name in self.patterns
         ]
 
     def __bool__(self) -> bool:
         """Return whether there are any."""
-        return bool(self._rules)
+        return bool(self._rules) or self.root is not None
 
     def batch(self, batch: str) -> str:
         """The name of a batch that is read under these names: under others it is another."""
         if not self:
             return batch
-        return f"{batch}:{hashlib.sha256(repr(self.patterns).encode()).hexdigest()[:16]}"
+        rules = repr(self.patterns) if self.root is None else f"{self.patterns!r} {self.root}"
+        return f"{batch}:{hashlib.sha256(rules.encode()).hexdigest()[:16]}"
 
     def dataset(self, name: str) -> str:
         """The name that stands for a name."""
@@ -58,27 +65,44 @@ class Aliases:
                 if new != name:
                     self.renamed[name] = new
                 return new
-        return name
+        return name if self.root is None else relative_id(name, self.root.as_posix())
 
     def derivation(self, derivation_: Derivation) -> Derivation:
         """A derivation under the names that stand."""
-        edges = tuple(
-            edge._replace(source=ColumnRef(self.dataset(edge.source.dataset), edge.source.path))
-            for edge in derivation_.edges
+        statement = derivation_.statement
+        if self.root is not None and statement.file is not None:
+            statement = statement._replace(file=relative_id(statement.file, self.root.as_posix()))
+        return derivation_._replace(
+            target=self.dataset(derivation_.target),
+            statement=statement,
+            edges=tuple(edge._replace(source=self._column(edge.source)) for edge in derivation_.edges),
+            diagnostics=tuple(map(self.diagnostic, derivation_.diagnostics)),
+            references=tuple(map(self._column, derivation_.references)),
         )
-        return derivation_._replace(target=self.dataset(derivation_.target), edges=edges)
+
+    def diagnostic(self, note: Diagnostic) -> Diagnostic:
+        """A diagnostic under the names that stand."""
+        target = note.target and self.dataset(note.target)
+        return note if target == note.target else replace(note, target=target)
+
+    def _column(self, column: ColumnRef) -> ColumnRef:
+        return ColumnRef(self.dataset(column.dataset), column.path)
 
     def run(self, run: Run) -> Run:
         """A run under the names that stand."""
+        whole = "" if self.root is None else f"file://{self.root.as_posix()}/"
         return replace(
             run,
+            job=run.job.replace(whole, "file:") if whole else run.job,
+            plan=run.plan.replace(whole, "file:") if whole else run.plan,
+            breaks=tuple(map(self.diagnostic, run.breaks)),
             inputs=tuple(replace(one, dataset=self.dataset(one.dataset)) for one in run.inputs),
             outputs=tuple(replace(one, dataset=self.dataset(one.dataset)) for one in run.outputs),
         )
 
     def record_run(self, run: RecordRun) -> RecordRun:
         """A write's records under the names that stand."""
-        inputs = tuple((leaf, self.dataset(name)) for leaf, name in run.inputs)
+        inputs = tuple((leaf, ",".join(map(self.dataset, _PATHS.split(name)))) for leaf, name in run.inputs)
         return replace(run, output=self.dataset(run.output), inputs=inputs)
 
     def fragment(self, fragment: Fragment) -> Fragment:
@@ -118,4 +142,5 @@ def configured() -> Aliases:
     Raises:
         UsageError: ``govtool.toml`` is not valid.
     """
-    return Aliases(load_config(Path.cwd()).aliases)
+    config = load_config(Path.cwd())
+    return Aliases(config.aliases, config.paths_root)

@@ -6,19 +6,16 @@ beside its derivations, so that the figures of any commit are those of its live 
 
 from __future__ import annotations
 
-import contextlib
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import Coverage, CoverageReport, Reason, SourceCoverage
-from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
 from govtool.model.parquet import read_parquet, refusing_damage
+from govtool.names import current_id
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Shortfall
@@ -204,37 +201,10 @@ def decode_diagnostics(data: bytes) -> list[tuple[str, Diagnostic]]:
     found = []
     for row in read_parquet(data).to_pylist():
         source = row.pop("source")
-        candidates = tuple(row.pop("candidates") or ())
-        found.append((source, Diagnostic(candidates=candidates, **row)))
+        candidates = tuple(map(current_id, row.pop("candidates") or ()))
+        target = row.pop("target")
+        found.append((source, Diagnostic(target=target and current_id(target), candidates=candidates, **row)))
     return found
-
-
-def total_coverage(store: Reader, commit: Commit) -> Coverage:
-    """The sum over all live sources of a commit, kept in the local cache: queries show it with every answer."""
-    from govtool.store import cache
-
-    directory = coverage_dir(store, commit)
-    file = directory / "total.json"
-    if cache.lookup(directory):
-        try:
-            return Coverage(**json.loads(file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):  # evicted meanwhile, or damaged: the store knows
-            return read_coverage(store, commit).total
-    total = read_coverage(store, commit).total
-    with contextlib.suppress(GovtoolError):  # a cache that cannot be written serves nobody, and harms nobody
-        cache.publish(directory, lambda folder: _write_total(folder / file.name, total))
-    return total
-
-
-def coverage_dir(store: Reader, commit: Commit) -> Path:
-    """Return the folder of the local cache for the sum, ``total.json``."""
-    from govtool.store import cache
-
-    return cache.cache_dir(store.cache_id, f"{commit.content_id}-coverage")
-
-
-def _write_total(file: Path, total: Coverage) -> None:
-    file.write_text(json.dumps(total.counts()), encoding="utf-8")
 
 
 def _encodable(text: str | None) -> str | None:

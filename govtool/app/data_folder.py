@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.csv_types import read_csv
 from govtool.errors import UnknownNameError, UsageError
+from govtool.wording import count
 
 if TYPE_CHECKING:
     from govtool.records.plan.nodes import Relation
@@ -192,7 +193,7 @@ def _unique(name: str, column: str, tokens: Any, file: Path) -> None:
         counts = pc.value_counts(tokens)
         most = counts.filter(pc.greater(counts.field("counts"), 1))
         raise UsageError(
-            f"{name}.{column} is not unique: {len(tokens):,} records, {distinct:,} values "
+            f"{name}.{column} is not unique: {count(len(tokens), 'record')}, {count(distinct, 'value')} "
             f"({len(most):,} of them repeated, such as {most[0]['values']})",
             code="usage.token-not-unique",
             location=str(file),

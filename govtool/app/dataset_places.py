@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from govtool.app.path_root import paths_root, within_root
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+from govtool.names import current_id, place_of_id
 
 if TYPE_CHECKING:
     from govtool.store import Commit, Reader
@@ -22,13 +25,13 @@ class PlacedDataset:
 
 
 def path_id(place: str) -> str:
-    """The name of a place in the graph, as Spark and OpenLineage name it: ``file//data/orders``, ``s3://lake/orders``."""
+    """The name of a place in the graph: ``file:///data/orders``, ``s3://lake/orders``; see ``[paths] root``."""
     from govtool.capture.openlineage.identity import normalise
     from govtool.store.location import local_path
 
     path = local_path(place)
     if path is not None:
-        return normalise("file", str(path.absolute())).id
+        return within_root(normalise("file", str(path.absolute())).id)
     scheme, _, rest = place.partition("://")
     host, _, key = rest.partition("/")
     return normalise(f"{scheme}://{host}", key).id
@@ -68,9 +71,21 @@ def place_of(store: Reader, commit: Commit, dataset: str) -> PlacedDataset | Non
     )
 
 
+def local_place(dataset: str) -> Path | None:
+    """The path of a dataset on this machine; None where it lies elsewhere, or a relative one has no root."""
+    place = place_of_id(current_id(dataset))
+    if place is None or place[0] != "file":
+        return None
+    root = paths_root()
+    if place[1].startswith("/"):
+        return Path(place[1])
+    return Path(root, place[1]) if root else None
+
+
 def _path(name: str) -> str | None:
     """The path or URI behind the id of a dataset, if it is one."""
-    if name.startswith("file//"):
-        return name.removeprefix("file/")
+    local = local_place(name)
+    if local is not None:
+        return str(local)
     scheme, separator, _ = name.partition("://")
     return name if separator and scheme in ("s3", "gs", "az", "abfs", "abfss") else None

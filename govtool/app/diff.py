@@ -1,9 +1,10 @@
 """The difference of the graphs of two commits.
 
 Where the local indexes of both are there, the digests that these keep of every dataset say which datasets differ, and
-only of these more is read. Otherwise only the fragments that are live at one of the two are compared, row by row; what
-is left is looked up in the others, of which a few columns are read, and a small graph of the statements in question is
-made for either version. Neither needs memory for more than those statements and some numbers a statement.
+only of these more is read; so, too, where one is there and the other is derived from it at once. Otherwise only the
+fragments that are live at one of the two are compared, row by row; what is left is looked up in the others, of which a
+few columns are read, and a small graph of the statements in question is made for either version. Neither needs memory
+for more than those statements and some numbers a statement.
 
 Facts, runs and versions of datasets are read of the fragments that are live at one of the two. Facts are looked up in
 the other fragments of facts only where some differ: another source may state the same.
@@ -14,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.index import cached_index
+from govtool.app.gathered import builds_quickly
+from govtool.app.index import cached_index, open_index
 from govtool.model.fact import FACTS, decode_facts
 from govtool.model.run import RUNS, decode_runs
 from govtool.model.version import VERSION_TABLES, decode_version
@@ -59,7 +61,15 @@ def _lineage_difference(
     before, after = cached_index(store, old), cached_index(store, new)
     if before is not None and after is not None:
         return _between(before, after)
+    if (before is not None or after is not None) and builds_quickly(store, _derivations(store, old)):
+        return _between(before or open_index(store, old), after or open_index(store, new))
     return _from_fragments(store, new, gone, come)
+
+
+def _derivations(store: Reader, commit: Commit) -> list[FragmentRef]:
+    from govtool.model.columnar import DERIVATIONS
+
+    return [ref for ref in store.fragments(commit) if ref.table == DERIVATIONS]
 
 
 def _record_changes(

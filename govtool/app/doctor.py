@@ -116,7 +116,7 @@ def _cache() -> Checked:
 
 
 def _graph(store: str | None, at: str | None, branch: str | None) -> tuple[list[Checked], tuple[Proposal, ...]]:
-    from govtool.app.coverage import total_coverage
+    from govtool.app.coverage_total import total_coverage
     from govtool.app.index import open_index
     from govtool.app.project import commit_at, read_store
     from govtool.query.likeness import propose

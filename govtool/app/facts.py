@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 OWNERS_FILE = "owners.json"
 """The file of the local cache that holds the owners of datasets."""
+_FORMAT = 2
+"""Version of the names in it."""
 
 
 def read_facts(store: Reader, commit: Commit, dataset: str | None = None) -> tuple[Fact, ...]:
@@ -74,7 +76,7 @@ def owners_dir(store: Reader, commit: Commit) -> Path:
     """Return the folder of the local cache for the owners of a commit's datasets, ``owners.json``."""
     from govtool.store import cache
 
-    return cache.cache_dir(store.cache_id, f"{commit.content_id}-owners")
+    return cache.cache_dir(store.cache_id, f"{commit.content_id}-owners-{_FORMAT}")
 
 
 def read_owners(store: Reader, commit: Commit) -> dict[str, str]:

@@ -15,7 +15,7 @@ from govtool.app.fragment_text import TextForms, rows_without
 from govtool.app.project import existing_branch
 from govtool.app.user import user_name
 from govtool.errors import StoreError, UnknownNameError, UsageError
-from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, decode_record_runs
+from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, RecordRun, decode_record_runs
 from govtool.store import cache
 from govtool.store.forget import Forgotten, Removal, StandIn, forget, fragments_in_history
 from govtool.store.gc import collect
@@ -123,16 +123,9 @@ def _of_runs(store: Store, history: _History, runs: Sequence[str]) -> _Chosen:
     """The private values and positions of runs, removed from their fragments."""
     if not runs:
         return {}
-    records = [
-        record
-        for (table, _), refs in history.items()
-        if table == RECORD_RUNS
-        if (data := _read(store, refs[0])) is not None
-        for record in decode_record_runs(data)
-        if any(record.run == run or record.run.startswith(f"{run}/") for run in runs)
-    ]
+    records = [record for record in _record_runs(store, history) if any(_is_part(record, run) for run in runs)]
     for run in runs:
-        if not any(record.run == run or record.run.startswith(f"{run}/") for record in records):
+        if not any(_is_part(record, run) for record in records):
             raise UnknownNameError(f"no records of run {run}", code="usage.unknown-run", hint="govtool runs")
     names = sorted({record.run for record in records})
     positions = {record.positions for record in records if record.positions}
@@ -142,6 +135,18 @@ def _of_runs(store: Store, history: _History, runs: Sequence[str]) -> _Chosen:
         if data is not None and (left := rows_without(data, "run", names)) is not None:
             chosen[name] = StandIn(*left)
     return chosen
+
+
+def _record_runs(store: Store, history: _History) -> Iterator[RecordRun]:
+    for (table, _), refs in history.items():
+        data = _read(store, refs[0]) if table == RECORD_RUNS else None
+        if data is not None:
+            yield from decode_record_runs(data)
+
+
+def _is_part(record: RecordRun, run: str) -> bool:
+    """Return whether records are of a run, or of one of an application."""
+    return record.run == run or record.run.startswith(f"{run}/")
 
 
 def _read(store: Store, ref: FragmentRef) -> bytes | None:
@@ -232,12 +237,16 @@ def _remove(folder: Path) -> None:
 
 
 def _unreached(store: Store) -> tuple[Remainder, ...]:
-    """Places of copies that this store knows nothing of."""
+    """Places of copies that are outside of this store."""
     from govtool.app.serve.event_spool import spool_folder
 
     spool, steps = spool_folder(store, "openlineage").parent, cache.cache_root() / "ingest"
     places = [
-        ("caches", f"{cache.cache_root()} on other machines: remove them, or wait until they are evicted"),
+        (
+            "caches",
+            f"{cache.cache_root()} on other machines: remove them, or wait until they are evicted;"
+            " an index of an old commit may be derived there from text that is removed here",
+        ),
         ("copies", "copies of this store: run govtool store copy to each, which removes it there"),
         ("backups", "backups of the store, and older versions of objects where the bucket keeps them"),
         ("inputs", "the files that were read: change them before the next ingest, or it comes back"),

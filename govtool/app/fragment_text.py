@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from govtool.errors import UsageError
 from govtool.model.parquet import read_parquet
+from govtool.names import current_id, former_id, former_text, renewed_text
 from govtool.redaction import SECRET
 
 SHORTEST = 4
@@ -119,6 +120,10 @@ def _forms(text: str) -> set[str]:
         json.dumps(text)[1:-1],
         json.dumps(text, ensure_ascii=False)[1:-1],
         text.replace("'", "''"),
+        former_id(text),
+        former_text(text),
+        current_id(text),
+        renewed_text(text),
         quote(text, safe=""),
     }
 

@@ -67,9 +67,8 @@ def show_answer(
 
     if ref is None:
         return _commit_answer(store, at)
-    dataset, separator, version = ref.rpartition("@")
-    if separator and dataset:
-        return _provenance(store, dataset, version, at)
+    if "@" in ref[1:]:
+        return _provenance(store, ref, at)
     found = run_or_commit(store, ref, branch, at)
     return _run_answer(store, found, at) if isinstance(found, Run) else _commit_answer(store, found)
 
@@ -211,20 +210,22 @@ def _commit_answer(store: Reader, commit: Commit) -> CommitAnswer:
 
 def _run_answer(store: Reader, run: Run, at: Commit) -> RunAnswer:
     from govtool.answers.runs import RunAnswer
+    from govtool.app.record_tables import read_positions_cost
     from govtool.app.runs import read_history, version_names
 
     history = read_history(store, at)
     readings = tuple(history.readings(run))
     names = version_names(history, (one.version for one in readings if one.version is not None))
-    return RunAnswer(version_of(store, at), run, readings, names)
+    cost = read_positions_cost(store, at, run)
+    return RunAnswer(version_of(store, at), run, readings, names, cost)
 
 
-def _provenance(store: Reader, dataset: str, text: str, at: Commit) -> ProvenanceAnswer:
+def _provenance(store: Reader, name: str, at: Commit) -> ProvenanceAnswer:
     from govtool.answers.runs import ProvenanceAnswer
-    from govtool.app.runs import find_version, read_history, version_names
+    from govtool.app.runs import named_version, read_history, version_names
 
     history = read_history(store, at)
-    version = find_version(history, dataset, text)
+    version = named_version(history, name)
     hops = history.ancestors(version)
     names = version_names(history, hops)
     order = sorted(hops.items(), key=lambda item: (item[1], item[0].dataset, -item[0].number))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.path_root import paths_root
 from govtool.errors import FormatError, IntegrityError, StoreError
 from govtool.graph import layout
 from govtool.graph.index import Index
@@ -26,7 +27,7 @@ from govtool.store.cache import cache_dir, lookup, publish
 if TYPE_CHECKING:
     from govtool.app.published import Published
     from govtool.model import Derivation
-    from govtool.store import Commit, Reader
+    from govtool.store import Commit, FragmentRef, Reader
 
 Progress = Callable[[int, int], None]
 
@@ -60,16 +61,22 @@ def open_index(
     Args:
         store: Where the commit is (``Store`` is a ``Reader``).
         commit: A commit of that store.
-        progress: Called with steps done and steps in all while the index is built.
+        progress: Called with derivations done and derivations in all (or parts of a thousand, of a smaller graph) while
+            the index is built.
         evidence: How what is in the index is known (``sql``, ``plan`` …); by default everything.
 
     Raises:
         StoreError: A fragment cannot be read.
     """
-    if commit is None:
-        return index_of(())
+    index = index_of(()) if commit is None else _open(store, commit, progress, evidence)
+    index.paths_root = paths_root()
+    return index
+
+
+def _open(store: Reader, commit: Commit, progress: Progress | None, evidence: Iterable[str]) -> Index:
+    """The index from the cache, from the store, or built."""
     wanted = tuple(sorted(set(evidence)))
-    found = cached_index(store, commit, wanted)
+    found = _cached(store, commit, wanted)
     if found is not None:
         return found
     if not wanted and store.is_remote:
@@ -87,7 +94,12 @@ def built_index(store: Reader, commit: Commit) -> Index:
     Raises:
         StoreError: A fragment cannot be read.
     """
-    return Index(b"".join(_build(store, commit, None, ())))
+    from govtool.app.gathered import read_gathered
+    from govtool.graph.build import build_gathered
+
+    index = Index(b"".join(build_gathered(read_gathered(store, _derivations(store, commit)))))
+    index.paths_root = paths_root()
+    return index
 
 
 def _downloaded(remote: Published, progress: Progress | None) -> list[Any]:
@@ -120,8 +132,15 @@ def _kept(store: Reader, commit: Commit, wanted: tuple[str, ...], make: Callable
         return Index(b"".join(pieces))
 
 
-def cached_index(store: Reader, commit: Commit, evidence: tuple[str, ...] = ()) -> Index | None:
+def cached_index(store: Reader, commit: Commit) -> Index | None:
     """The index of a commit if the local cache has it."""
+    index = _cached(store, commit, ())
+    if index is not None:
+        index.paths_root = paths_root()
+    return index
+
+
+def _cached(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Index | None:
     directory = _directory(store, commit, evidence)
     if lookup(directory):
         try:
@@ -221,26 +240,34 @@ def index_of(derivations: Iterable[Derivation]) -> Index:
     from govtool.graph.build import build
     from govtool.model.columnar import to_table
 
-    return Index(b"".join(build([to_table(derivations)])))
+    index = Index(b"".join(build([to_table(derivations)])))
+    index.paths_root = paths_root()
+    return index
 
 
 def _build(store: Reader, commit: Commit, progress: Progress | None, evidence: tuple[str, ...]) -> Iterator[Any]:
-    from govtool.graph.build import build
-    from govtool.model.columnar import DERIVATIONS, read_table
+    """Build an index with the help of what the cache has of earlier ones."""
+    from govtool.app.gathered import derived_gathered, kept_columns, missing, read_gathered
+    from govtool.graph.build import build_gathered
+    from govtool.graph.build_meter import BuildMeter
 
-    refs = sorted(ref for ref in store.fragments(commit) if ref.table == DERIVATIONS)
-    tables = (_known_by(read_table(store.read(ref)), evidence) for ref in refs)
-    return build(tables, total=len(refs), progress=progress)
+    refs = _derivations(store, commit)
+    kept = None if evidence else kept_columns(store, refs)
+    fresh = missing(refs, kept)
+    built = sum(ref.size for ref in refs) - sum(ref.size for ref in fresh)
+    meter = BuildMeter(progress, [ref.size for ref in fresh], sum(ref.rows for ref in refs), built)
+    if evidence:
+        gathered = read_gathered(store, refs, meter.read, evidence)
+    else:
+        gathered = derived_gathered(store, commit, refs, kept, meter.read)
+    return build_gathered(gathered, meter)
 
 
-def _known_by(table: Any, evidence: tuple[str, ...]) -> Any:
-    """The derivations of a table that are known in some ways; all for none."""
-    if not evidence:
-        return table
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _derivations(store: Reader, commit: Commit) -> list[FragmentRef]:
+    """The fragments that an index is built from, in its order."""
+    from govtool.model.columnar import DERIVATIONS
 
-    return table.filter(pc.is_in(table.column("how").cast(pa.string()), value_set=pa.array(evidence, pa.string())))
+    return sorted(ref for ref in store.fragments(commit) if ref.table == DERIVATIONS)
 
 
 def _mapped(path: Path) -> mmap.mmap:

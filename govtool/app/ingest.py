@@ -228,7 +228,7 @@ def commit_payload(
     counted = coverage_fragments(
         source,
         payload.coverage,
-        payload.diagnostics,
+        [aliases.diagnostic(note) for note in payload.diagnostics] if aliases else payload.diagnostics,
         files=payload.files,
         dialect=payload.dialect,
         reasons=reasons,

@@ -48,7 +48,7 @@ def open_snapshot(
         UnknownNameError: Nothing is known in one of these ways (``usage.unknown-evidence``).
         StoreError: A fragment cannot be read.
     """
-    from govtool.app.coverage import total_coverage
+    from govtool.app.coverage_total import total_coverage
     from govtool.app.index import open_index
 
     known: tuple[str, ...] = ()

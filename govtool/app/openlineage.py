@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
+from govtool.app.path_root import paths_root
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sources import SourceOrigin, named_source
 from govtool.app.sql import Progress, SourceText, check_dialect, file_name, root_of
@@ -300,7 +301,8 @@ def export_openlineage(
             f"no source {source}", code="usage.unknown-source", nearest=tuple(sources[:5]), hint="govtool coverage"
         )
     found = [d for name in sources if source in (None, name) for d in _derivations(store, commit, name)]
-    exported = export(found, time=commit.time, kept=Kept(read_state(store, commit, source)), queries=queries)
+    kept = Kept(read_state(store, commit, source))
+    exported = export(found, time=commit.time, kept=kept, queries=queries, root=paths_root())
     if not as_runs:
         return exported
     events, unused = run_events(exported.events)

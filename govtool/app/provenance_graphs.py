@@ -260,15 +260,33 @@ def graph_called(
             code="usage.arguments",
             hint="--run RUN",
         )
-    if "/" in text or Path(text).suffix.lower() in SUFFIXES or Path(text).is_file():
+    if _is_file(text):
         return read_graph(text)
     from govtool.app.project import commit_at, read_store
 
     reader = read_store(store)
     commit = commit_at(reader, at, branch)
+    return graph_in(reader, commit, text, state_nodes, pig_nodes)
+
+
+def graph_in(
+    store: Reader, commit: Commit, text: str, state_nodes: StateNodes = "read", pig_nodes: bool = False
+) -> ProvenanceGraph:
+    """As ``graph_called``, for a version of a store that is open already."""
+    if _is_file(text):
+        return read_graph(text)
     if text.startswith(RUN_PREFIX):
-        return open_run_graph(reader, commit, text.removeprefix(RUN_PREFIX), state_nodes, pig_nodes)
-    return open_graph(reader, commit, text)
+        return open_run_graph(store, commit, text.removeprefix(RUN_PREFIX), state_nodes, pig_nodes)
+    return open_graph(store, commit, text)
+
+
+def is_of_run(text: str) -> bool:
+    """Return whether a name is that of the graph of a run, which is built from the run's records."""
+    return text.startswith(RUN_PREFIX) and not _is_file(text)
+
+
+def _is_file(text: str) -> bool:
+    return "/" in text or Path(text).suffix.lower() in SUFFIXES or Path(text).is_file()
 
 
 def chosen_state_nodes(text: str) -> StateNodes:

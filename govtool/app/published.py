@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,6 @@ from govtool.store.codec import digest
 from govtool.store.commit import PublishedName
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from govtool.store import Commit, Reader, Store
 
 Progress = Callable[[int, int], None]
@@ -63,7 +60,7 @@ def publish_index(
         ConflictError: the commit is not the newest of its branch, or is not any more.
         StoreError: it cannot be written. What was written already is not seen, and gc removes it.
     """
-    from govtool.app.coverage import total_coverage
+    from govtool.app.coverage_total import total_coverage
     from govtool.app.facts import dataset_owners
     from govtool.app.user import user_name
     from govtool.graph.cut import cut
@@ -229,17 +226,14 @@ def index_problem(store: Store, commit: Commit, build: Callable[[], Index]) -> s
 
 def _keep_coverage(store: Reader, commit: Commit, counts: Any) -> None:
     """Every answer shows the coverage: it came with the root, and the fragments that say so need not be read."""
-    from govtool.app.coverage import coverage_dir
+    from govtool.app.coverage_total import coverage_dir, write_total
     from govtool.store import cache
 
     directory = coverage_dir(store, commit)
 
-    def write(folder: Path) -> None:
-        (folder / "total.json").write_text(json.dumps(counts), encoding="utf-8")
-
     if not cache.lookup(directory):
         with contextlib.suppress(GovtoolError):
-            cache.publish(directory, write)
+            cache.publish(directory, lambda folder: write_total(folder, counts))
 
 
 def _keep_owners(store: Reader, commit: Commit, owners: Any) -> None:

@@ -17,6 +17,7 @@ from govtool.app.rdd_opened_positions import RESULT, sorted_ids
 from govtool.app.rdd_programs import session_of
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import ROW_BITS, PositionToken
+from govtool.names import written_id
 from govtool.records.execute.places import Place, place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
 from govtool.records.trace.traced_rows import SHOWN
@@ -179,11 +180,7 @@ class KeptRecords:
 
     def explain(self) -> str:
         """The steps in words, one a line."""
-        lines = [*self.steps, *map(self._step, self.places)]
-        return "\n".join(
-            f"{each.operator}: {each.rows:,} rows, {each.exactness}{f' ({each.why})' if each.why else ''}"
-            for each in lines
-        )
+        return "\n".join(step.text for step in (*self.steps, *map(self._step, self.places)))
 
     def answer(self, limit: int = SHOWN) -> TraceAnswer:
         """The answer in the form of ``trace/1``.
@@ -225,10 +222,9 @@ class KeptRecords:
     def _named(self, dataset: str | None) -> list[KeptPlace]:
         """The places of one name."""
         names = tuple(self.names())
+        end = None if dataset is None else f"/{written_id(dataset)}"
         named = [
-            place
-            for place in self.places
-            if dataset is None or f"/{self.opened.place_name(place.node)}".endswith(f"/{dataset}")
+            place for place in self.places if end is None or f"/{self.opened.place_name(place.node)}".endswith(end)
         ]
         if not named:
             raise UnknownNameError(f"no rows of '{dataset or 'any dataset'}'", code="usage.no-rows", nearest=names)

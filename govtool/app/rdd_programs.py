@@ -301,5 +301,6 @@ def _read_positions(facts: Json, log: Json, spool: Path) -> StoredPositions | No
         "tables": tables,
         "coarse": [[numbers[node], [numbers[each] for each in stops], why] for node, stops, why in facts["coarse"]],
         "texts": [[numbers[node], own] for node, own in facts["texts"]],
+        "seconds": facts["seconds"],
     }
     return from_packed(stored, packed)

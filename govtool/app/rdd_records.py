@@ -14,6 +14,7 @@ from govtool.app.rdd_conditions import among, line_condition
 from govtool.app.rdd_lines import DUPLICATES, lines_at
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import PositionToken
+from govtool.names import written_id
 from govtool.records.execute.inputs import local_path
 from govtool.records.execute.places import place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
@@ -165,11 +166,7 @@ class RddRecords:
 
     def explain(self) -> str:
         """The steps in words, one a line."""
-        lines = [*self.steps, *map(self._step, self._places())]
-        return "\n".join(
-            f"{each.operator}: {each.rows:,} rows, {each.exactness}{f' ({each.why})' if each.why else ''}"
-            for each in lines
-        )
+        return "\n".join(step.text for step in (*self.steps, *map(self._step, self._places())))
 
     def answer(self, limit: int = SHOWN) -> TraceAnswer:
         """The answer in the form of ``trace/1``.
@@ -359,6 +356,7 @@ def _is_source(place: RddPlace) -> bool:
 
 
 def _is_called(name: str, text: str) -> bool:
+    text = written_id(text)
     return name == text or name.endswith((f"/{text}", f".{text}"))
 
 

@@ -10,6 +10,7 @@ from functools import reduce
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.token import KeyToken, NamedToken, PositionToken, Token
+from govtool.names import written_id
 from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Expression, Literal, Value
@@ -50,6 +51,7 @@ def declared_keys(
 
 def _is_named(dataset: str, name: str) -> bool:
     """Return whether a name is a dataset's, or the end of it after a separator."""
+    name = written_id(name)
     return any(each == name or each.endswith((f"/{name}", f".{name}")) for each in (dataset, *dataset.split(",")))
 
 

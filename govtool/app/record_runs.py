@@ -215,14 +215,17 @@ def _of_dataset(
     names_of: Callable[[RecordRun], Iterable[str]],
     problem: str,
 ) -> list[RecordRun]:
-    found = [each for each in writes if any(_is_called(name, text) for name in names_of(each) if name)]
+    def concerned(each: RecordRun) -> bool:
+        return any(_is_called(name, text) for name in names_of(each) if name)
+
+    found = list(filter(concerned, writes))
     names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
     if len(names) > 1 and text not in names:
         text = _of_last_run(store, commit, found, text, names_of)
         names = [text]
     if found:
         return [each for each in found if text not in names or text in names_of(each)]
-    _refuse_untraceable(store, commit, lambda each: any(_is_called(name, text) for name in names_of(each) if name))
+    _refuse_untraceable(store, commit, concerned)
     every = sorted({name for each in writes for name in names_of(each) if name})
     near = _near(text, every)
     unrecorded = any(_is_called(one.dataset, text) for run in read_history(store, commit).runs for one in run.outputs)

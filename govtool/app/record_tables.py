@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from govtool.errors import IntegrityError, UsageError
-from govtool.model.positions import PRIVATE_POSITIONS
+from govtool.model.positions import PRIVATE_POSITIONS, PositionsCost, decode_cost
 from govtool.model.records import (
     PLANS,
     PRIVATE_VALUES,
@@ -32,6 +32,7 @@ from govtool.model.records import (
 from govtool.store import Fragment
 
 if TYPE_CHECKING:
+    from govtool.model.run import Run
     from govtool.records.capture import RecordedWrite
     from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, FragmentRef, Reader
@@ -175,14 +176,15 @@ def _boundaries(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def dataset_id(name: str) -> str:
     """The graph's id of what a leaf reads: a path, several paths with commas between them, or a table."""
+    from govtool.app.path_root import within_root
     from govtool.capture.spark.identity import path_name, table_name
 
     if "/" not in name:
         return table_name(name).id
     parts = name.split(",")
     if not all("/" in part for part in parts):  # a comma within a path
-        return path_name(name).id
-    return ",".join(path_name(part).id for part in parts)
+        return within_root(path_name(name).id)
+    return ",".join(within_root(path_name(part).id) for part in parts)
 
 
 def read_tables(store: Reader, commit: Commit, source: str | None = None) -> RecordTables:
@@ -273,6 +275,28 @@ def read_positions(store: Reader, commit: Commit, run: RecordRun) -> bytes | Non
     refs = (ref for ref in store.fragments(commit) if ref.table == PRIVATE_POSITIONS)
     found = next((ref for ref in refs if run.positions and ref.sha256 == run.positions), None)
     return store.read(found) if found is not None else None
+
+
+def read_positions_cost(store: Reader, commit: Commit, run: Run) -> PositionsCost | None:
+    """What it cost to keep the positions of a run's records; None if there are none.
+
+    Args:
+        store: The store.
+        commit: The run is one of this commit.
+        run: It counts under all its ids.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    sources = {run.source, *(record.source for record in run.records)}
+    refs = [ref for ref in store.fragments(commit) if ref.source in sources]
+    kept = {ref.sha256: ref for ref in refs if ref.table == PRIVATE_POSITIONS}
+    if not kept:
+        return None
+    own = (one.positions for one in _runs(store, refs) if one.run in run.ids)
+    found = next((kept[digest] for digest in own if digest in kept), None)
+    return decode_cost(store.read(found)) if found is not None else None
 
 
 def _runs(store: Reader, refs: Sequence[FragmentRef]) -> list[RecordRun]:

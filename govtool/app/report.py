@@ -248,6 +248,12 @@ class ReportRequest:
     subjects: tuple[str, ...] = ()
     """Of an erasure plan; none: there is no plan."""
     title: str = "Lineage"
+    traces: tuple[object, ...] = ()
+    """Traces of rows: answers, their JSON values, or files of these."""
+    workflows: tuple[str, ...] = ()
+    """Provenance graphs: files, names of graphs in the store, ``run:`` and a workflow run."""
+    include_rows: bool = False
+    """Rows, ids of records and values are part of traces and workflows."""
 
 
 def report_answer(
@@ -262,11 +268,12 @@ def report_answer(
         branch: Where the version to compare with is looked up.
 
     Raises:
-        UsageError: A selector selects nothing, or a selector, policy or subject is mistaken.
-        UnknownNameError: A selector, a subject or the version to compare with does not exist.
+        UsageError: A selector selects nothing, or a selector, policy, subject, trace or graph is mistaken.
+        UnknownNameError: A selector, a subject, a workflow or the version to compare with does not exist.
     """
     from govtool.answers.report import ReportAnswer
     from govtool.app.history import coverage_answer
+    from govtool.app.report_scenes import read_trace, read_workflow
 
     view = graph_view(snapshot, rules, request.selectors, request.exclude)
     coverage = coverage_answer(snapshot.store, snapshot.commit)
@@ -283,6 +290,17 @@ def report_answer(
         folders(view, coverage),
         difference,
         _erasure(snapshot, rules, request.subjects),
+        tuple(read_trace(trace, snapshot.index, include_rows=request.include_rows) for trace in request.traces),
+        tuple(
+            read_workflow(
+                snapshot.store,
+                snapshot.commit,
+                name,
+                include_rows=request.include_rows,
+                is_dataset=lambda dataset: snapshot.index.find_dataset(dataset) is not None,
+            )
+            for name in request.workflows
+        ),
     )
 
 

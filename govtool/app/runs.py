@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.model.run import RUNS, Run, decode_runs
+from govtool.names import renewed_text, written_id
 
 if TYPE_CHECKING:
     from govtool.model.version import ContentIdentity
     from govtool.query.rundiff import RunDifference
-    from govtool.query.runs import History, WrittenVersion
+    from govtool.query.runs import History, Writing, WrittenVersion
     from govtool.store import Commit, Reader
 
 STATUSES = ("complete", "failed", "aborted", "running", "unknown")
@@ -66,10 +67,11 @@ class RunFilter:
         from govtool.query.software import SoftwareSpec
 
         spec = SoftwareSpec.parse(self.software) if self.software else None
+        wanted = None if self.job is None else renewed_text(self.job)
         kept = [
             run
             for run in runs
-            if (self.job is None or any(fnmatchcase(job, self.job) for job in run.jobs))
+            if (wanted is None or any(fnmatchcase(job, wanted) for job in run.jobs))
             and (self.status is None or run.status == self.status)
             and (self.dataset is None or any(is_named(name, self.dataset) for name in datasets_of(run)))
             and (spec is None or spec.used_by(run))
@@ -157,6 +159,7 @@ def find_run(history: History, text: str) -> Run:
 
 def matching_runs(history: History, text: str) -> list[Run]:
     """The runs that a text may mean: by id, else by ``JOB`` or ``JOB~N``, else by the beginning or end of an id."""
+    text = renewed_text(text)
     exact = [run for run in history.runs if text in run.ids]
     if exact:
         return exact
@@ -191,56 +194,121 @@ def compare_runs(store: Reader, commit: Commit, before: Run | Commit, after: Run
     )
 
 
+def named_version(history: History, name: str) -> WrittenVersion:
+    """The version that ``DATASET@VERSION`` means; either part may hold an ``@`` itself.
+
+    Args:
+        history: The runs.
+        name: Holds an ``@`` behind its first character.
+
+    Raises:
+        UnknownNameError: See `find_version`.
+        AmbiguousNameError: See `find_version`.
+    """
+    failure: UnknownNameError | None = None
+    for at in range(len(name) - 1, 0, -1):
+        if name[at] != "@":
+            continue
+        try:
+            return find_version(history, name[:at], name[at + 1 :])
+        except UnknownNameError as error:
+            if failure is None or (failure.code, error.code) == ("usage.unknown-dataset", "usage.unknown-version"):
+                failure = error
+    assert failure is not None
+    raise failure
+
+
 def find_version(history: History, dataset: str, text: str) -> WrittenVersion:
     """The version of a dataset that ``DATASET@TEXT`` means.
 
-    ``TEXT`` is a Delta or Iceberg version, the beginning of a digest, a version as a system states it, ``latest``, a
-    run, or a date or time (UTC), tried in this order.
+    ``TEXT`` is a version as a system states it, a Delta or Iceberg version, ``latest``, the beginning of a digest or
+    the last part of what a system states, a run, or a date or time (UTC), tried in this order.
+    Where runs keep a relation in folders of their own, all of these count.
 
     Raises:
         UnknownNameError: ``usage.unknown-version``; ``usage.unknown-dataset`` if no run wrote the dataset.
+        AmbiguousNameError: ``usage.ambiguous-version``: several versions, as systems state them, end so;
+            ``usage.ambiguous-dataset``: several relations are called so.
     """
-    name = written_dataset(history, dataset)
-    versions = history.versions(name)
-    found = [w for w in versions if text.isdecimal() and w.output.identity and w.output.identity.version == int(text)]
-    if not found and len(text) >= _DIGEST:
-        found = [w for w in versions if w.output.identity and _is_digest(w.output.identity.digest, text)]
-    if not found:
-        found = [w for w in versions if w.output.identity and _is_stated(w.output.identity, text)]
-    if not found and text == "latest":
-        found = list(versions[-1:])
-    if not found:
-        runs = {id(run) for run in matching_runs(history, text)}
-        found = [w for w in versions if id(w.run) in runs]
-    if found:
-        return found[-1].version
-    dated = history.before(name, f"{text}T99" if len(text) == len("2026-11-20") else text) if _is_date(text) else None
-    if dated is None:
+    names = written_datasets(history, dataset)
+    versions = sorted((w for name in names for w in history.versions(name)), key=lambda w: w.time)
+    found = next(filter(None, _meanings(history, versions, dataset, text)), None)
+    if found is None:
         raise UnknownNameError(
-            f"{name} has no version {text!r}",
+            f"{dataset} has no version {text!r}",
             code="usage.unknown-version",
-            nearest=tuple(_version_names(history, name))[:5],
-            hint=f"govtool runs --dataset {name}",
+            nearest=tuple(_version_names(versions))[:5],
+            hint=f"govtool runs --dataset {dataset}",
         )
-    return dated
+    return found[-1].version
 
 
-def written_dataset(history: History, text: str) -> str:
-    """The dataset that a run wrote of this name, or of this end of it.
+def _meanings(history: History, versions: Sequence[Writing], dataset: str, text: str) -> Iterator[list[Writing]]:
+    """The versions that a text may mean, by each way of naming them, the surest way first.
+
+    Raises:
+        AmbiguousNameError: See `_of_one_content`.
+    """
+    identified = [(w, w.output.identity) for w in versions if w.output.identity]
+    yield [w for w, identity in identified if identity.digest == text]
+    if text.isdecimal():
+        yield [w for w, identity in identified if identity.version == int(text)]
+    if text == "latest":
+        yield list(versions[-1:])
+    yield _of_one_content(versions, dataset, text)
+    runs = {id(run) for run in matching_runs(history, text)}
+    yield [w for w in versions if id(w.run) in runs]
+    if _is_date(text):
+        time = f"{text}T99" if len(text) == len("2026-11-20") else text
+        yield [w for w in versions if w.time <= time]
+
+
+def _of_one_content(versions: Sequence[Writing], dataset: str, text: str) -> list[Writing]:
+    """The versions whose digest begins so, or that a system calls something with this last part, however short.
+
+    Several contents of a day are none of them: then the date decides.
+
+    Raises:
+        AmbiguousNameError: Different contents are called so.
+    """
+    found = [w for w in versions if w.output.identity and _is_digest(w.output.identity, text)]
+    digests = list(dict.fromkeys(w.output.identity.digest for w in found if w.output.identity))
+    if len(digests) < 2:
+        return found
+    if _is_date(text):
+        return []
+    raise AmbiguousNameError(
+        f"{text!r} may be {len(digests)} versions of {dataset}",
+        code="usage.ambiguous-version",
+        nearest=tuple(digests[:_CANDIDATES]),
+        hint="write the whole version",
+    )
+
+
+def written_datasets(history: History, text: str) -> list[str]:
+    """The datasets of the relation that runs wrote of this name, or of this end of it.
+
+    They are several where each run keeps the relation in a folder of its own.
 
     Raises:
         UnknownNameError: ``usage.unknown-dataset``.
         AmbiguousNameError: ``usage.ambiguous-dataset``.
     """
+    from govtool.query.relation_names import RelationHistory
+
+    text = written_id(text)
     if history.versions(text):
-        return text
+        return [text]
     found = sorted(name for name in history.datasets if is_named(name, text))
-    if len(found) == 1:
-        return found[0]
-    if found:
+    if len(found) > 1:
+        relations = RelationHistory(history)
+        if len({relations.name(name) for name in found}) == 1:
+            return found
         raise AmbiguousNameError(
             f"{text!r} may be {len(found)} datasets", code="usage.ambiguous-dataset", nearest=tuple(found[:_CANDIDATES])
         )
+    if found:
+        return found
     raise UnknownNameError(
         f"no run is known to have written {text!r}",
         code="usage.unknown-dataset",
@@ -249,28 +317,21 @@ def written_dataset(history: History, text: str) -> str:
     )
 
 
-def _version_names(history: History, dataset: str) -> list[str]:
-    names = []
-    for writing in reversed(history.versions(dataset)):
-        identity = writing.output.identity
-        if identity is not None and identity.version is not None:
-            names.append(str(identity.version))
-        else:
-            names.append(identity.short if identity is not None else writing.run.id)
-    return names
+def _version_names(versions: Sequence[Writing]) -> list[str]:
+    shared = _shared_ends(versions)
+    return [_version_text(writing, shared) for writing in reversed(versions)]
 
 
-def _is_digest(digest: str, text: str) -> bool:
-    return digest.startswith(text) or digest.endswith((f"#{text}", f"/{text}"))
-
-
-def _is_stated(identity: ContentIdentity, text: str) -> bool:
-    """Return whether a version is stated by a text: the whole of it, or its last part, however short."""
-    return identity.kind == "stated" and text in (identity.digest, identity.short)
+def _is_digest(identity: ContentIdentity, text: str) -> bool:
+    if identity.kind == "stated" and text == identity.short:
+        return True
+    digest = identity.digest
+    return len(text) >= _DIGEST and (digest.startswith(text) or digest.endswith((f"#{text}", f"/{text}")))
 
 
 def is_named(name: str, wanted: str) -> bool:
     """Return whether a dataset is meant by its name, the end of it, or a glob."""
+    wanted = written_id(wanted)
     return name == wanted or name.endswith((f".{wanted}", f"/{wanted}")) or fnmatchcase(name, wanted)
 
 
@@ -284,17 +345,35 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def version_text(history: History, version: WrittenVersion) -> str:
-    """A version as it is written on the command line: ``orders@3f2a9c01``."""
-    identity = history.writing(version).output.identity
-    if identity is None:
-        return f"{version.dataset}@{history.writing(version).run.id}"
-    return f"{version.dataset}@{identity.short if identity.version is None else identity.version}"
-
-
 def version_names(history: History, versions: Iterable[WrittenVersion]) -> dict[WrittenVersion, str]:
-    """Versions as they are written on the command line."""
-    return {version: version_text(history, version) for version in versions}
+    """Versions as they are written on the command line: ``orders@3f2a9c01``."""
+    names: dict[WrittenVersion, str] = {}
+    shared: dict[str, set[str]] = {}
+    for version in versions:
+        if version.dataset not in shared:
+            shared[version.dataset] = _shared_ends(history.versions(version.dataset))
+        names[version] = f"{version.dataset}@{_version_text(history.writing(version), shared[version.dataset])}"
+    return names
+
+
+def _version_text(writing: Writing, shared: Container[str]) -> str:
+    identity = writing.output.identity
+    if identity is None:
+        return writing.run.id
+    if identity.version is not None and identity.kind != "stated":
+        return str(identity.version)
+    return identity.digest if identity.short in shared else identity.short
+
+
+def _shared_ends(versions: Iterable[Writing]) -> set[str]:
+    """What is short for several contents of a dataset."""
+    ends: dict[str, str] = {}
+    shared = set()
+    for writing in versions:
+        identity = writing.output.identity
+        if identity is not None and ends.setdefault(identity.short, identity.digest) != identity.digest:
+            shared.add(identity.short)
+    return shared
 
 
 def runs_named(history: History, patterns: Sequence[str]) -> list[Run]:

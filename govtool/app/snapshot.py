@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from govtool.app.path_root import within_root
 from govtool.app.project import existing_branch
 from govtool.app.user import user_name
 from govtool.errors import StoreError, UsageError
@@ -25,7 +26,7 @@ from govtool.model.version import (
     identify,
     needed,
 )
-from govtool.names import join_name, quote, split_name
+from govtool.names import former_id, join_name, quote, split_name, written_id
 
 if TYPE_CHECKING:
     from govtool.store import Commit, CommitResult, Reader, Store
@@ -72,7 +73,7 @@ def take_snapshot(
     if not run.strip():
         raise UsageError("the run has no name", code="usage.run", hint="--run NAME")
     target = existing_branch(store, branch)
-    dataset = dataset_name(place, name)
+    dataset = _known_name(store, target, dataset_name(place, name))
     identity = read_identity(place, progress)
     if identity is None:
         raise UsageError(
@@ -116,9 +117,20 @@ def find_version(store: Reader, commit: Commit, dataset: str) -> DatasetVersion 
     return decode_version(store.read(refs[0])) if refs else None
 
 
-def _sources(dataset: str) -> tuple[str, str]:
-    """The ingest sources that a version of a dataset may have: that of today, and that of ``govtool record``."""
-    return (f"snapshot:{dataset}", f"record:{dataset}")
+def _known_name(store: Store, branch: str, dataset: str) -> str:
+    """The name of a dataset at the head of a branch: as written if there is one, else as ``[paths] root`` has it."""
+    from govtool.app.index import open_index
+
+    relative, head = within_root(dataset), store.head(branch)
+    if relative == dataset or (head is not None and open_index(store, head).find_dataset(dataset) is not None):
+        return dataset
+    return relative
+
+
+def _sources(dataset: str) -> list[str]:
+    """The ingest sources that a version of a dataset may have: that of today, and those of earlier versions."""
+    names = dict.fromkeys((dataset, former_id(dataset)))
+    return [f"{command}:{name}" for command in ("snapshot", "record") for name in names]
 
 
 def _live_sources(store: Store, branch: str, dataset: str) -> list[str]:
@@ -143,7 +155,7 @@ def dataset_name(place: str, name: str | None) -> str:
     from govtool.store.location import local_path, normalise
 
     if name:
-        return join_name(split_name(name))
+        return join_name(split_name(written_id(name)))
     path = local_path(place)
     if path is None:
         return quote(normalise(place))

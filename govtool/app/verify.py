@@ -46,8 +46,10 @@ def verify_data(
         StoreError: the data or the store cannot be read.
     """
     from govtool.app.dataset_places import place_of
+    from govtool.app.path_root import within_root
+    from govtool.names import written_id
 
-    names = [name] if name else _names(place)
+    names = [written_id(name), within_root(written_id(name))] if name else _names(place)
     path = place
     if name is None and "://" not in place and not _is_here(place):
         found_place = place_of(store, commit, place)

@@ -16,6 +16,6 @@ def version_of(store: Reader, commit: Commit) -> GraphVersion:
     Raises:
         StoreError: a fragment cannot be read.
     """
-    from govtool.app.coverage import total_coverage
+    from govtool.app.coverage_total import total_coverage
 
     return GraphVersion(store.uri, commit, total_coverage(store, commit))

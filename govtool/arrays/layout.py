@@ -56,6 +56,19 @@ def pack(arrays: Mapping[str, tuple[str, Any]], meta: Mapping[str, Any], version
         yield bytes(-size % _ALIGN)
 
 
+def narrowed(arrays: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """Numpy arrays of numbers of at least 0 as ``pack`` takes them: by name, in the narrowest type that holds them."""
+    import numpy as np
+
+    found: dict[str, tuple[str, Any]] = {}
+    for name in sorted(arrays):
+        values = arrays[name]
+        top = int(values.max()) if len(values) else 0
+        code = next(code for code, width in _WIDTH.items() if top < 1 << 8 * width)
+        found[name] = code, np.ascontiguousarray(values, np.dtype(f"<u{_WIDTH[code]}"))
+    return found
+
+
 def view(buffer: Any, version: int) -> tuple[dict[str, memoryview], dict[str, Any]]:
     """Return the arrays and the meta of a packed buffer; the arrays are views, nothing is copied.
 

@@ -15,8 +15,10 @@ from govtool.names import split_name
 
 def parts_of(name: str) -> list[str]:
     """Cut canonical text into the parts at which a short form may begin."""
-    if "/" not in name:
+    if "/" not in name and not name.startswith("file:"):
         return split_name(name)
+    if name.startswith("file:") and not name.startswith("file:/"):  # a relative path begins behind the scheme
+        name = name.replace(":", ":/", 1)
     return [piece for part in split_name(name) for piece in (part.split("/") if '"' not in part else [part])]
 
 

@@ -38,7 +38,7 @@ def compare_static(
             hint="govtool compare static runtime",
         )
     outputs = options.outputs(FORMATS)
-    with ui.progressing("building the indexes") as progress:
+    with ui.progressing("building the indexes", "definitions") as progress:
         answer = open_version(options.store, ref=options.at, branch=options.branch, progress=progress).compare_static()
     ui.mark("compare")
     for form, file in outputs:

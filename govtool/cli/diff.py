@@ -58,9 +58,10 @@ def diff(
       govtool diff nightly~1 nightly
       govtool diff nightly~1 nightly --rows -o rows.csv
 
-    Of versions: datasets, columns, edges, and the statements behind it; facts such as tags, owners and descriptions;
-    runs and versions of datasets; with --policy also classes of columns and findings. Statements that only moved
-    within their file change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, arguments, settings, environment,
+    Of versions: datasets, columns and edges, each with the statements behind it; facts such as tags, owners and
+    descriptions; runs and versions of datasets; with --policy also classes of columns and findings. A statement that
+        changes none of these is not shown: another literal, operator or bound (x * 2, rk <= 500). Of runs (an id, or
+    JOB and JOB~N): inputs, code, arguments, settings, environment,
     plan and outputs, with the first upstream cause of each difference. With --rows, of runs recorded with --records,
     the rows that differ, 20 of each kind (--limit), and exit code 3 if some are not known. Formats: table, plain, json,
     jsonl, csv, markdown.

@@ -82,7 +82,7 @@ def opened_graph(ui: Ui, store: str | None, at: str | None, branch: str | None =
     """
     from govtool.api.opening import open as open_version
 
-    with ui.progressing("building the index") as progress:
+    with ui.progressing("building the index", "definitions") as progress:
         graph = open_version(store, ref=at, branch=branch, progress=progress)
         ui.mark("open the store")
         yield graph

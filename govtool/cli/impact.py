@@ -93,8 +93,10 @@ def impact(
       govtool impact 'class:personal,zone:shared' --exclude 'share.audit.*'
       govtool impact raw/users.email --where "country = 'de'"
 
-    Verdicts, the worst first: breaks, unknown, changes, rows (only which rows there are), passes. Formats: table,
-    plain, json, jsonl, csv, markdown. With --where the exit code is 3 if rows of a dataset that recorded runs lead to
+    Verdicts, the worst first: breaks, unknown, changes, rows (only which rows there are), passes. With --upstream
+    the columns that have this one downstream, those whose values flow into it first; DATASET.* (rows) is a dataset of
+    which only the rows matter. Formats: table, plain, json, jsonl, csv, markdown. With --where the exit code is 3 if
+    rows of a dataset that recorded runs lead to
     could not be counted.
     """
     from govtool.answers.answer import at_least

@@ -8,7 +8,7 @@ import functools
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -38,11 +38,19 @@ _SUMMARY = """Column lineage and impact analysis on one versioned graph.
 
 
 class _Entry(NamedTuple):
-    """A command: its module, and its line in the list of commands."""
+    """A command: its function, its line in the list of commands, and its module."""
 
-    module: str
+    function: str
     summary: str
     panel: str = "Commands"
+    module: str = ""
+    """Empty: called as the function."""
+
+    def load(self) -> Callable[..., int | None]:
+        """Import the command."""
+        module = import_module(f"govtool.cli.{self.module or self.function}")
+        found: Callable[..., int | None] = getattr(module, self.function)
+        return found
 
 
 _QUESTIONS = "Ask the graph"
@@ -103,10 +111,14 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     },
     "coverage": _Entry("coverage", "Show how much was understood, and what was not.", _QUESTIONS),
     "whatif": {
-        "drop": _Entry("whatif_drop", "Show what breaks if columns or datasets are dropped."),
-        "rename": _Entry("whatif_rename", "Show what breaks if a column or dataset is renamed."),
-        "retype": _Entry("whatif_retype", "Show what breaks or changes with another column type."),
-        "mask": _Entry("whatif_mask", "Show what changes if columns hold masked values."),
+        "drop": _Entry("whatif_drop", "Show what breaks if columns or datasets are dropped.", module="whatif_changes"),
+        "rename": _Entry(
+            "whatif_rename", "Show what breaks if a column or dataset is renamed.", module="whatif_changes"
+        ),
+        "retype": _Entry(
+            "whatif_retype", "Show what breaks or changes with another column type.", module="whatif_changes"
+        ),
+        "mask": _Entry("whatif_mask", "Show what changes if columns hold masked values.", module="whatif_changes"),
         "delete": _Entry("whatif_delete", "Show what changes or loses its last source."),
         "several": _Entry("whatif_several", "Show what changes of several kinds do together."),
     },
@@ -233,8 +245,7 @@ class LazyGroup(TyperGroup):
         if isinstance(entry, dict):
             form = f"\n  $ {_FORMS[cmd_name]}" if cmd_name in _FORMS else ""
             return _group(cmd_name, about.summary + form, entry, top=False)
-        module = import_module(f"govtool.cli.{entry.module}")
-        return as_command(cmd_name, getattr(module, entry.module))
+        return as_command(cmd_name, entry.load())
 
     def _renamed(self, former: str) -> Any:
         """The command that once had this name, with a notice; None if there is none in this group."""
@@ -242,7 +253,7 @@ class LazyGroup(TyperGroup):
         entry = self.entries.get(name)
         if entry is None:
             return None
-        function = getattr(import_module(f"govtool.cli.{entry.module}"), entry.module)
+        function = entry.load()
 
         @functools.wraps(function)
         def run(ui: Ui, **arguments: Any) -> int | None:

@@ -131,6 +131,8 @@ def _report(command: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         "drawing": drawing(empty),
         **dict.fromkeys(("findings", "sources", "diff", "erasure")),
         "folders": [],
+        "traces": [],
+        "workflows": [],
     }
 
 

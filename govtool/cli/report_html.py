@@ -46,6 +46,28 @@ def report_html(
             help="Add the plan for erasing whom this column identifies, as ordered lanes. Repeatable.",
         ),
     ] = None,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Draw a trace of rows: the JSON of govtool trace back or trace forward. Repeatable.",
+        ),
+    ] = None,
+    workflow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workflow",
+            metavar="GRAPH",
+            help="Draw a workflow, to zoom in and out: run:RUN, the name of a graph, or its file. Repeatable.",
+        ),
+    ] = None,
+    include_rows: Annotated[
+        bool,
+        typer.Option(
+            "--include-rows", help="Put the rows of traces, and the records and values of workflows, into the file."
+        ),
+    ] = False,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="The title of the page.")] = "Lineage",
     policy: PolicyOption = None,
     today: TodayOption = None,
@@ -58,8 +80,10 @@ def report_html(
       govtool report html -o lineage.html
       govtool report html 'crm.users+' --policy pack:gdpr -o users.html
       govtool report html --diff main -o change.html
+      govtool report html --trace trace.json --workflow run:nightly -o run.html
 
-    The file opens without a network and requests nothing. Literals in SQL are redacted, and no rows are in it. Columns
+    The file opens without a network and requests nothing. Literals in SQL are redacted, and rows are in it only with
+    --include-rows. Columns
     light up with everything that they reach, as govtool impact lists it; findings show their path with its SQL.
     """
     to_screen = output is None or str(output) == "-"
@@ -67,7 +91,16 @@ def report_html(
         raise UsageError("a page is nothing for a terminal", code="usage.output", hint="-o lineage.html")
     with opened_graph(ui, store, at, branch) as graph:
         answer = graph.report(
-            *selector or (), exclude=exclude, diff=diff, erase=erase, title=title, policy=policy, today=today
+            *selector or (),
+            exclude=exclude,
+            diff=diff,
+            erase=erase,
+            title=title,
+            policy=policy,
+            today=today,
+            trace=trace,
+            workflow=workflow,
+            include_rows=include_rows,
         )
         ui.mark("report")
         page = answer.to_html()

@@ -117,6 +117,10 @@ def _commit(
         ui.note("warning: no Spark session was seen: nothing to commit")
         if find_spec("pyspark") is None or not (os.environ.get("JAVA_HOME") or shutil.which("java")):
             ui.hint("PySpark and Java are needed: govtool doctor; pip install 'govtool[spark]', and JAVA_HOME")
+        elif finished.code:  # maybe another Python than this one
+            ui.hint(
+                "if the job found no PySpark or Java: pip install pyspark for the Python that runs it, and JAVA_HOME"
+            )
         return captured
     opened = open_store(store)
     result = commit_captured(

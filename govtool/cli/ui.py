@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.cli.pager import is_long, pager_command, show_paged
 from govtool.errors import UsageError
-from govtool.render.progress import time_left
+from govtool.render.progress import rated_label, time_left
 from govtool.render.streams import TextFragment
 from govtool.render.table import Span, Table, lines, plain
 from govtool.render.text import Prose
@@ -170,15 +170,19 @@ class Ui:
             self.remark([Span(f"{(after - before) * 1000:9.1f} ms  {name}", "dim")])
 
     @contextmanager
-    def progressing(self, label: str) -> Iterator[Progress]:
+    def progressing(self, label: str, unit: str = "") -> Iterator[Progress]:
         """A callback ``(done, total)`` that draws a bar on stderr once the work has taken a moment.
 
         Draws nothing off a terminal, with ``--no-progress`` or with ``--quiet``.
+
+        Args:
+            label: What is done.
+            unit: What is counted, in the plural: then the bar shows how many a second.
         """
         if not self.progress or self.quiet or not self.err.isatty():
             yield _no_progress
             return
-        bar = _Bar(label, self._console(self.err))
+        bar = _Bar(label, self._console(self.err), unit)
         try:
             yield bar.update
         finally:
@@ -224,8 +228,9 @@ def _no_progress(done: int, total: int, label: str | None = None) -> None:
 class _Bar:
     """A rich progress bar that is made only when the work turns out to be long."""
 
-    def __init__(self, label: str, console: Console) -> None:
+    def __init__(self, label: str, console: Console, unit: str) -> None:
         self._label = label
+        self._unit = unit
         self._console = console
         self._started = self._drawn = time.monotonic()
         self._close: Callable[[], None] | None = None
@@ -241,7 +246,10 @@ class _Bar:
         elif now - self._drawn < _REDRAW_EVERY and done < total:
             return
         self._drawn = now
-        self._draw(done, total, self._label)
+        shown = self._label
+        if self._unit:
+            shown = rated_label(shown, self._unit, done, total, now - self._started)
+        self._draw(done, total, shown)
 
     def _open(self, total: int) -> None:
         from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn

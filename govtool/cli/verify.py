@@ -9,7 +9,7 @@ import typer
 from govtool.cli.formats import chosen
 from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK
+from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
 
 def verify(
@@ -24,6 +24,9 @@ def verify(
     name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
     rows: Annotated[
         bool, typer.Option("--rows", help="Where files differ, compare the rows, whatever their order and files.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 3 if the files of a table cannot be compared with its log.")
     ] = False,
     at: AtOption = None,
     branch: BranchOption = None,
@@ -48,4 +51,6 @@ def verify(
         answer = open_version(store, ref=at, branch=branch).verify(place, name=name, rows=rows, progress=progress)
     for form, file in outputs:
         ui.show(render_verified(form, answer), file)
+    if strict and answer.matches and not answer.compared:
+        return EXIT_EVIDENCE
     return EXIT_OK if answer.matches else EXIT_FINDINGS

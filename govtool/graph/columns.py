@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 _SCALARS = ("target", "target_kind", "mode", "status", "namespace")
@@ -17,11 +17,16 @@ NONE = 0
 
 
 class Strings:
-    """Interned strings; id 0 is the absent one."""
+    """Interned strings; id 0 is the absent one.
 
-    def __init__(self) -> None:
-        self.texts: list[str] = [""]
-        self._ids: dict[str | None, int] = {None: NONE}
+    Args:
+        texts: Those known at first: their ids are their places, from 1 on; the first one stands for the absent one.
+    """
+
+    def __init__(self, texts: Sequence[str] = ("",)) -> None:
+        self.texts: list[str] = list(texts)
+        self._ids: dict[str | None, int] = {text: number for number, text in enumerate(self.texts) if number}
+        self._ids[None] = NONE
 
     def add(self, text: str | None) -> int:
         """The id of a string."""
@@ -46,13 +51,31 @@ class Strings:
         return ids[indices.to_numpy(zero_copy_only=False)]
 
 
+DTYPES = {
+    **{f"d.{name}": "i4" for name in (*_SCALARS, *_STATEMENT)},
+    **dict.fromkeys(("d.line", "d.count", "d.min_group"), "i8"),
+    "d.complete": "?",
+    **dict.fromkeys(("o.derivation", "e.derivation", "g.derivation", "r.derivation"), "i8"),
+    **{f"e.{name}": "i4" for name in _EDGE_TEXT},
+    "e.kind": "u1",
+    "e.arm": "i4",
+    "e.star": "?",
+    "e.masking": "?",
+    **dict.fromkeys(("o.path", "o.type", "g.json", "r.dataset", "r.path"), "i4"),
+}
+"""The columns: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output, ``g.*`` per diagnostic, ``r.*`` per
+reference. Those of type ``i4`` are ids of strings, but for ``e.arm``."""
+TEXTS = tuple(name for name, dtype in DTYPES.items() if dtype == "i4" and name != "e.arm")
+"""The columns of string ids."""
+
+
 class ColumnCollector:
     """Gathers batches; ``columns`` then returns whole columns as numpy arrays of string ids and numbers."""
 
     def __init__(self) -> None:
         self.strings = Strings()
         self.derivations = 0
-        self._parts: dict[str, list[Any]] = {}
+        self._parts: dict[str, list[Any]] = {name: [] for name in DTYPES}
 
     def add(self, table: Any) -> None:
         """Take in one table of ``govtool.model.columnar``."""
@@ -69,13 +92,14 @@ class ColumnCollector:
             yield done / max(1, table.num_rows)
 
     def columns(self) -> dict[str, Any]:
-        """Name to array: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output, ``g.*`` per diagnostic,
-        ``r.*`` per reference.
-        """
+        """The columns of ``DTYPES``, by name; the collector keeps nothing of them."""
         import numpy as np
 
-        empty = np.empty(0, np.int64)
-        return {name: np.concatenate(parts) if parts else empty for name, parts in self._parts.items()}
+        found = {}
+        for name, dtype in DTYPES.items():
+            parts = self._parts.pop(name)
+            found[name] = np.concatenate(parts) if parts else np.empty(0, dtype)
+        return found
 
     def _batch(self, batch: Any) -> None:
         import numpy as np
@@ -121,10 +145,10 @@ class ColumnCollector:
         import numpy as np
 
         texts = [json.dumps(item, ensure_ascii=False, sort_keys=True) for item in items.to_pylist()]
-        self._put("g.json", np.array([self.strings.add(text) for text in texts], np.int64))
+        self._put("g.json", np.array([self.strings.add(text) for text in texts], np.int32))
 
     def _put(self, name: str, values: Any) -> None:
-        self._parts.setdefault(name, []).append(values)
+        self._parts[name].append(values.astype(DTYPES[name], copy=False))
 
     def _text(self, array: Any) -> Any:
         return self.strings.numbers(array)

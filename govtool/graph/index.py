@@ -49,6 +49,9 @@ class Index:
         FormatError: It was built by a version with another layout.
     """
 
+    paths_root: str = ""
+    """The folder to which names of local files are relative, if there is one: absolute names are found by it, too."""
+
     def __init__(self, buffer: Any) -> None:
         self.buffer = buffer
         self.arrays, self.meta = layout.view(buffer)
@@ -88,7 +91,7 @@ class Index:
         return self
 
     def prefetch(self, nodes: Iterable[int]) -> None:
-        """Told by walks where they go next; see ``govtool.graph.paged``."""
+        """Called by walks with the nodes that they visit next; see ``govtool.graph.paged``."""
 
     def string(self, number: int) -> str | None:
         """The text of a string id."""
@@ -105,7 +108,7 @@ class Index:
         return self.text(self._dataset_name[dataset])
 
     def dataset_kind(self, dataset: int) -> str:
-        """``table``, ``view`` …; ``external`` if nothing says how it is made."""
+        """``table``, ``view`` …; ``external`` if no statement makes it."""
         return self.text(self.arrays["dataset_kind"][dataset])
 
     def is_elided(self, dataset: int) -> bool:
@@ -151,7 +154,7 @@ class Index:
         return ColumnRef(self.dataset_name(self.node_dataset[node]), self.path(node))
 
     def type(self, node: int) -> str | None:
-        """The type of a column, as declared or as its definition says."""
+        """The type of a column, as declared or as its definition has it."""
         return self.string(self.arrays["node_type"][node])
 
     def is_declared(self, node: int) -> bool:

@@ -26,7 +26,7 @@ from typing import Any
 from govtool.arrays.pages import CODES, DIGEST, WIDTH
 from govtool.errors import FormatError, IntegrityError
 
-FORMAT = 4
+FORMAT = 5
 """Version of the pages' layout. It is part of the root's name: a reader looks for roots that it can read."""
 NODES_OF_PATH = 128
 """Number of nodes of a column path on a name page: more than ``govtool.query.select`` ever needs."""

@@ -62,11 +62,18 @@ class Rules:
     inherited: tuple[int, ...] = ()
     """Per state: that of the columns of partitions, and of tables that inherit a column; -1: it has nothing to do with
     them."""
+    any_column: int = -1
+    """Backwards: the state of a row set that stands for all of its columns. Only in this state does a row set imply
+    them; in another one it is reached as the rows that there are, whatever their values. -1: it always implies them."""
 
     @property
     def states(self) -> int:
         """The number of states."""
         return len(self.rank)
+
+    def implies(self, state: int) -> bool:
+        """Return whether a row set in a state stands for its columns."""
+        return self.any_column in (-1, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ class Reached:
     rank: int
     hops: int
     implied: int = 0
-    """For a row set: its top-level columns that are not reached by themselves."""
+    """For a row set: its top-level columns that are not reached by themselves; 0 if it does not imply them."""
 
 
 @dataclass(frozen=True, slots=True)

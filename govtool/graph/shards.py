@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from govtool.graph.columns import ColumnCollector
+from govtool.graph.gathered import Gathered
 from govtool.model.derivation import HIDDEN, ROWS, ColumnRef, Derivation, Edge, OutputColumn, Statement
 from govtool.model.kinds import EdgeKind
 from govtool.names import split_name
@@ -38,20 +38,20 @@ class _Wildcard:
         return split_name(self.name)[-1].strip('"').rstrip("*")
 
 
-def shard_links(collector: ColumnCollector) -> list[Derivation]:
+def shard_links(gathered: Gathered) -> list[Derivation]:
     """Return a derivation for each shard of each wildcard that a statement reads; usually none."""
-    if not any(text.endswith(_END) for text in collector.strings.texts):
+    if not any(text.endswith(_END) for text in gathered.texts):
         return []
-    tables = _Tables(collector)
+    tables = _Tables(gathered)
     return [link for wildcard in tables.wildcards() for link in _links(tables, wildcard)]
 
 
 class _Tables:
     """The datasets of a graph to be, by name."""
 
-    def __init__(self, collector: ColumnCollector) -> None:
-        self.texts = collector.strings.texts
-        self.columns = collector.columns()
+    def __init__(self, gathered: Gathered) -> None:
+        self.texts = gathered.texts
+        self.columns = gathered.columns
 
     @cached_property
     def names(self) -> list[str]:
@@ -130,18 +130,10 @@ def _links(tables: _Tables, wildcard: _Wildcard) -> Iterator[Derivation]:
     shards = [name for name in tables.names if _is_shard(name, wildcard)]
     paths = tables.paths([wildcard.name, *shards])
     read = paths[wildcard.name] - {ROWS}
+    everywhere = read - {HIDDEN} - set().union(*(paths[shard] for shard in shards))
     statement = tables.statement(wildcard.reader)
     for shard in shards:
-        known = paths[shard] - {ROWS, HIDDEN}
-        columns = sorted(
-            path for path in read - {HIDDEN} if path in known or not any(path in paths[other] for other in shards)
-        )
-        edges = [Edge(ColumnRef(shard, path), path, EdgeKind.IDENTITY) for path in columns]
-        if HIDDEN in read:
-            reason = "star-unresolved"
-            edges += [Edge(ColumnRef(shard, path), path, EdgeKind.IDENTITY, star=True) for path in sorted(known - read)]
-            edges.append(Edge(ColumnRef(shard, HIDDEN), HIDDEN, EdgeKind.OPAQUE, reason=reason))
-        edges.append(Edge(ColumnRef(shard, ROWS), ROWS, EdgeKind.READ))
+        edges = _edges_of_shard(shard, paths[shard] - {ROWS, HIDDEN}, read, everywhere)
         outputs = tuple(OutputColumn(path) for path in dict.fromkeys(edge.target_path for edge in edges))
         outputs = tuple(output for output in outputs if output.path not in (ROWS, HIDDEN))
         yield Derivation(wildcard.name, "view", "append", statement, outputs, HIDDEN not in read, tuple(edges))
@@ -151,6 +143,23 @@ def _links(tables: _Tables, wildcard: _Wildcard) -> Iterator[Derivation]:
         for reader in tables.stars_over(wildcard.name):
             target, kind = (tables.texts[tables.columns[name][reader]] for name in ("d.target", "d.target_kind"))
             yield Derivation(target, kind, "append", tables.statement(reader), (), False, tuple(edges))
+
+
+def _edges_of_shard(shard: str, known: set[str], read: set[str], everywhere: set[str]) -> list[Edge]:
+    """The edges from a shard into the wildcard.
+
+    Args:
+        shard: Its name.
+        known: Its columns, as far as anything names them.
+        read: What is read of the wildcard.
+        everywhere: Of that the columns that no shard is known to have: any may.
+    """
+    columns = sorted(((read - {HIDDEN}) & known) | everywhere)
+    edges = [Edge(ColumnRef(shard, path), path, EdgeKind.IDENTITY) for path in columns]
+    if HIDDEN in read:
+        edges += [Edge(ColumnRef(shard, path), path, EdgeKind.IDENTITY, star=True) for path in sorted(known - read)]
+        edges.append(Edge(ColumnRef(shard, HIDDEN), HIDDEN, EdgeKind.OPAQUE, reason="star-unresolved"))
+    return [*edges, Edge(ColumnRef(shard, ROWS), ROWS, EdgeKind.READ)]
 
 
 def _is_shard(name: str, wildcard: _Wildcard) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from govtool.graph.codes import ELIDED, KIND_MASK, PARTITION, ROW_MAKER, WHOLE
+from govtool.graph.codes import ELIDED, PARTITION, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
 from govtool.graph.rules import (
     BY_POSITION,
@@ -31,7 +31,6 @@ from govtool.graph.rules import (
     Rules,
     SourceRelation,
 )
-from govtool.model.kinds import EdgeKind
 
 SMALL = 15_000
 """Edges that the walk in plain Python looks at before numpy takes over: about the time that importing numpy takes."""
@@ -51,8 +50,8 @@ def walk(
     Args:
         index: The graph.
         seeds: Keys.
-        rules: What edges do. Backwards, ``actions[0][0]`` says which tags to follow, and there are two states: 1 is a
-            row set that stands for all of its columns.
+        rules: What edges do. Backwards, the relation of an edge out of a row set is ``ANY_COLUMN``, that of any other
+            ``SELF``; see ``Rules.any_column``.
         backward: Against the edges.
         depth: Hops to take at most.
         small: Edges to look at before numpy takes over.
@@ -259,14 +258,15 @@ class SmallWalk:
 
     def _backward(self, frontier: list[int]) -> Iterator[Candidate]:
         index, n = self.index, self.n
-        follow, tags, sources = self.rules.actions[0][0], index.edge_tag, index.edge_source
+        actions, tags, sources = self.rules.actions, index.edge_tag, index.edge_source
         if index.is_paged:
             entering = [edge for key in frontier for edge in index.in_edges(key % n)]
-            index.prefetch({sources[edge] for edge in entering if follow[tags[edge]]})
+            index.prefetch({sources[edge] for edge in entering if actions[0][SourceRelation.SELF][tags[edge]]})
         for key in frontier:
-            node = key % n
+            state, node = divmod(key, n)
+            follow, follow_rows = actions[state][SourceRelation.SELF], actions[state][SourceRelation.ANY_COLUMN]
             dataset = index.node_dataset[node]
-            if key >= n:
+            if state == self.rules.any_column:
                 around: Sequence[int] = range(node, index.dataset_base[dataset + 1])
             elif len(index.nested):
                 around = [node, *index.containers(node), *index.fields(node)]
@@ -279,8 +279,8 @@ class SmallWalk:
                     tag = tags[edge]
                     if follow[tag]:
                         source = sources[edge]
-                        any_column = tag & KIND_MASK != EdgeKind.READ and index.is_rows(source)
-                        yield any_column * n + source, key, edge
+                        action = follow_rows[tag] if index.is_rows(source) else follow[tag]
+                        yield ((action & STATE) - 1) * n + source, key, edge
 
     def __contains__(self, key: int) -> bool:
         """Return whether a key was reached."""
@@ -306,35 +306,45 @@ class SmallWalk:
         for key in sorted(self.seen, key=lambda k: (rank[k // n], k)):
             if not index.is_elided(index.node_dataset[key % n]):
                 best.setdefault(key % n, key)
-        alone: dict[int, set[int]] = {}
         found: list[Reached] = []
         for node, key in best.items():
-            if index.is_rows(node):
-                continue
-            if index.container(node) is None and not index.is_unknown(node):
-                alone.setdefault(index.node_dataset[node], set()).add(node)
-            if node in seeds:
+            if index.is_rows(node) or node in seeds:
                 continue
             rows = best.get(index.rows(index.node_dataset[node]), key)
-            winner = rows if rank[rows // n] < rank[key // n] else key
+            winner = rows if rank[rows // n] < rank[key // n] and self.rules.implies(rows // n) else key
             found.append(Reached(node, winner, rank[winner // n], self.hops(winner)))
         columns = [0] * (max(rank) + 1)
         for item in found:
             columns[item.rank] += not index.is_unknown(item.node)
+        alone = _own_entries(index, best)
         named = [node for node in (*best, *seeds) if not index.is_rows(node) and not index.is_unknown(node)]
-        top = {(index.containers(node) or [node])[-1] for node in named}
+        top = {_outermost(index, node) for node in named}
         affected = len({c for c in top if not index.is_elided(index.node_dataset[c])} - seeds)
         touched = Counter(index.node_dataset[c] for c in top)
         for node, key in best.items():
             if index.is_rows(node) and node not in seeds:
                 dataset = index.node_dataset[node]
-                implied = index.column_count(dataset) - len(alone.get(dataset, ()))
+                implied = 0
+                if self.rules.implies(key // n):
+                    implied = index.column_count(dataset) - alone[dataset]
+                    affected += index.column_count(dataset) - touched[dataset]
                 columns[rank[key // n]] += implied
-                affected += index.column_count(dataset) - touched[dataset]
                 found.append(Reached(node, key, rank[key // n], self.hops(key), implied))
         found.sort(key=lambda r: (r.rank, r.hops, r.node))
         datasets = len({index.node_dataset[r.node] for r in found})
         return Ranking(found if limit is None else found[:limit], len(found), tuple(columns), datasets, affected)
+
+
+def _outermost(index: Index, node: int) -> int:
+    """The top-level column that a field is part of; a column itself."""
+    containers = index.containers(node)
+    return containers[-1] if containers else node
+
+
+def _own_entries(index: Index, nodes: Iterable[int]) -> Counter[int]:
+    """Count the top-level columns of each dataset that are reached by themselves."""
+    columns = (node for node in nodes if not index.is_rows(node) and not index.is_unknown(node))
+    return Counter(index.node_dataset[node] for node in columns if index.container(node) is None)
 
 
 def related_columns(index: Index, relation: int, nodes: Iterable[int]) -> Iterator[tuple[int, int]]:

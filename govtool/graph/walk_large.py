@@ -12,7 +12,7 @@ import numpy as np  # noqa: TID253 - this module is imported only when a walk gr
 
 from govtool.arrays.csr import spread
 from govtool.arrays.sets import Array
-from govtool.graph.codes import DEFINING, ELIDED, KIND_MASK, PARTITION, REPLACE, ROW_MAKER, WHOLE
+from govtool.graph.codes import DEFINING, ELIDED, PARTITION, REPLACE, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
 from govtool.graph.rules import (
     BY_POSITION,
@@ -26,7 +26,6 @@ from govtool.graph.rules import (
     Rules,
     SourceRelation,
 )
-from govtool.model.kinds import EdgeKind
 
 _Found = tuple[Array, Array, Array]
 """Keys, keys before them, edges between."""
@@ -338,15 +337,16 @@ class LargeWalk:
         a = self.a
         node = frontier % self.n
         backward = a["backward"]
-        last = np.where(frontier >= self.n, self.base[self.dataset[node] + 1], node + 1)
+        state = frontier // self.n
+        last = np.where(state == self.rules.any_column, self.base[self.dataset[node] + 1], node + 1)
         start, stop = backward[node].astype(np.int64), backward[last].astype(np.int64)
         origin = np.arange(len(node))
         if len(self._array("nested")):
             extra = [
                 (i, other)
                 for i, key in enumerate(frontier.tolist())
-                if key < self.n
-                for other in (*self.index.containers(key), *self.index.fields(key))
+                if key // self.n != self.rules.any_column
+                for other in (*self.index.containers(key % self.n), *self.index.fields(key % self.n))
             ]
             others = np.array([other for _, other in extra], np.int64)
             origin = np.concatenate([origin, np.array([i for i, _ in extra], np.int64)])
@@ -359,11 +359,19 @@ class LargeWalk:
             return _NONE, _NONE, _NONE
         edge = a["backward_edge"][at].astype(np.int64)
         tag = a["edge_tag"][edge]
-        keep = np.frombuffer(self.rules.actions[0][0], np.uint8)[tag] != 0
-        edge, tag, before = edge[keep], tag[keep], frontier[origin[owner[keep]]]
+        tables = np.array(
+            [
+                [np.frombuffer(by_relation[one], np.uint8) for one in (SourceRelation.SELF, SourceRelation.ANY_COLUMN)]
+                for by_relation in self.rules.actions
+            ]
+        )
         source = a["edge_source"][edge].astype(np.int64)
-        any_column = ((tag & KIND_MASK) != EdgeKind.READ) & (self.base[self.dataset[source]] == source)
-        return any_column * self.n + source, before, edge
+        origin = origin[owner]
+        out_of_rows = (self.base[self.dataset[source]] == source).astype(np.int64)
+        action = tables[state[origin], out_of_rows, tag]
+        keep = action != 0
+        reached = (action[keep] & STATE).astype(np.int64) - 1
+        return reached * self.n + source[keep], frontier[origin[keep]], edge[keep]
 
     def __contains__(self, key: int) -> bool:
         """Return whether a key was reached."""
@@ -404,10 +412,12 @@ class LargeWalk:
         rows = self.base[dataset]
         is_rows = rows == best
         seed = np.isin(best, own)
-        raised = node_rank[rows] < node_rank[best]
+        implies = np.array([self.rules.implies(state) for state in states])
+        implying = implies[self.keys[place[rows].astype(np.int64)] // self.n]
+        raised = (node_rank[rows] < node_rank[best]) & implying
         at = place[np.where(raised, rows, best)].astype(np.int64)
         final = rank[self.keys[at] // self.n]
-        implied, affected = self._implied(best, dataset, is_rows, seed, own)
+        implied, affected = self._implied(best, dataset, is_rows & implying, seed, own)
         counts = ~(seed | np.isin(best, self._array("unknown")))
         columns = np.bincount(final, weights=np.where(is_rows, implied, 1) * counts, minlength=int(rank.max()) + 1)
         shown = np.flatnonzero(~seed)
@@ -433,14 +443,14 @@ class LargeWalk:
         touched[dataset[~seed]] = True
         return Ranking(found, len(shown), tuple(int(c) for c in columns), int(np.count_nonzero(touched)), affected)
 
-    def _implied(self, best: Array, dataset: Array, is_rows: Array, seed: Array, own: Array) -> tuple[Array, int]:
-        """Per node: for a row set, its columns not reached by themselves; and the columns affected in all."""
+    def _implied(self, best: Array, dataset: Array, implying: Array, seed: Array, own: Array) -> tuple[Array, int]:
+        """Per node: for a row set that implies columns, those not reached by themselves; and all columns affected."""
         total = self.a["dataset_columns"].astype(np.int64)
         nested = self._array("nested")
-        column = ~(is_rows | np.isin(best, self._array("unknown")))
+        column = (self.base[dataset] != best) & ~np.isin(best, self._array("unknown"))
         deep = np.isin(best, nested) if len(nested) else np.zeros(len(best), bool)
         alone = np.bincount(dataset[column & ~deep], minlength=self.index.dataset_count)
-        implied = np.where(is_rows, total[dataset] - alone[dataset], 0)
+        implied = np.where(implying, total[dataset] - alone[dataset], 0)
         mark = np.zeros(self.n, bool)
         mark[best[column & ~deep]] = True
         outer = own[(self.base[self.dataset[own]] != own) & ~np.isin(own, self._array("unknown"))]
@@ -451,6 +461,6 @@ class LargeWalk:
         touched = np.add.reduceat(mark, self.base[:-1], dtype=np.int64)
         mark[own] = False
         counted = np.add.reduceat(mark, self.base[:-1], dtype=np.int64)
-        covered = dataset[is_rows & ~seed]
+        covered = dataset[implying & ~seed]
         affected = int(counted[~self.elided].sum()) + int((total[covered] - touched[covered]).sum())
         return implied, affected

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from govtool.errors import IntegrityError
 from govtool.model.derivation import ColumnRef, Counted, Derivation, Edge, OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
+from govtool.model.former_names import with_current_names
 from govtool.model.kinds import EdgeKind
 from govtool.model.parquet import read_parquet, refusing_damage
 
@@ -220,7 +221,7 @@ def write_table(table: Any) -> bytes:
 
 @refusing_damage("a derivations fragment cannot be read")
 def read_table(data: bytes, *, dictionary: bool = True, columns: Sequence[str] | None = None) -> Any:
-    """Read a derivations table as ``pyarrow.Table``.
+    """Read a derivations table as ``pyarrow.Table``, under the names of today.
 
     Args:
         data: Parquet bytes of ``write_table``.
@@ -249,7 +250,7 @@ def read_table(data: bytes, *, dictionary: bool = True, columns: Sequence[str] |
             code="store.format-fragment",
             hint="Upgrade govtool",
         )
-    return table
+    return with_current_names(table)
 
 
 def _read(data: bytes, dictionary: Sequence[str], columns: Sequence[str] | None) -> Any:

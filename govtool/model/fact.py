@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from govtool.model.parquet import read_parquet, refusing_damage
+from govtool.names import current_id
 
 FACTS = "facts"
 """The store table whose fragments hold facts."""
@@ -60,4 +61,9 @@ def decode_facts(data: bytes) -> list[Fact]:
     Raises:
         IntegrityError: The bytes are no facts.
     """
-    return [Fact(**row) for row in read_parquet(data).to_pylist()]
+    facts = (Fact(**row) for row in read_parquet(data).to_pylist())
+    return [fact._replace(dataset=current_id(fact.dataset), value=_value(fact)) for fact in facts]
+
+
+def _value(fact: Fact) -> str:
+    return current_id(fact.value) if fact.name == "alias" else fact.value

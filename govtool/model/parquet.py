@@ -47,13 +47,16 @@ def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequen
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    footer = pq.read_metadata(pa.BufferReader(data))
-    there = {footer.schema.column(number).path for number in range(footer.num_columns)}
-    encoded = [path for path in dictionary if path in there]  # an older version wrote fewer columns
-    with pq.ParquetFile(
-        pa.BufferReader(data), metadata=footer, read_dictionary=encoded or None, pre_buffer=False
-    ) as file:
-        return file.read(columns=None if columns is None else list(columns), use_threads=False)
+    def read(encoded: Sequence[str]) -> Any:
+        with pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(encoded) or None, pre_buffer=False) as file:
+            return file.read(columns=None if columns is None else list(columns), use_threads=False)
+
+    try:
+        return read(dictionary)
+    except KeyError:  # an older version wrote fewer columns
+        footer = pq.read_metadata(pa.BufferReader(data))
+        there = {footer.schema.column(number).path for number in range(footer.num_columns)}
+        return read([path for path in dictionary if path in there])
 
 
 def of_format(table: Any, key: bytes, known: int, what: str) -> Any:

@@ -80,6 +80,42 @@ def decode_positions(data: bytes) -> StoredPositions:
     return StoredPositions(facts, pairs)
 
 
+@dataclass(frozen=True, slots=True)
+class PositionsCost:
+    """What it cost to keep the positions of an action.
+
+    Attributes:
+        pairs: How many there are.
+        bytes: Their size in the store.
+        seconds: How long the query ran with ids of records; for an action of RDDs, how much longer the job took.
+            None: not recorded.
+        write_seconds: How long its rows were then written. None: not recorded, or an action of RDDs.
+    """
+
+    pairs: int
+    bytes: int
+    seconds: float | None
+    write_seconds: float | None
+
+
+@refusing_damage("a fragment holds no positions")
+def decode_cost(data: bytes) -> PositionsCost:
+    """Read the cost of what `encode_positions` wrote, without the pairs.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    table = of_format(read_parquet(data, columns=[]), _FORMAT_KEY, FORMAT, "positions have")
+    facts = json.loads(table.schema.metadata[_FACTS_KEY])
+    seconds, written = facts.get("seconds"), facts.get("write_seconds")
+    return PositionsCost(
+        table.num_rows,
+        len(data),
+        None if seconds is None else float(seconds),
+        None if written is None else float(written),
+    )
+
+
 def from_packed(facts: Mapping[str, Any], packed: Sequence[bytes]) -> StoredPositions:
     """Return positions of packed pairs of 64-bit integers, each pair once and sorted."""
     import numpy as np

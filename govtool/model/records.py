@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from govtool.model.parquet import of_format, read_parquet, refusing_damage
+from govtool.names import current_id
 
 PLANS = "plans"
 """The store table of plans, without file listings and private values; one fragment a plan."""
@@ -139,8 +140,8 @@ def _record_run(row: dict[str, Any]) -> RecordRun:
     return RecordRun(
         run=row["run"],
         plan=row["plan"],
-        output=row["output"],
-        inputs=tuple((int(leaf), str(dataset)) for leaf, dataset in body["inputs"]),
+        output=current_id(row["output"]),
+        inputs=tuple((int(leaf), current_id(str(dataset))) for leaf, dataset in body["inputs"]),
         listings=str(body["listings"]),
         written=str(body["written"]),
         boundaries=tuple(map(str, body["boundaries"])),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from govtool.names import renewed_text
+
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
@@ -33,7 +35,7 @@ def reproduction_from(value: Mapping[str, Any]) -> Reproduction:
     return Reproduction(
         str(value.get("key", "")),
         None if arguments is None else tuple(arguments),
-        str(value.get("signature", "")),
+        renewed_text(str(value.get("signature", ""))),
         tuple(value.get("functions") or ()),
         None if data is None else tuple(data),
     )

@@ -19,6 +19,7 @@ from govtool.model.parquet import of_format, read_parquet, refusing_damage
 from govtool.model.reproduction import Reproduction, reproduction_from, reproduction_value
 from govtool.model.spread import buckets_for, number_of
 from govtool.model.version import ContentIdentity
+from govtool.names import current_id, renewed_text
 
 RUNS = "runs"
 """The store table of runs."""
@@ -296,6 +297,7 @@ def _content(value: Mapping[str, Any] | None) -> ContentIdentity | None:
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
+    "dataset": current_id,
     "identity": _content,
     "content": _content,
     "fields": _pairs,
@@ -307,6 +309,11 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 """Readers of the fields of an input or output from JSON; the others are as they stand."""
 
 
+def _note(value: Mapping[str, Any]) -> Diagnostic:
+    target = value["target"] and current_id(value["target"])
+    return Diagnostic(**{**value, "target": target, "candidates": tuple(value["candidates"])})
+
+
 def _run(row: Mapping[str, Any]) -> Run:
     body = json.loads(row["body"])
     for side, kind in (("inputs", RunInput), ("outputs", RunOutput)):
@@ -314,12 +321,14 @@ def _run(row: Mapping[str, Any]) -> Run:
             kind(**{name: _READERS[name](value) if name in _READERS else value for name, value in item.items()})
             for item in body[side]
         )
+    body["plan"] = renewed_text(body["plan"])
     if "reproduction" in body:
         body["reproduction"] = reproduction_from(body["reproduction"])
     batches = body.get("batches")
     if batches is not None:
         offsets = tuple(Offsets(*each) for each in batches["offsets"])
         body["batches"] = Batches(**{**batches, "offsets": offsets})
-    body["breaks"] = tuple(Diagnostic(**{**note, "candidates": tuple(note["candidates"])}) for note in body["breaks"])
+    body["breaks"] = tuple(map(_note, body["breaks"]))
     software = tuple(Software(item["name"], item["version"]) for item in row["software"])
-    return Run(**{name: row[name] for name in _IN_COLUMNS}, software=software, **body)
+    columns = {name: row[name] for name in _IN_COLUMNS} | {"job": renewed_text(row["job"])}
+    return Run(**columns, software=software, **body)

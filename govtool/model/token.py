@@ -25,6 +25,7 @@ import re
 from dataclasses import dataclass
 
 from govtool.errors import UsageError
+from govtool.names import current_id
 
 MAX_TOKEN = 65536
 """The longest text that is read as a token, in characters."""
@@ -133,7 +134,7 @@ def parse_token(text: str) -> Token:
         raise UsageError(f"a token of {len(text):,} characters, {MAX_TOKEN:,} at most", code="usage.bad-token")
     reader = _Reader(text)
     plain = _Reader(text)
-    dataset = reader.text(_DATASET, "a dataset")
+    dataset = current_id(reader.text(_DATASET, "a dataset"))
     token: Token
     if reader.skip("["):
         token = KeyToken(dataset, reader.pairs())

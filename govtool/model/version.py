@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from govtool.model.parquet import of_format, read_parquet, refusing_damage
+from govtool.names import current_id
 
 VERSIONS = "versions"
 """The store table of dataset versions: one fragment a dataset."""
@@ -174,8 +175,8 @@ def decode_version(data: bytes) -> DatasetVersion:
         table = of_format(table, key, FORMAT, "a dataset version has")
     (body,) = table.to_pylist()
     identity = ContentIdentity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
-    ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
-    return DatasetVersion(body["dataset"], identity, body["run"], ancestors, body.get("rows") or "")
+    ancestors = tuple(Ancestor(current_id(a["dataset"]), a["digest"], a["commit"]) for a in body["ancestors"])
+    return DatasetVersion(current_id(body["dataset"]), identity, body["run"], ancestors, body.get("rows") or "")
 
 
 def _identity(kind: str, version: int | None, files: list[DataFile]) -> ContentIdentity:

@@ -35,8 +35,8 @@ def judge_changes(
         today: For approvals.
     """
     body: ColumnChange = rule.value.body
-    approved = Approvals(rule.value, today)
     old, new = before.index, after.index
+    approved = Approvals(rule.value, today, new.paths_root)
     guarded = {True: _guarded(before, places[0], rule.value, body), False: _guarded(after, places[1], rule.value, body)}
     found = []
     for kind, name, node, detail in column_changes(old, new):
@@ -78,7 +78,7 @@ def _guarded(spread: Propagation, places: DatasetFacts, rule: Rule, body: Column
     if body.class_:
         found = set(spread.having(Mode.VALUE, taints_of(spread, rule, body.class_, (0,))).tolist())
     if body.columns:
-        named = Patterns(body.columns).columns(index, places.paths)
+        named = Patterns(body.columns, index.paths_root).columns(index, places.paths)
         found = named if found is None else found & named
     if body.to is not None:
         where = places.where(body.to)

@@ -81,7 +81,7 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     stated = tuple(inline_waivers(governed.places.waivers))
     index = governed.spread.index
     names = [index.dataset_name(number) for number in index.datasets()] if stated else ()
-    waived_findings, remarks = waived(findings, policies, today, stated, names)
+    waived_findings, remarks = waived(findings, policies, today, stated, names, index.paths_root)
     if base is not None:  # what the base has may well be what a waiver is for
         remarks = tuple(r for r in remarks if r.code != "waiver-unused")
     remarks = (*remarks, *zone_notes(policies))
@@ -202,7 +202,7 @@ def _purposes(governed: Governed, body: Purpose) -> dict[int, Truth]:
 def _metadata(governed: Governed, rule: PlacedPart[Rule], body: Described, today: date) -> list[Finding]:
     """Datasets with data of a class that lack a fact."""
     index, spread = governed.spread.index, governed.spread
-    approved = Approvals(rule.value, today)
+    approved = Approvals(rule.value, today, index.paths_root)
     taints = taints_of(spread, rule.value, body.class_, (0,))
     certain = {index.node_dataset[n] for n in spread.having(Mode.VALUE, taints).tolist()}
     unsure = {index.node_dataset[n] for n in spread.having(Mode.UNKNOWN, taints).tolist()} - certain

@@ -77,7 +77,7 @@ class DatasetFacts:
         self.zones: dict[str, set[int]] = {}
         """The datasets of each zone."""
         for name, zone in policies.zones.items():
-            members = self.zones[name] = Patterns(zone.value.datasets).datasets(index)
+            members = self.zones[name] = Patterns(zone.value.datasets, index.paths_root).datasets(index)
             if not members and not zone.value.optional:
                 self.empty_zones.append(name)
             for dataset in members:
@@ -124,13 +124,13 @@ class DatasetFacts:
             about.description = about.description or fact.value
 
     def _collect(self, item: Metadata) -> None:
-        for dataset in Patterns(item.datasets).datasets(self.index):
+        for dataset in Patterns(item.datasets, self.index.paths_root).datasets(self.index):
             about = self.known.setdefault(dataset, About())
             about.owner = item.owner or about.owner
             about.retention = item.retention or about.retention
             about.description = item.description or about.description
             about.tags.update(item.tags)
-        for node in Patterns(item.columns).columns(self.index, self.paths):
+        for node in Patterns(item.columns, self.index.paths_root).columns(self.index, self.paths):
             self.column_tags.setdefault(node, set()).update(item.tags)
 
     def about(self, dataset: int) -> About:
@@ -154,7 +154,7 @@ class DatasetFacts:
 
     def where(self, place: PlacePattern) -> dict[int, Truth]:
         """Visible datasets that are, or may be, at a place; the others are not."""
-        names = Patterns(place.datasets)
+        names = Patterns(place.datasets, self.index.paths_root)
         found: dict[int, Truth] = {}
         # Of a zone the members are known; anywhere else may be any dataset.
         within = place.zone is not None and not place.zone.startswith("!")

@@ -69,7 +69,10 @@ def parse_document(text: str, shown: str) -> PolicyDocument:
         mark = error.problem_mark or error.context_mark
         place = f"{shown}:{mark.line + 1}:{mark.column + 1}" if mark else shown
         raise UsageError(
-            f"not valid YAML: {error.problem or error.context or error}", code="policy.syntax", location=place
+            f"not valid YAML: {error.problem or error.context or error}",
+            code="policy.syntax",
+            location=place,
+            hint="govtool policy schema is for editors that check as you type; docs/policies.md has examples",
         ) from error
     except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"not valid YAML: {error}", code="policy.syntax", location=shown) from error

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from difflib import get_close_matches
 from enum import IntEnum
 
-from govtool.names import split_name
+from govtool.names import former_id, split_name
 from govtool.policy.inline import FORM, InlineWaiver, MistakenComment
 from govtool.policy.load import PlacedPart, PolicySet
 from govtool.policy.model import Strength, Waiver
@@ -92,7 +92,7 @@ class Finding:
     @property
     def fingerprint(self) -> str:
         """The same for the same rule, source, sink and state, whatever the lines and the text of the SQL."""
-        key = json.dumps([self.rule, self.source, self.column, self.state])
+        key = json.dumps([self.rule, former_id(self.source), former_id(self.column), self.state])
         return hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     @property
@@ -168,6 +168,7 @@ def waived(
     today: date,
     stated: Iterable[InlineWaiver | MistakenComment] = (),
     datasets: Collection[str] = (),
+    root: str = "",
 ) -> tuple[tuple[Finding, ...], tuple[PolicyRemark, ...]]:
     """Apply the waivers that have not expired; each finding is looked at by itself.
 
@@ -177,12 +178,13 @@ def waived(
         today: The day on which these are judged.
         stated: Waivers that stand in SQL.
         datasets: All datasets of the graph: whose column a finding is about is known by the longest name that fits.
+        root: The folder to which names of local files are relative; see ``Index.paths_root``.
 
     Returns:
         The findings, and what is to be said of the waivers: unused ones, expired ones, those that soon will be.
     """
     inline = [item for item in stated if isinstance(item, InlineWaiver)]
-    all_waivers = [*map(_of_policy, policies.waivers), *(_of_sql(one, datasets) for one in inline)]
+    all_waivers = [*(_of_policy(one, root) for one in policies.waivers), *(_of_sql(one, datasets) for one in inline)]
     live = [waiver for waiver in all_waivers if waiver.expires >= today]
     used: set[tuple[str, str]] = set()
     out = []
@@ -211,8 +213,8 @@ class _AppliedWaiver:
     min_group: int | None = None
 
 
-def _of_policy(waiver: PlacedPart[Waiver]) -> _AppliedWaiver:
-    one, names = waiver.value, Patterns(waiver.value.columns)
+def _of_policy(waiver: PlacedPart[Waiver], root: str) -> _AppliedWaiver:
+    one, names = waiver.value, Patterns(waiver.value.columns, root)
     return _AppliedWaiver(
         one.rule,
         ", ".join(one.columns),

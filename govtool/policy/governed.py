@@ -120,7 +120,7 @@ def classified(index: Index, policies: PolicySet, places: DatasetFacts) -> Seeds
     parts = []
     for item in policies.classify:
         one = item.value
-        nodes = Patterns(one.columns).columns(index, paths) | places.tagged(one.tags)
-        nodes -= Patterns(one.except_).columns(index, paths)
+        nodes = Patterns(one.columns, index.paths_root).columns(index, paths) | places.tagged(one.tags)
+        nodes -= Patterns(one.except_, index.paths_root).columns(index, paths)
         parts.append((one.class_, np.fromiter(nodes, np.int64, len(nodes))))
     return Seeds.gathered(parts)

@@ -86,7 +86,7 @@ def possible_classes(
     if not nodes and not opaque:
         return PossibleClasses()
     facts = tuple(metadata)
-    items = [_Item(one, facts) for one in classify]
+    items = [_Item(one, facts, index.paths_root) for one in classify]
     left_out = _left_out(index, nodes)
     every = {item.one.class_ for item in items}
     found: dict[int, set[str]] = {}
@@ -141,14 +141,15 @@ def is_call(dataset: str) -> bool:
 class _Item:
     """One classification, made ready for the question which columns of a dataset it may name."""
 
-    def __init__(self, one: Classify, metadata: Iterable[Metadata]) -> None:
+    def __init__(self, one: Classify, metadata: Iterable[Metadata], root: str) -> None:
         self.one = one
         tagged = [text for item in metadata if set(item.tags) & set(one.tags) for text in item.columns]
-        every = [Pattern(text) for text in (*one.columns, *tagged)]
+        every = [Pattern(text, root) for text in (*one.columns, *tagged)]
         self.regex = any(p.is_regex for p in every)
-        self.heads = [head for p in every if not p.is_regex for head in _heads(split_name(p.text))]
-        self.whole = Patterns(p.text for p in every if not p.is_regex and split_name(p.text)[-1] == "**")
-        self.except_ = Patterns(one.except_)
+        self.heads = [head for p in every if not p.is_regex for head in _heads(split_name(p.text), root)]
+        whole = [p.text for p in every if not p.is_regex and split_name(p.text)[-1] == "**"]
+        self.whole = Patterns(whole, root)
+        self.except_ = Patterns(one.except_, root)
 
     def may_name(self, dataset: str, tagged: Iterable[str | None], known: Container[str]) -> set[str]:
         """The names that columns which are not known may have; ``_ANY`` for any."""
@@ -162,7 +163,7 @@ class _Item:
         return any(p.matches(name if p.is_regex else f"{dataset}.{name}") for p in self.except_.items)
 
 
-def _heads(pattern: list[str]) -> list[tuple[Pattern, str]]:
+def _heads(pattern: list[str], root: str = "") -> list[tuple[Pattern, str]]:
     """Split a glob at each place between a dataset's name and a column's: the column's name, or ``_ANY``.
 
     >>> [(head.text, name) for head, name in _heads(["crm", "**", "email"])]
@@ -174,9 +175,9 @@ def _heads(pattern: list[str]) -> list[tuple[Pattern, str]]:
         if first == "**":  # which may be nothing, and is left out of the next head
             continue
         name = _ANY if "*" in first or "?" in first else first
-        found.append((Pattern(".".join(pattern[:cut])), name))
+        found.append((Pattern(".".join(pattern[:cut]), root), name))
         if cut > 1 and pattern[cut - 1] == "**":
-            found.append((Pattern(".".join(pattern[: cut - 1])), name))
+            found.append((Pattern(".".join(pattern[: cut - 1]), root), name))
     return found
 
 

@@ -45,8 +45,8 @@ class Side(NamedTuple):
 def judge_joins(spread: Propagation, rule: PlacedPart[Rule], today: date) -> list[Finding]:
     """Find the statements that join two classes; one finding for each pair of source datasets and each target."""
     body: JoinRule = rule.value.body
-    names = Patterns(body.in_)
-    approved = Approvals(rule.value, today)
+    names = Patterns(body.in_, spread.index.paths_root)
+    approved = Approvals(rule.value, today, spread.index.paths_root)
     search = _Joins(spread, rule.value, body)
     found: dict[tuple[str, str], Finding] = {}
     for derivation in search.candidates():

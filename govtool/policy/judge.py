@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -46,9 +46,9 @@ class Question:
 class Approvals:
     """The columns that a rule's approvals cover on a day."""
 
-    def __init__(self, rule: Rule, today: date) -> None:
+    def __init__(self, rule: Rule, today: date, root: str) -> None:
         live = [a for u in rule.unless for a in u.approved if a.expires is None or a.expires >= today]
-        self.names = Patterns(p for a in live for p in a.columns)
+        self.names = Patterns((p for a in live for p in a.columns), root)
 
     def cover(self, column: str) -> bool:
         """Return whether a column is approved."""
@@ -84,7 +84,22 @@ def judge(
         possible: Per group of sources the columns that are not known and may be of classes.
         today: For approvals.
     """
-    return _Search(spread, question, seeds, possible, Approvals(question.rule.value, today)).run()
+    return _Search(
+        spread, question, seeds, possible, Approvals(question.rule.value, today, spread.index.paths_root)
+    ).run()
+
+
+def _reported(findings: Collection[Finding]) -> list[Finding]:
+    """The findings without what is unknown of columns that violate, or are unknown already."""
+    closed = {each.column for each in findings if each.verdict is RuleVerdict.VIOLATED}
+    found = []
+    for each in findings:
+        if each.verdict is RuleVerdict.UNKNOWN:
+            if each.column in closed:
+                continue
+            closed.add(each.column)
+        found.append(each)
+    return found
 
 
 class _Search:
@@ -127,16 +142,7 @@ class _Search:
             if (group, node) not in roots and node not in covered:
                 self._walk(group, node, {n for n in sinks if n not in covered}, useful, found, covered)
         self._walk_unseen({n for n in sinks if n not in covered}, useful, found, covered)
-        worst = {f.column for f in found.values() if f.verdict is RuleVerdict.VIOLATED}
-        reported: set[str] = set()
-        out = []
-        for finding in found.values():
-            if finding.verdict is RuleVerdict.UNKNOWN:
-                if finding.column in worst or finding.column in reported:
-                    continue
-                reported.add(finding.column)
-            out.append(finding)
-        return out
+        return _reported(found.values())
 
     def _walk_unseen(
         self, sinks: set[int], useful: Array, found: dict[tuple[str, str], Finding], covered: set[int]
@@ -344,16 +350,10 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
         for a in spread.transfers.of(edge)
         if not a.undone and not a.unsure
     }
-    for one in accepted:
-        if one.kind == "aggregate" and named(one.functions, function) and one.name not in applied:
-            who = f" of {', '.join(one.entity)}" if one.entity else ""
-            number = spread.transfers.declassify.index(one)
-            measured = spread.transfers.measured.get((edge, number))
-            if measured is None:
-                why = shortfall(spread.index, edge, one)
-            else:
-                why = measured_shortfall(spread.index, edge, one, measured.group)
-            return f"{function}(): groups of at least {one.min_group_size}{who} are not shown" + (why and f": {why}")
+    aggregates = (a for a in accepted if a.kind == "aggregate" and named(a.functions, function))
+    short = next((aggregate for aggregate in aggregates if aggregate.name not in applied), None)
+    if short is not None:
+        return _too_small(function, short, spread, edge)
     if any(named(d.functions, function) for d in spread.transfers.declassify if d.name in applied):
         return ""
     keyed = key_of(function)
@@ -369,3 +369,14 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     if keeps_a_value(function):
         return f"{function}() hands on a real value"
     return "" if function == "…" else f"{function}() keeps the value"
+
+
+def _too_small(function: str, aggregate: Declassify, spread: Propagation, edge: int) -> str:
+    """Why an aggregate does not declassify: its groups are not shown to be large enough."""
+    who = f" of {', '.join(aggregate.entity)}" if aggregate.entity else ""
+    measured = spread.transfers.measured.get((edge, spread.transfers.declassify.index(aggregate)))
+    if measured is None:
+        why = shortfall(spread.index, edge, aggregate)
+    else:
+        why = measured_shortfall(spread.index, edge, aggregate, measured.group)
+    return f"{function}(): groups of at least {aggregate.min_group_size}{who} are not shown" + (why and f": {why}")

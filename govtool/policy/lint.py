@@ -124,9 +124,11 @@ def in_graph(
     governed = govern(index, policies, today, tool_facts=tool_facts)
     places = governed.places
     for name in places.empty_zones:
-        yield PolicyRemark("zone-empty", "warning", f"the zone {name} matches no dataset", policies.zones[name].place)
+        yield PolicyRemark("zone-empty", "error", f"the zone {name} matches no dataset", policies.zones[name].place)
     for item in policies.classify:
-        nodes = Patterns(item.value.columns).columns(index, places.paths) | places.tagged(item.value.tags)
+        nodes = Patterns(item.value.columns, index.paths_root).columns(index, places.paths) | places.tagged(
+            item.value.tags
+        )
         if not nodes:
             yield PolicyRemark(
                 "classify-idle", "warning", f"no column is classified {item.value.class_} by this", item.place

@@ -235,6 +235,8 @@ _SHAPES = {
     "bool_parsing": "true or false",
 }
 """The expected form of a value, by the kind of pydantic's error."""
+_CODES = {"extra_forbidden": "policy.key", "missing": "policy.missing-key"}
+"""Codes of problems that are about a key; others are about its value."""
 _GIVEN = (
     (bool, "true or false"),
     (str, "text"),
@@ -247,33 +249,42 @@ _GIVEN = (
 def _problem(document: PolicyDocument, item: Any) -> UsageError:
     """Describe pydantic's finding in plain words."""
     path: Key = tuple(item["loc"])
-    named = ".".join(str(part) for part in path if part != "[key]")
-    kind, message = item["type"], str(item["msg"]).removeprefix("Value error, ")
+    kind = item["type"]
     nearest: tuple[str, ...] = ()
-    code = "policy.value"
+    code = _CODES.get(kind, "policy.date" if kind.startswith("date") else "policy.value")
     if kind == "extra_forbidden":
         nearest = tuple(_near_keys(path)) or tuple(_keys_at(path[:-1])[:8])
-        message, code = f"unknown key {path[-1]!r} in {named.rpartition('.')[0] or 'the file'}", "policy.key"
-    elif kind == "missing":
-        message, code = f"{named.rpartition('.')[0] or 'the file'} lacks the key {path[-1]!r}", "policy.missing-key"
     elif kind == "literal_error":
-        expected = str(item.get("ctx", {}).get("expected", ""))
-        words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
-        nearest = tuple(difflib.get_close_matches(str(item["input"]), words, 1, 0.5)) or tuple(words)
-        message = f"{named}: {str(item['input'])[:80]!r} is not one of {expected}"
-    elif kind == "string_pattern_mismatch":
-        message = f"{named}: {str(item['input'])[:80]!r} is not a name; letters, digits, - and _ (classes: with dots)"
-    elif kind.startswith("date"):
-        message = f"{named}: {str(item['input'])[:80]!r} is not a date; write 2027-03-31"
-        code = "policy.date"
-    elif kind in _SHAPES:
-        given = item["input"]
+        expected = [word.strip("' ") for word in _expected(item).replace(" or ", ", ").split(",")]
+        nearest = tuple(difflib.get_close_matches(str(item["input"]), expected, 1, 0.5)) or tuple(expected)
+    return UsageError(_message(item, path), code=code, location=document.place(path), nearest=nearest)
+
+
+def _message(item: Any, path: Key) -> str:
+    """The words for pydantic's finding at a path."""
+    kind, given = item["type"], item["input"]
+    named = ".".join(str(part) for part in path if part != "[key]")
+    around = named.rpartition(".")[0] or "the file"
+    if kind == "extra_forbidden":
+        return f"unknown key {path[-1]!r} in {around}"
+    if kind == "missing":
+        return f"{around} lacks the key {path[-1]!r}"
+    if kind == "literal_error":
+        return f"{named}: {str(given)[:80]!r} is not one of {_expected(item)}"
+    if kind == "string_pattern_mismatch":
+        return f"{named}: {str(given)[:80]!r} is not a name; letters, digits, - and _ (classes: with dots)"
+    if kind.startswith("date"):
+        return f"{named}: {str(given)[:80]!r} is not a date; write 2027-03-31"
+    if kind in _SHAPES:
         is_ = next((word for types, word in _GIVEN if isinstance(given, types)), "nothing" if given is None else "")
         unlike = f", not {is_}" if is_ and is_ != _SHAPES[kind] else ""
-        message = f"{named or 'the file'} must be {_SHAPES[kind]}{unlike}"
-    else:
-        message = f"{named}: {message[:1].lower()}{message[1:]}" if named else message
-    return UsageError(message, code=code, location=document.place(path), nearest=nearest)
+        return f"{named or 'the file'} must be {_SHAPES[kind]}{unlike}"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    return f"{named}: {message[:1].lower()}{message[1:]}" if named else message
+
+
+def _expected(item: Any) -> str:
+    return str(item.get("ctx", {}).get("expected", ""))
 
 
 def _keys_at(path: Key) -> list[str]:

@@ -40,7 +40,7 @@ def judge_python(governed: Governed, rule: PlacedPart[Rule], today: date, base: 
     """
     body: PythonRule = rule.value.body
     view = View(governed, today, None if base is None else View(base, today))
-    approved = Approvals(rule.value, today)
+    approved = Approvals(rule.value, today, governed.places.index.paths_root)
     found: dict[str, Finding] = {}
     try:
         for item in _run(body, view):

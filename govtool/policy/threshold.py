@@ -34,7 +34,8 @@ class Thresholds:
     def __init__(self, index: Index, declassify: Declassify, paths: ColumnPaths) -> None:
         self.index = index
         self.declassify = declassify
-        self.entity = copies(index, Patterns(declassify.entity).columns(index, paths)) if declassify.entity else None
+        entity = Patterns(declassify.entity or (), index.paths_root)
+        self.entity = copies(index, entity.columns(index, paths)) if entity else None
         self._known: dict[tuple[int, str], Truth] = {}
 
     def shown(self, edge: int, measured: Truth | None = None) -> Truth:

@@ -206,7 +206,7 @@ def _show(
             node
             for one in known[i].declared
             if one.expires >= today and "declared" in known[i].evidence
-            for node in Patterns(one.columns).columns(index, paths)
+            for node in Patterns(one.columns, index.paths_root).columns(index, paths)
         }
         for i in thresholds
     }

@@ -81,12 +81,16 @@ class View:
     def datasets(self, pattern: str = "**") -> list[str]:
         """Datasets by a pattern, sorted."""
         index = self._governed.places.index
-        return sorted(index.dataset_name(d) for d in Patterns((pattern,)).datasets(index) if not index.is_hidden(d))
+        return sorted(
+            index.dataset_name(d)
+            for d in Patterns((pattern,), index.paths_root).datasets(index)
+            if not index.is_hidden(d)
+        )
 
     def columns(self, pattern: str = "**") -> list[str]:
         """Columns by a pattern, sorted."""
         index = self._governed.places.index
-        nodes = Patterns((pattern,)).columns(index, self._governed.places.paths)
+        nodes = Patterns((pattern,), index.paths_root).columns(index, self._governed.places.paths)
         return self._names(nodes)
 
     def columns_of(self, class_: str) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.propagate import Propagation
-from govtool.policy.provenance_paths import TaintState, leading_to, ways
+from govtool.policy.provenance_paths import Array, Arrival, TaintState, leading_to, ways
 from govtool.policy.taints import Mode, Taint, possible_group
 from govtool.query.evidence import WayStep, step
 
@@ -44,26 +44,7 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
     useful = leading_to(index, wanted)
     found: list[Classed] = []
     for name in sorted({*spread.seeds.names(), *spread.possible.seeds.names()}):
-        starts = [
-            TaintState(n, Mode.VALUE, Taint(name, 0, frozenset()))
-            for n in spread.seeds.having(name).tolist()
-            if useful[n]
-        ]
-        first = [s for s in starts if not _arrives(spread, s)]
-        unseen = spread.possible.seeds.having(name).tolist()
-        arrivals = ways(spread, first, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
-        # Columns of a circle have no first one.
-        arrived = {(a.state.node, a.state.mode) for a in arrivals}
-        rest = ways(spread, starts, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
-        arrivals += [a for a in rest if (a.state.node, a.state.mode) not in arrived]
-        if not direct_only:
-            arrived = {(a.state.node, a.state.mode) for a in arrivals}
-            hidden = (
-                TaintState(n, Mode.UNKNOWN, Taint(name, possible_group(0), frozenset())) for n in unseen if useful[n]
-            )
-            possible = ways(spread, hidden, wanted, lambda s: True, useful)
-            arrivals += [a for a in possible if (a.state.node, a.state.mode) not in arrived]
-        for arrival in arrivals:
+        for arrival in _arrivals(spread, name, wanted, useful, direct_only=direct_only):
             node, mode, taint = arrival.state
             source = index.name(node)
             if arrival.edges:
@@ -81,6 +62,31 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
             )
     order = [m.name.lower() for m in Mode]
     return sorted(found, key=lambda c: (c.column, order.index(c.mode), c.classes, c.origin))
+
+
+def _arrivals(
+    spread: Propagation, name: str, wanted: frozenset[int], useful: Array, *, direct_only: bool
+) -> list[Arrival]:
+    """The shortest ways of a class to nodes: from columns that have it by themselves, then from those that may."""
+    taint, possible = Taint(name, 0, frozenset()), Taint(name, possible_group(0), frozenset())
+    starts = [TaintState(n, Mode.VALUE, taint) for n in spread.seeds.having(name).tolist() if useful[n]]
+    first = [start for start in starts if not _arrives(spread, start)]
+    arrivals = ways(spread, first, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
+    # Columns of a circle have no first one.
+    arrivals += _further(
+        ways(spread, starts, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful), arrivals
+    )
+    if not direct_only:
+        unseen = spread.possible.seeds.having(name).tolist()
+        hidden = (TaintState(n, Mode.UNKNOWN, possible) for n in unseen if useful[n])
+        arrivals += _further(ways(spread, hidden, wanted, lambda s: True, useful), arrivals)
+    return arrivals
+
+
+def _further(found: Iterable[Arrival], known: Iterable[Arrival]) -> list[Arrival]:
+    """The arrivals at nodes, and in modes, at which none is known yet."""
+    arrived = {(a.state.node, a.state.mode) for a in known}
+    return [a for a in found if (a.state.node, a.state.mode) not in arrived]
 
 
 def _arrives(spread: Propagation, start: TaintState) -> bool:

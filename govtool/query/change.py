@@ -201,11 +201,45 @@ def _reference_action(change: str, state: ReachState, relation: SourceRelation) 
     return 0 if found is None else (1 + found[0]) | (STATEMENT if found[1] else 0)
 
 
+class SourceState(IntEnum):
+    """In which way a node reaches the subject: that of a change of ``logic``, turned round."""
+
+    VALUE = 0
+    """Its values flow into the subject, or steer its values."""
+    ANY_COLUMN = 1
+    """Row set: any of its columns may reach the subject."""
+    UNKNOWN = 2
+    """By way of what is not known."""
+    ROWS = 3
+    """It decides over the rows of the subject. A row set does so alone, whatever the values of its columns."""
+
+
 def upstream_rules(*, kinds: Iterable[EdgeKind] | None = None, semantics: str = "precise") -> Rules:
-    """The rules of a walk against the edges: no verdicts, only which edges to follow."""
+    """The rules of a walk against the edges: no verdicts, but what flows as a value comes first, and rows come last."""
     follow = followed(kinds, semantics)
-    table = bytes(tag & KIND_MASK in follow for tag in range(TAGS))
-    return Rules(actions=((table,),), rank=(0, 0))
+    return Rules(actions=_source_actions(follow), rank=(0, 1, 1, 2), any_column=int(SourceState.ANY_COLUMN))
+
+
+@lru_cache(maxsize=8)
+def _source_actions(follow: frozenset[int]) -> tuple[tuple[bytes, ...], ...]:
+    return tuple(
+        tuple(bytes(_source_action(state, relation, tag, follow) for tag in range(TAGS)) for relation in SourceRelation)
+        for state in SourceState
+    )
+
+
+def _source_action(state: SourceState, relation: SourceRelation, tag: int, follow: frozenset[int]) -> int:
+    """The action for an edge into a node; the relation is ``ANY_COLUMN`` for one that leaves a row set."""
+    if tag & KIND_MASK not in follow:
+        return 0
+    kind = EdgeKind(tag & KIND_MASK)
+    if relation is SourceRelation.ANY_COLUMN and kind is not EdgeKind.READ:
+        return 1 + SourceState.ANY_COLUMN
+    if kind is EdgeKind.OPAQUE or state is SourceState.ANY_COLUMN:
+        return 1 + SourceState.UNKNOWN
+    if state is SourceState.VALUE and kind not in CONTRIBUTED:
+        return 1 + SourceState.ROWS
+    return 1 + state
 
 
 def followed(kinds: Iterable[EdgeKind] | None, semantics: str) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from govtool.graph.index import Index
@@ -59,6 +59,7 @@ class Explanation:
     """Edges that ``limit`` left off."""
 
 
+_OPAQUE = (EdgeKind.OPAQUE,)
 _ANY_RUN = Evidence("run", "", 0, "", "plan")
 """Stands for the evidence of any run while steps are compared."""
 
@@ -85,33 +86,40 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
     into_rows = index.in_edges(rows)
     out = [e for node in near for e in index.out_edges(node)]
     out_rows = list(index.out_edges(rows))
-    reading = EdgeKind.READ
     writer = _StepWriter(index, limit)
     definitions = _definitions(index, about)
-    names = {about.text, index.dataset_name(dataset)} if about.node is None else {about.text}
     diagnostics = [d for one in definitions for d in one.diagnostics]
-    for derivation in sorted({index.edge_derivation[e] for e in (*out, *out_rows)}):
-        diagnostics += [d for d in index.diagnostics(derivation) if names & {d.target or "", *d.candidates}]
-    shown = [n for n in (near[1:] if about.node is not None else nodes) if not index.is_unknown(n)]
+    diagnostics += _readers_diagnostics(index, about, (*out, *out_rows))
     return Explanation(
         subject=about.text,
         subject_kind="column" if about.node is not None else "dataset",
         dataset=index.dataset_name(dataset),
         dataset_kind=index.dataset_kind(dataset),
         type=None if about.node is None else index.type(about.node),
-        columns=tuple(
-            OutputColumn(index.path(n), index.type(n)) for n in shown if about.node is None or n > about.node
-        ),
+        columns=_columns(index, about),
         definitions=definitions,
-        incoming=writer.as_steps(e for e in into if index.kind(e) is not EdgeKind.OPAQUE),
-        rows=writer.as_steps(e for e in into_rows if index.kind(e) not in (reading, EdgeKind.OPAQUE)),
-        reads=_datasets(index, (index.edge_source[e] for e in into_rows if index.kind(e) is reading)),
-        outgoing=writer.as_steps(e for e in out if index.kind(e) is not EdgeKind.OPAQUE),
+        incoming=writer.as_steps(into, without=_OPAQUE),
+        rows=writer.as_steps(into_rows, without=(EdgeKind.READ, EdgeKind.OPAQUE)),
+        reads=_datasets(index, (index.edge_source[e] for e in into_rows if index.kind(e) is EdgeKind.READ)),
+        outgoing=writer.as_steps(out, without=_OPAQUE),
         readers=_readers(index, about, near),
         opaque=writer.as_steps(e for e in (*into, *into_rows, *out, *out_rows) if index.kind(e) is EdgeKind.OPAQUE),
         diagnostics=tuple(sorted(dict.fromkeys(diagnostics), key=Diagnostic.sort_key)),
         truncated=writer.truncated,
     )
+
+
+def _columns(index: Index, about: Subject) -> tuple[OutputColumn, ...]:
+    """The columns of a dataset, the fields of a column; those that are only known to exist are left out."""
+    nodes = index.columns(about.dataset) if about.node is None else index.fields(about.node)
+    return tuple(OutputColumn(index.path(n), index.type(n)) for n in nodes if not index.is_unknown(n))
+
+
+def _readers_diagnostics(index: Index, about: Subject, edges: Iterable[int]) -> Iterator[Diagnostic]:
+    """The diagnostics of statements behind edges, where they name the subject; for a column, not its dataset."""
+    names = {about.text, index.dataset_name(about.dataset)} if about.node is None else {about.text}
+    for derivation in sorted({index.edge_derivation[e] for e in edges}):
+        yield from (d for d in index.diagnostics(derivation) if names & {d.target or "", *d.candidates})
 
 
 class _StepWriter:
@@ -122,9 +130,10 @@ class _StepWriter:
         self.limit = limit
         self.truncated = 0
 
-    def as_steps(self, edges: Iterable[int]) -> tuple[WayStep, ...]:
-        """Sorted steps of distinct edges; what is over the limit is counted."""
-        numbers = sorted(set(edges), key=lambda e: (self.index.edge_target[e], self.index.kind(e), e))
+    def as_steps(self, edges: Iterable[int], without: Container[EdgeKind] = ()) -> tuple[WayStep, ...]:
+        """Sorted steps of distinct edges but those of some kinds; what is over the limit is counted."""
+        shown = {e for e in edges if self.index.kind(e) not in without}
+        numbers = sorted(shown, key=lambda e: (self.index.edge_target[e], self.index.kind(e), e))
         if self.limit is not None and len(numbers) > self.limit:
             self.truncated += len(numbers) - self.limit
             numbers = numbers[: self.limit]

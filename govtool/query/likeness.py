@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from govtool.graph.index import Index
 from govtool.names import split_name, unquote
 
-_PLACE = re.compile(r"file/|(?:s3|gs|az|abfss?|hdfs|wasbs?|dbfs)://")
+_PLACE = re.compile(r"(?:file|hdfs|viewfs|dbfs|adl):|(?:s3|gs|az|abfss?|wasbs?)://")
 
 ENOUGH = 0.5
 """Share of the smaller table's columns that the other must have, too."""

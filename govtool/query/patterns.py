@@ -19,14 +19,16 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from govtool.graph.index import Index
 from govtool.linear import LinearRegex
-from govtool.names import split_name
+from govtool.names import absolute_id, join_name, renewed_text, split_name, unquote, written_id
 
 _QUOTED = r'"(?:[^"]|"")*"'
 _PART = rf'(?:{_QUOTED}|\[[^\]]*\]|[^."\[])+'
 _IN_PART = rf'(?:{_QUOTED}|\[[^\]]*\]|[^."\[])*'
+_PATH_GLOBS = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 _FEW_STARS = 2
 LONGEST = 500
 """Characters of a pattern."""
@@ -41,10 +43,14 @@ class Pattern:
     """
 
     text: str
+    root: str = ""
+    """The folder to which names of local files are relative (``Index.paths_root``): their absolute names match, too."""
     is_regex: bool = field(init=False)
     _regex: LinearRegex = field(init=False, repr=False, compare=False)
     _last: LinearRegex | None = field(init=False, repr=False, compare=False)
     """The pattern of the last part of a name, if there is one."""
+    _path: LinearRegex | None = field(init=False, repr=False, compare=False)
+    """What matches the names of files in SQL, without their quotes, if the pattern is one of paths."""
     prefix: str = field(init=False, repr=False, compare=False)
     """The prefix of every name that matches a glob; empty for a regular expression."""
     _rest: bool = field(init=False, repr=False, compare=False)
@@ -56,16 +62,32 @@ class Pattern:
             raise ValueError("a pattern has 1 to 500 characters")
         is_regex = len(text) > 2 and text[0] == "/" and text[-1] == "/"
         object.__setattr__(self, "is_regex", is_regex)
+        text = renewed_text(text) if is_regex else written_id(text)
         parts = split_name(text)
         regex = LinearRegex(text[1:-1]) if is_regex else _matcher(parts)
         last = None if is_regex or "**" in parts[-1] else _matcher(parts[-1:])
         object.__setattr__(self, "_regex", regex)
         object.__setattr__(self, "prefix", "" if is_regex else _literal(parts))
         object.__setattr__(self, "_last", last)
+        object.__setattr__(self, "_path", None if is_regex else _path_matcher(text))
         object.__setattr__(self, "_rest", parts[:-1] != ["**"])
 
     def matches(self, name: str) -> bool:
         """Return whether a dataset's name, or for a glob a column's full name, matches."""
+        if self._matches(name):
+            return True
+        whole = absolute_id(name, self.root) if self.root else name
+        return (whole != name and self._matches(whole)) or (name.startswith('"') and self._matches_file(name))
+
+    def _matches_file(self, name: str) -> bool:
+        """Return whether a name is that of a file, or of a column of one, and matches without its quotes."""
+        parts = split_name(name)
+        if "/" not in parts[0]:
+            return False
+        bare = join_name([unquote(parts[0]), *parts[1:]])
+        return self._matches(bare) or (self._path is not None and self._path.fullmatch(bare))
+
+    def _matches(self, name: str) -> bool:
         return self._regex.search(name) if self.is_regex else self._regex.fullmatch(name)
 
     def _may_end(self, path: str) -> bool:
@@ -76,14 +98,15 @@ class Pattern:
 
     def datasets(self, index: Index) -> Iterable[int]:
         """The visible datasets of a graph that match; they lie in the order of their names."""
-        name = index.dataset_name
-        first = bisect_left(range(index.dataset_count), self.prefix, key=name)
-        for dataset in range(first, index.dataset_count):
-            text = name(dataset)
-            if not text.startswith(self.prefix):
-                break
-            if self.matches(text) and not index.is_hidden(dataset):
+        for dataset in sorted({dataset for prefix in self._prefixes() for dataset in _beginning(index, prefix)}):
+            if self.matches(index.dataset_name(dataset)) and not index.is_hidden(dataset):
                 yield dataset
+
+    def _prefixes(self) -> list[str]:
+        """The beginnings of the names that can match; those of relative and of quoted names differ."""
+        below = ["file:"] if self.root and self.prefix.startswith("file:/") else []
+        quoted = [] if self.prefix.startswith('"') else ['"'] if self._path else [f'"{self.prefix}']
+        return [self.prefix, *below, *quoted]
 
     def columns(self, index: Index, paths: ColumnPaths) -> Iterable[int]:
         """The columns of a graph that match; only names that can match are put together."""
@@ -111,8 +134,8 @@ class ColumnPaths:
 class Patterns:
     """Several patterns, any of which may match."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.items = tuple(Pattern(text) for text in texts)
+    def __init__(self, texts: Iterable[str], root: str = "") -> None:
+        self.items = tuple(Pattern(text, root) for text in texts)
 
     def __bool__(self) -> bool:
         """Return whether there are any."""
@@ -132,6 +155,12 @@ class Patterns:
         return {node for item in self.items for node in item.columns(index, known)}
 
 
+def _beginning(index: Index, prefix: str) -> Iterable[int]:
+    """The datasets whose name begins so; they lie in the order of their names."""
+    first = bisect_left(range(index.dataset_count), prefix, key=index.dataset_name)
+    return takewhile(lambda d: index.dataset_name(d).startswith(prefix), range(first, index.dataset_count))
+
+
 def _literal(parts: list[str]) -> str:
     """The text that the names of a glob's parts begin with."""
     text = ""
@@ -147,6 +176,15 @@ def _matcher(parts: list[str]) -> LinearRegex:
     text = _glob(parts)
     stars = sum(len(re.findall(r"\*+", part)) for part in parts if not part.startswith('"'))
     return LinearRegex(text, text.replace(_PART, f"{_PART}+") if stars <= _FEW_STARS else "")
+
+
+def _path_matcher(text: str) -> LinearRegex | None:
+    """What matches paths: ``*`` is anything within a folder, ``**`` anything below; None of other patterns."""
+    path = text.removeprefix("file://")
+    if "/" not in path or '"' in path or "://" in path:
+        return None
+    pieces = (_PATH_GLOBS.get(piece) or re.escape(piece) for piece in re.split(r"(\*\*|\*|\?)", path))
+    return LinearRegex("".join(pieces))
 
 
 def _glob(parts: list[str]) -> str:

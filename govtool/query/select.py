@@ -11,7 +11,7 @@ from govtool.arrays.suffix import parts_of
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.graph.index import Index
 from govtool.model.derivation import ROWS
-from govtool.names import join_name, quote, split_name, unquote
+from govtool.names import join_name, place_of_id, quote, relative_id, split_name, unquote, written_id
 
 CANDIDATES = 20
 """Candidates of an ambiguous name that are listed."""
@@ -56,11 +56,12 @@ def select(index: Index, text: str) -> Subject:
         UnknownNameError: ``usage.unknown-column``, with the nearest names.
         AmbiguousNameError: ``usage.ambiguous-column``, with the candidates.
     """
-    for written in _spellings(text):
+    spellings = _spellings(text, index.paths_root)
+    for written in spellings:
         found = _exact(index, written)
         if found:
             return found
-    for written in _spellings(text):
+    for written in spellings:
         matches, more = _matches(index, written)
         if len(matches) == 1:
             return matches[0]
@@ -140,12 +141,26 @@ def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
     return found
 
 
-def _spellings(text: str) -> list[str]:
-    """The text as written; with parts quoted that need it; in lower case."""
+def _spellings(text: str, root: str) -> list[str]:
+    """The text as written; as the graph writes a path, absolute and below the root; with quotes; in lower case; and as
+    the name of a file that SQL reads or writes, one quoted part.
+    """
+    written = written_id(text.strip())
     parts = split_name(text.strip())
     quoted = [p if "[" in p or "/" in p or ":" in p or p == ROWS else quote(unquote(p)) for p in parts]
+    below = [relative_id(written, root)] if root else []
     lower = [p if "[" in p or p.startswith('"') else p.lower() for p in parts]
-    return list(dict.fromkeys([text.strip(), join_name(quoted), join_name(lower)]))
+    return list(dict.fromkeys([text.strip(), written, *below, join_name(quoted), join_name(lower), *_files(written)]))
+
+
+def _files(text: str) -> list[str]:
+    """What a path may mean where SQL names a file: that file, or a column of it. ``data/c.csv``, ``file:///c.csv.a``."""
+    place = place_of_id(text)
+    path = place[1] if place is not None and place[0] == "file" else text
+    if "/" not in path or '"' in path or "://" in path:
+        return []
+    head, dot, column = path.rpartition(".")
+    return [quote(path), *([f"{quote(head)}.{column}"] if dot and "/" not in column else [])]
 
 
 def _exact(index: Index, text: str) -> Subject | None:

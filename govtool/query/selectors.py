@@ -19,11 +19,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NoReturn
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.graph.index import Index
 from govtool.graph.walk import walk
 from govtool.model.kinds import CONTRIBUTED, EdgeKind
+from govtool.names import relative_id, renewed_text
 from govtool.query.change import Change, rules, seed_states, upstream_rules
 from govtool.query.patterns import ColumnPaths, Pattern
 from govtool.query.select import Subject, select
@@ -162,7 +164,7 @@ class _Selector:
                     nearest=tuple(difflib.get_close_matches(name, METHODS)),
                     hint=f"one of {', '.join(METHODS)}",
                 )
-            return self._closed(self.methods[name](value))
+            return self._closed(self.methods[name](renewed_text(value)))
         is_regex = len(text) > 2 and text[0] == text[-1] == "/"
         if is_regex or any(ch in re.sub(r'"[^"]*"', "", text) for ch in "*?"):
             return self._pattern(text)
@@ -171,7 +173,7 @@ class _Selector:
 
     def _pattern(self, text: str) -> set[int]:
         try:
-            pattern = Pattern(text)
+            pattern = Pattern(text, self.index.paths_root)
         except ValueError as error:
             raise UsageError(str(error), code="usage.selector") from error
         index = self.index
@@ -225,11 +227,17 @@ class _Selector:
 
     def _path(self, value: str) -> Iterable[int]:
         """Datasets that a file defines: of this path, below this folder, or by a glob."""
-        index, wanted = self.index, posixpath.normpath(value)
+        index, wanted = self.index, _normal_path(value)
         if wanted == "." or not value:
             raise UsageError("path: needs a file or folder", code="usage.selector", hint="path:models/staging")
-        folder = wanted + "/"
-        found = [
+        if index.paths_root:
+            below = relative_id(wanted, index.paths_root)
+            return self._made_at(wanted) or self._made_at(below) or self._no_path(value)
+        return self._made_at(wanted) or self._no_path(value)
+
+    def _made_at(self, wanted: str) -> list[int]:
+        index, folder = self.index, wanted + "/"
+        return [
             index.rows(dataset)
             for dataset in index.datasets()
             if any(
@@ -237,10 +245,10 @@ class _Selector:
                 for file in (index.field(derivation, "file") or "" for derivation in index.makers(dataset))
             )
         ]
-        if not found:
-            files = {index.text(number) for number in set(index.arrays["derivation_file"])}
-            raise unknown("path", value, {*files, *(place for file in files for place in _folders(file))})
-        return found
+
+    def _no_path(self, value: str) -> NoReturn:
+        files = {self.index.text(number) for number in set(self.index.arrays["derivation_file"])}
+        raise unknown("path", value, {*files, *(place for file in files for place in _folders(file))})
 
     def _opaque(self, value: str) -> Iterable[int]:
         """Columns and rows that an opaque edge enters; by a glob of the reason."""
@@ -285,6 +293,16 @@ def written_in(index: Index, value: str) -> Iterable[int]:
                 yield from index.outputs(derivation)
 
 
+def _normal_path(text: str) -> str:
+    """A path without ``.``, ``..`` and doubled slashes; of a URI, its path.
+
+    >>> _normal_path("models//staging/"), _normal_path("file:///data/./in")
+    ('models/staging', 'file:///data/in')
+    """
+    scheme, separator, rest = text.partition("://")
+    return f"{scheme}://{posixpath.normpath(rest)}" if separator and rest else posixpath.normpath(text)
+
+
 def _folders(file: str) -> Iterable[str]:
     """The folders above a file, the nearest first."""
     while "/" in file:
@@ -304,7 +322,7 @@ def unknown(kind: str, value: str, known: Iterable[str]) -> UnknownNameError:
     return UnknownNameError(
         f"no {kind} {value}",
         code=f"usage.unknown-{kind}",
-        nearest=tuple(difflib.get_close_matches(value, names)),
+        nearest=tuple(name for name in difflib.get_close_matches(value, names) if name != value),
         hint=None if names else f"nothing has a{'n' if kind == 'owner' else ''} {kind}",
     )
 

@@ -1,4 +1,4 @@
-"""Subjects of a question that lie downstream of other subjects of it.
+"""Subjects of a question that lie downstream of other subjects of it, or upstream.
 
 A walk from all subjects at once cannot tell: each is a seed of it. Two different numbers differ in a bit, so for each
 bit of the subjects' numbers one walk starts from those that have it and one from those that lack it. Whatever any
@@ -7,12 +7,12 @@ subject reaches of the others is reached by one of these walks, which are twice 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from govtool.graph.codes import PARTITION
 from govtool.graph.index import Index
-from govtool.graph.rules import Ranking, Reach, Reached
+from govtool.graph.rules import Ranking, Reach, Reached, Rules
 
 
 class SubjectPart(NamedTuple):
@@ -37,20 +37,54 @@ class ReachedSubject(NamedTuple):
 
 
 def reached_subjects(
-    index: Index, parts: Sequence[SubjectPart], rank: Sequence[int], walk_from: Callable[[list[int]], Reach]
+    index: Index, parts: Sequence[SubjectPart], rules: Rules, walk_from: Callable[[list[int]], Reach]
 ) -> list[ReachedSubject]:
     """Return the nodes of subjects that other subjects reach, each in its worst state, nearest first.
 
     Args:
         index: The graph.
         parts: The subjects.
-        rank: The verdict of each state, 0 the worst.
+        rules: Those of the walks.
         walk_from: Walks from some keys.
     """
-    best: dict[int, ReachedSubject] = {}
     if not _is_derived(index, parts):
         return []
-    for chosen, others in _halves(parts):
+    best = _reached(index, parts, _halves(parts, range(len(parts))), rules.rank, walk_from)
+    return sorted(_with_implied(index, best, rules), key=lambda one: _order(one.found))
+
+
+def read_subjects(
+    index: Index, parts: Sequence[SubjectPart], rules: Rules, walk_from: Callable[[list[int]], Reach]
+) -> list[ReachedSubject]:
+    """Return the nodes of subjects that other subjects are made of, nearest first; arguments as above.
+
+    The rows of a column's relation are the column's own: what decides over them decides over it. Where subjects of
+    another relation read them they are listed, under no subject.
+    """
+    if not _is_derived(index, parts):
+        return []
+    single = [part._replace(own=part.own if part.is_dataset else part.own[-1:]) for part in parts]
+    best = _reached(index, single, _halves(single, range(len(parts))), rules.rank, walk_from, implies=False)
+    relations = [index.node_dataset[part.own[0]] for part in parts]
+    numbers = {dataset: number for number, dataset in enumerate(dict.fromkeys(relations))}
+    rows = [part._replace(text="", own=() if part.is_dataset else part.own[:1]) for part in parts]
+    halves = _halves(rows, [numbers[dataset] for dataset in relations])
+    best = {**_reached(index, rows, halves, rules.rank, walk_from, implies=False), **best}
+    return sorted(_with_implied(index, best, rules), key=lambda one: _order(one.found))
+
+
+def _reached(
+    index: Index,
+    parts: Sequence[SubjectPart],
+    halves: Iterable[tuple[list[SubjectPart], list[SubjectPart]]],
+    rank: Sequence[int],
+    walk_from: Callable[[list[int]], Reach],
+    *,
+    implies: bool = True,
+) -> dict[int, ReachedSubject]:
+    """The nodes of the second half of each pair that the first reaches, in their worst states."""
+    best: dict[int, ReachedSubject] = {}
+    for chosen, others in halves:
         seeds = [seed for part in chosen for seed in part.seeds]
         known = {node for part in chosen for node in part.own}
         reach = walk_from(seeds)
@@ -58,11 +92,12 @@ def reached_subjects(
             for node in part.own:
                 if node in known:
                     continue
-                found = _found(index, reach, rank, _around(index, node, part, known))
+                around = _around(index, node, part, known) if implies else _shown(index, node)
+                found = _found(index, reach, rank, around)
                 former = best.get(node)
                 if found is not None and (former is None or _order(found) < _order(former.found)):
                     best[node] = ReachedSubject(found, reach, part.text)
-    return sorted(_with_implied(index, best), key=lambda one: _order(one.found))
+    return best
 
 
 def with_subjects(
@@ -97,11 +132,15 @@ def _is_derived(index: Index, parts: Sequence[SubjectPart]) -> bool:
     return any(index.mode(maker) != "declare" or index.field(maker, "kind") == PARTITION for maker in makers)
 
 
-def _halves(parts: Sequence[SubjectPart]) -> Iterator[tuple[list[SubjectPart], list[SubjectPart]]]:
-    """Yield the subjects in two groups, both ways round, such that any two are in different groups at least once."""
-    for bit in range((len(parts) - 1).bit_length()):
+def _halves(
+    parts: Sequence[SubjectPart], numbers: Sequence[int]
+) -> Iterator[tuple[list[SubjectPart], list[SubjectPart]]]:
+    """Yield the subjects in two groups, both ways round, such that any two whose numbers differ are in different groups
+    at least once.
+    """
+    for bit in range(max(numbers).bit_length()):
         groups: tuple[list[SubjectPart], list[SubjectPart]] = ([], [])
-        for number, part in enumerate(parts):
+        for number, part in zip(numbers, parts, strict=True):
             groups[number >> bit & 1].append(part)
         yield groups
         yield groups[1], groups[0]
@@ -109,11 +148,16 @@ def _halves(parts: Sequence[SubjectPart]) -> Iterator[tuple[list[SubjectPart], l
 
 def _around(index: Index, node: int, part: SubjectPart, known: Collection[int]) -> list[int]:
     """A node, and the rows of its relation where they imply it: no more than what an answer would show of it."""
-    if index.is_elided(index.node_dataset[node]):
+    if not _shown(index, node):
         return []
     rows = index.rows(index.node_dataset[node])
     is_alone = not part.is_dataset and index.container(node) is None and rows not in known
     return [node, rows] if is_alone else [node]
+
+
+def _shown(index: Index, node: int) -> list[int]:
+    """A node, if answers show its relation."""
+    return [] if index.is_elided(index.node_dataset[node]) else [node]
 
 
 def _found(index: Index, reach: Reach, rank: Sequence[int], around: Sequence[int]) -> Reached | None:
@@ -123,7 +167,7 @@ def _found(index: Index, reach: Reach, rank: Sequence[int], around: Sequence[int
     return None if key is None else Reached(around[0], key, rank[key // index.node_count], reach.hops(key))
 
 
-def _with_implied(index: Index, best: dict[int, ReachedSubject]) -> Iterator[ReachedSubject]:
+def _with_implied(index: Index, best: dict[int, ReachedSubject], rules: Rules) -> Iterator[ReachedSubject]:
     """The same, row sets with the number of their columns that have no entry of their own."""
     alone: dict[int, int] = {}
     for node in best:
@@ -134,7 +178,9 @@ def _with_implied(index: Index, best: dict[int, ReachedSubject]) -> Iterator[Rea
             yield one
             continue
         dataset = index.node_dataset[node]
-        implied = index.column_count(dataset) - alone.get(dataset, 0)
+        implied = 0
+        if rules.implies(one.found.key // index.node_count):
+            implied = index.column_count(dataset) - alone.get(dataset, 0)
         yield one._replace(found=Reached(node, one.found.key, one.found.rank, one.found.hops, implied))
 
 

@@ -20,7 +20,8 @@ from govtool.model.derivation import HIDDEN, ROWS, ColumnRef
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change
 from govtool.query.evidence import Evidence, evidence
-from govtool.query.impact import Impacted, expand, impact
+from govtool.query.impact import expand, impact
+from govtool.query.impact_entries import Impacted
 from govtool.query.select import Subject, nothing_selected
 from govtool.query.selectors import Selection
 from govtool.query.support import losses

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from govtool.errors import UsageError
-from govtool.records.replay.answer import ReplayAnswer
-from govtool.records.replay.changes import Change, exclusions
-from govtool.records.replay.compare import replay
-from govtool.records.replay.files import replacement
-from govtool.records.replay.script import replay_script, script_of
 from govtool.records.trace.back import StagePosition
 from govtool.records.trace.traced_rows import TracedRows
+
+if TYPE_CHECKING:
+    from govtool.records.replay.answer import ReplayAnswer
+    from govtool.records.replay.changes import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,12 @@ class RecordSet(TracedRows):
             EvidenceError: Inputs are gone or have changed (``evidence.changed``).
             EngineError: No engine evaluates the plan exactly.
         """
+        # Not with this module: a trace from the command line needs none of them.
+        from govtool.records.replay.changes import exclusions
+        from govtool.records.replay.compare import replay
+        from govtool.records.replay.files import replacement
+        from govtool.records.replay.script import replay_script, script_of
+
         if self.lineage.kept:
             raise UsageError(
                 "rows that are traced by kept positions are not replayed",

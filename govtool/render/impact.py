@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,10 @@ from govtool.render.text import Prose, count, printable
 from govtool.render.tree import TreeNode, tree_lines
 
 if TYPE_CHECKING:
-    from govtool.answers.affected_rows import AffectedDataset
+    from govtool.answers.affected_rows import AffectedDataset, AffectedRows
     from govtool.answers.impact import ImpactAnswer
-    from govtool.query.impact import Impacted, ImpactResult
+    from govtool.query.impact import ImpactResult
+    from govtool.query.impact_entries import Impacted
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "tree", *PICTURES)
 
@@ -116,24 +117,34 @@ def table(answer: ImpactAnswer) -> Table:
     result, up, affected = answer.result, answer.result.direction == "up", answer.affected
     found = _by_relation(answer.entries)
     entries = [entry for entry, _ in found]
-    columns = [
-        *([] if up else [(TableColumn("verdict"), [verdict_of(entry) or "" for entry in entries])]),
-        (TableColumn("column", style="bold"), [_named(*each) for each in found]),
-        (TableColumn("hops", justify="right"), [str(entry.hops) for entry in entries]),
-        *([] if affected is None else [(TableColumn("rows"), [_rows(affected.of(e.dataset)) for e in entries])]),
-        (TableColumn("via"), [way(entry.via) for entry in entries]),
-        *([(TableColumn("owner"), [entry.owner or "" for entry in entries])] if any(e.owner for e in entries) else []),
-        (TableColumn("evidence", style="dim"), [places(entry.evidence) for entry in entries]),
-    ]
+    shown = {"verdict": not up, "rows": affected is not None, "owner": any(entry.owner for entry in entries)}
+    columns = [(column, cell) for column, cell in _columns(affected) if shown.get(column.title, True)]
     return Table(
-        columns=tuple(title for title, _ in columns),
-        rows=list(zip(*(cells for _, cells in columns), strict=True)),
+        columns=tuple(column for column, _ in columns),
+        rows=[tuple(cell(*each) for _, cell in columns) for each in found],
         heading=_heading(answer),
         summary="\n".join([closing(answer.version, _summary(answer), _left_off(result)), *_row_lines(answer)]),
         row_styles=() if up else [_STYLES.get(verdict_of(entry) or "", "") for entry in entries],
         names=0 if up else 1,
         groups=[entry.dataset for entry in entries],
     )
+
+
+_Cell = Callable[["Impacted", tuple[str, ...]], str]
+"""The text for an entry and the columns that its relation stands for."""
+
+
+def _columns(affected: AffectedRows | None) -> list[tuple[TableColumn, _Cell]]:
+    """All columns of the table, in order, each with what stands in it."""
+    return [
+        (TableColumn("verdict"), lambda entry, _: verdict_of(entry) or ""),
+        (TableColumn("column", style="bold"), _named),
+        (TableColumn("hops", justify="right"), lambda entry, _: str(entry.hops)),
+        (TableColumn("rows"), lambda entry, _: _rows(affected.of(entry.dataset)) if affected is not None else ""),
+        (TableColumn("via"), lambda entry, _: way(entry.via)),
+        (TableColumn("owner"), lambda entry, _: entry.owner or ""),
+        (TableColumn("evidence", style="dim"), lambda entry, _: places(entry.evidence)),
+    ]
 
 
 def _heading(answer: ImpactAnswer) -> str:
@@ -164,7 +175,8 @@ def _selected(result: ImpactResult) -> str:
     if result.subject_kind != "selection":
         return ""
     among = len(result.reached_subjects)
-    return f"{len(result.subjects):,} selected" + (f" ({among:,} of them downstream of another)" if among else "")
+    where = "upstream" if result.direction == "up" else "downstream"
+    return f"{len(result.subjects):,} selected" + (f" ({among:,} of them {where} of another)" if among else "")
 
 
 def _rows(found: AffectedDataset) -> str:
@@ -204,11 +216,14 @@ def _left_off(result: ImpactResult) -> str:
 
 
 def _by_relation(entries: Sequence[Impacted]) -> list[tuple[Impacted, tuple[str, ...]]]:
-    """The entries but for columns whose relation has their verdict as a whole; these, by name, beside the whole."""
-    whole = {entry.dataset: verdict_of(entry) for entry in entries if entry.is_rows}
+    """The entries but for columns whose relation has their verdict as a whole; these, by name, beside the whole.
+
+    Upstream, where there are no verdicts, the way decides instead.
+    """
+    whole = {entry.dataset: _alike(entry) for entry in entries if entry.is_rows and not entry.rows_only}
     parts: dict[str, list[str]] = {}
     for entry in entries:
-        if not entry.is_rows and entry.dataset in whole and whole[entry.dataset] == verdict_of(entry):
+        if not entry.is_rows and entry.dataset in whole and whole[entry.dataset] == _alike(entry):
             parts.setdefault(entry.dataset, []).append(entry.column.removeprefix(f"{entry.dataset}."))
     return [
         (entry, tuple(parts.get(entry.dataset, ())) if entry.is_rows else ())
@@ -217,10 +232,16 @@ def _by_relation(entries: Sequence[Impacted]) -> list[tuple[Impacted, tuple[str,
     ]
 
 
+def _alike(entry: Impacted) -> object:
+    return verdict_of(entry) or entry.via
+
+
 def _named(entry: Impacted, first: tuple[str, ...]) -> str:
     """``stg.users.* (11 columns: email …)``: a relation, and the columns that are reached by themselves."""
     if not entry.is_rows:
         return entry.column
+    if entry.rows_only:
+        return f"{entry.column} (rows)"
     more = " …" if entry.columns > len(first[:2]) else ""
     names = f": {', '.join(first[:2])}{more}" if first else ""
     return f"{entry.column} ({count(entry.columns, 'column')}{names})"

@@ -10,12 +10,30 @@ if TYPE_CHECKING:
 _LEAST = 50
 """The share of the work, as a fraction's denominator, from which on the time that is left is shown."""
 
+_COUNTED = 1000
+"""Parts of which so many are all count nothing: shares."""
+
 
 def log_label(status: Status) -> str:
     """``reading 10,512/s, 4,300 distinct, 12 failed``: statements a second, and what came of them until now."""
     rate = f" {status.rate:,.0f}/s" if status.rate >= 1 else ""
     failed = f", {status.failed:,} failed" if status.failed else ""
     return f"{status.stage}{rate}, {status.distinct:,} distinct{failed}"
+
+
+def rated_label(label: str, unit: str, done: int, total: int, passed: float) -> str:
+    """``building the index, 52,000 definitions/s``: the average; the label alone where there is no rate.
+
+    Args:
+        label: What is done.
+        unit: What is counted, in the plural.
+        done: So many.
+        total: In all; of a thousand or fewer no rate is shown.
+        passed: Seconds since the first.
+    """
+    if total <= _COUNTED or done <= 0 or passed < 1:
+        return label
+    return f"{label}, {done / passed:,.0f} {unit}/s"
 
 
 def time_left(done: int, total: int, passed: float) -> str:

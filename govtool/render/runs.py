@@ -16,6 +16,7 @@ from govtool.render.text import count, when
 if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
+    from govtool.model.positions import PositionsCost
     from govtool.model.run import Run, RunInput, RunOutput
     from govtool.query.rundiff import RunDifference
     from govtool.query.runs import RunInputVersion, WrittenVersion
@@ -116,7 +117,7 @@ def render_run(form: str, answer: RunAnswer) -> Table | Iterable[str]:
     if form == "jsonl":
         return [compact(answer.to_dict())]
     run = answer.run
-    rows = _run_rows(run, answer.readings, answer.names)
+    rows = _run_rows(run, answer.readings, answer.names, answer.positions)
     if form == "csv":
         return to_csv(("what", "name", "value"), rows)
     table = Table(
@@ -129,7 +130,10 @@ def render_run(form: str, answer: RunAnswer) -> Table | Iterable[str]:
 
 
 def _run_rows(
-    run: Run, readings: Sequence[RunInputVersion], names: Mapping[WrittenVersion, str]
+    run: Run,
+    readings: Sequence[RunInputVersion],
+    names: Mapping[WrittenVersion, str],
+    positions: PositionsCost | None,
 ) -> list[tuple[str, str, str]]:
     facts = (
         ("application", run.application), ("user", run.user), ("started", run.started), ("ended", run.ended),
@@ -142,6 +146,8 @@ def _run_rows(
         rows.append(("read", read.dataset, _figures(read, _read(of[read.dataset], names))))
     for written in run.outputs:
         rows.append(("wrote", written.dataset, _figures(written, written.mode)))
+    if positions is not None:
+        rows.append(("kept", "positions", _cost(positions)))
     rows += [("software", item.name, item.version) for item in run.software]
     rows += [("config", name, value) for name, value in run.config.items()]
     rows += [("lost", note.code, note.message) for note in run.breaks]
@@ -151,7 +157,8 @@ def _run_rows(
 def _read(reading: RunInputVersion, names: Mapping[WrittenVersion, str]) -> str:
     if reading.version is None:
         return "written by no known run"
-    return f"{'' if reading.exact else 'by time '}{names[reading.version].rpartition('@')[2]}"
+    version = names[reading.version].removeprefix(f"{reading.version.dataset}@")
+    return f"{'' if reading.exact else 'by time '}{version}"
 
 
 def _figures(side: RunInput | RunOutput, first: str) -> str:
@@ -165,6 +172,15 @@ def _figures(side: RunInput | RunOutput, first: str) -> str:
     if side.identity is not None:
         version = "" if side.identity.version is None else f" version {side.identity.version}"
         parts.append(f"{side.identity.kind}{version} {side.identity.short}")
+    return ", ".join(parts)
+
+
+def _cost(positions: PositionsCost) -> str:
+    parts = [f"{count(positions.pairs, 'pair')}, {positions.bytes:,} bytes"]
+    if positions.write_seconds is not None:
+        parts.append(f"query with ids {positions.seconds} s, write {positions.write_seconds} s")
+    elif positions.seconds is not None:
+        parts.append(f"job {positions.seconds} s longer")
     return ", ".join(parts)
 
 

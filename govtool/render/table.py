@@ -93,9 +93,7 @@ def _side_by_side(table: Table, limit: int | None) -> Iterator[list[Span]]:
         widths = _widths(table.columns, rows)
     yield _line(titles, table.columns, widths, ["dim"] * len(widths))
     for number, cells in enumerate(rows):
-        for level in range(max(map(len, cells))):
-            texts = [cell[level] if level < len(cell) else "" for cell in cells]
-            yield _line(texts, table.columns, widths, _styles(table, number))
+        yield from _folded_row(cells, table.columns, widths, _styles(table, number))
 
 
 def _flowing(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterator[list[Span]]:
@@ -130,19 +128,30 @@ def _grouped(table: Table, limit: int) -> Iterator[list[Span]]:
         yield [Span(f" all in {prefix}", "dim")]
     yield _line([column.title for column in columns], columns, widths, ["dim"] * len(widths))
     for heading, shared, rows in groups:
-        beside = width(heading) + width(shared) + _GAP < limit
-        yield [Span(heading, "bold"), *([Span(f"{'':{_GAP}}{shared}", "dim")] if shared and beside else [])]
-        if shared and not beside:
-            yield from ([Span(f"   {part}", "dim")] for part in fold(shared, limit - 3))
+        yield from _group_heading(heading, shared, limit)
         for number, row in rows:
-            styles = _styles(table, number)[:-1]
             folded = [
                 wrapped(cell, widths[i]) if i == table.names else fold(cell, widths[i])
                 for i, cell in enumerate(row[:-1])
             ]
-            for level in range(max(map(len, folded))):
-                yield _line([cell[level] if level < len(cell) else "" for cell in folded], columns, widths, styles)
+            yield from _folded_row(folded, columns, widths, _styles(table, number)[:-1])
             yield from ([Span(f"   {part}", "dim")] for part in fold(row[-1], limit - 3) if row[-1])
+
+
+def _group_heading(heading: str, shared: str, limit: int) -> Iterator[list[Span]]:
+    """The name of a relation, and what its rows share: beside it, or below it where the line is too short."""
+    beside = width(heading) + width(shared) + _GAP < limit
+    yield [Span(heading, "bold"), *([Span(f"{'':{_GAP}}{shared}", "dim")] if shared and beside else [])]
+    if shared and not beside:
+        yield from ([Span(f"   {part}", "dim")] for part in fold(shared, limit - 3))
+
+
+def _folded_row(
+    cells: Sequence[Sequence[str]], columns: tuple[TableColumn, ...], widths: list[int], styles: list[str]
+) -> Iterator[list[Span]]:
+    """The lines of a row whose cells have several."""
+    for level in range(max(map(len, cells))):
+        yield _line([cell[level] if level < len(cell) else "" for cell in cells], columns, widths, styles)
 
 
 def _widths(columns: tuple[TableColumn, ...], rows: list[list[list[str]]]) -> list[int]:

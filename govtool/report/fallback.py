@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from govtool.report.layout import contracted
 from govtool.report.marks import escaped
 from govtool.report.model import LineageView
+from govtool.report.trace_view import TraceView, trace_words
+from govtool.report.workflow_view import WorkflowView, workflow_words
 
 MOST_ROWS = 500
 """Datasets in the table at most."""
@@ -40,3 +43,21 @@ def _row(view: LineageView, number: int, sources: Mapping[int, list[int]]) -> st
     return (
         "<tr>" + "".join(f"<td>{escaped(one)}</td>" for one in (dataset.name, dataset.kind, columns, made_of)) + "</tr>"
     )
+
+
+def scene_tables(traces: Iterable[TraceView], workflows: Iterable[WorkflowView]) -> str:
+    """HTML of the steps and counts of traces, and of the invocations of workflows."""
+    found = [
+        _table(f"Trace {trace.direction}, {trace.where}", ("", "Name", "Step", "Rows"), trace_words(trace))
+        for trace in traces
+    ]
+    found += [_table(f"Workflow {one.graph}", ("", "Name", "Nodes by type"), workflow_words(one)) for one in workflows]
+    return "".join(found)
+
+
+def _table(title: str, head: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
+    kept = list(islice(rows, MOST_ROWS + 1))
+    body = "".join("<tr>" + "".join(f"<td>{escaped(one)}</td>" for one in row) + "</tr>" for row in kept[:MOST_ROWS])
+    more = "<p>More rows are in the data of this file.</p>" if len(kept) > MOST_ROWS else ""
+    names = "".join(f"<th>{name}</th>" for name in head)
+    return f"<h2>{escaped(title)}</h2><table><tr>{names}</tr>{body}</table>{more}"

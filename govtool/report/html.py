@@ -19,7 +19,10 @@ from importlib.resources import files
 
 from govtool.report.marks import INVISIBLE, UNSAFE
 
-SCRIPTS = ("graph.js", "arrange.js", "route.js", "picture.js", "details.js", "lists.js", "page.js", "controls.js")
+SCRIPTS = (
+    *("graph.js", "placement.js", "arrange.js", "route.js", "picture.js", "details.js", "lists.js"),
+    *("scene.js", "trace.js", "workflow.js", "page.js", "address.js", "controls.js"),
+)
 """The files of the one script, in their order."""
 STYLE = "report.css"
 TEMPLATE = "report.html"

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from govtool.errors import ConflictError, IntegrityError, StoreError
 from govtool.store.codec import digest, unseal
-from govtool.store.objects import Objects
+from govtool.store.objects import Objects, ReadableObjects
 from govtool.store.reachable import forgotten_keys
 from govtool.store.reader import MARKER
 from govtool.store.store import Store
 
 _BATCH = 32
 _MUTABLE = ("tags/", "hint/")
+_SKIPPED = ("index/", "tmp/", "log/", "tags/", "hint/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +53,18 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
             location=target.uri,
             hint="copy to an empty place, or to an older copy of this store",
         )
-    # Published indexes are not copied: whoever needs one makes it again.
-    # Slots are listed before what they refer to: all that they refer to is then there to be listed.
-    slots = [info.key for info in source.objects.scan("log")]
-    tags = [info.key for info in source.objects.scan("tags")]
-    hints = [info.key for info in source.objects.scan("hint")]
-    own = {*slots, *tags, *hints, MARKER}
-    others = [key for info in source.objects.scan("") if (key := info.key) not in own and not key.startswith(_SKIPPED)]
+    listed = _keys(source.objects)
     here = {info.key for info in target.scan("")}
     gone = forgotten_keys(source.objects)  # whoever forgot may have been killed before all of it was deleted
     # The copy may be newer than its source: what it forgot does not come back.
     unwanted = gone | forgotten_keys(target) if marker is not None else gone
-    others = [key for key in others if key not in unwanted]
-    keys = [*sorted(others), *sorted(slots), *sorted(tags), *sorted(hints), MARKER]
+    keys = [key for key in listed if key not in unwanted]
     written = size = 0
     for start in range(0, len(keys), _BATCH):
         batch = [key for key in keys[start : start + _BATCH] if key not in here or key.startswith(("log/", *_MUTABLE))]
         for key, data in _read(source, batch):
-            if key.startswith(_MUTABLE):
-                target.put(key, data)
-            elif not target.create(key, data):
-                if key.startswith("log/") and target.get(key) != data:
-                    raise ConflictError(
-                        f"the copy has a commit of its own: {key}",
-                        location=target.uri,
-                        hint="copy to an empty place; branches are merged within one store",
-                    )
-                continue
-            written, size = written + 1, size + len(data)
+            if _put(target, key, data):
+                written, size = written + 1, size + len(data)
         if progress:
             progress(min(start + _BATCH, len(keys)), len(keys))
     left = sorted(gone.intersection(here))
@@ -88,7 +73,38 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
     return Copied(written, size, present=len(keys) - written, removed=len(left))
 
 
-_SKIPPED = ("index/", "tmp/", "log/", "tags/", "hint/")
+def _keys(source: ReadableObjects) -> list[str]:
+    """What belongs to a store, in the order in which it is copied.
+
+    Published indexes are left out: whoever needs one makes it again.
+    """
+    # Slots are listed before what they refer to: all that they refer to is then there to be listed.
+    slots = [info.key for info in source.scan("log")]
+    tags = [info.key for info in source.scan("tags")]
+    hints = [info.key for info in source.scan("hint")]
+    own = {*slots, *tags, *hints, MARKER}
+    others = [key for info in source.scan("") if (key := info.key) not in own and not key.startswith(_SKIPPED)]
+    return [*sorted(others), *sorted(slots), *sorted(tags), *sorted(hints), MARKER]
+
+
+def _put(target: Objects, key: str, data: bytes) -> bool:
+    """Write an object unless it is there; return whether it was written.
+
+    Raises:
+        ConflictError: Another commit is in its slot.
+    """
+    if key.startswith(_MUTABLE):
+        target.put(key, data)
+        return True
+    if target.create(key, data):
+        return True
+    if key.startswith("log/") and target.get(key) != data:
+        raise ConflictError(
+            f"the copy has a commit of its own: {key}",
+            location=target.uri,
+            hint="copy to an empty place; branches are merged within one store",
+        )
+    return False
 
 
 def _read(source: Store, keys: list[str]) -> Iterable[tuple[str, bytes]]:

@@ -7,7 +7,7 @@ a name: the newest of a branch, and those that are tagged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -63,26 +63,36 @@ def collect(
     """
     if grace < timedelta(0):
         raise UsageError("the grace period is negative", code="usage.grace")
-    objects = store.objects
     # First list, then mark: what a commit refers to that happens in between is seen.
-    listed = [info for prefix in _SWEPT for info in _scan(store, prefix)]
-    used = reachable_keys(objects, all_commits(objects))
-    indexes = [info.key for info in listed if info.key.startswith(f"{published.FOLDER}/")]
-    if indexes:
-        used |= published.needed_keys(objects, indexes, named_commits(objects))
+    listed = _swept(store)
+    used = _used(store, listed)
     unused = [info for info in listed if info.key not in used]
     old = {info.key for info in unused if now() - info.modified > grace}
     if old and not dry_run:
         # A writer that found one of these there already has made it young again.
-        fresh = {info.key: info for prefix in _SWEPT for info in _scan(store, prefix)}
+        fresh = {info.key: info for info in _swept(store)}
         old = {key for key in old if key in fresh and now() - fresh[key].modified > grace}
     removed = sorted(info for info in unused if info.key in old)
     if not dry_run:
         for number, info in enumerate(removed, 1):
-            objects.delete(info.key)
+            store.objects.delete(info.key)
             if progress:
                 progress(number, len(removed))
     return Collection(tuple(removed), young=len(unused) - len(removed), kept=len(listed) - len(unused))
+
+
+def _swept(store: Store) -> list[ObjectInfo]:
+    """All objects that may be garbage."""
+    return [info for prefix in _SWEPT for info in _scan(store, prefix)]
+
+
+def _used(store: Store, listed: Iterable[ObjectInfo]) -> set[str]:
+    """What commits refer to, and the published indexes that are still needed."""
+    used = reachable_keys(store.objects, all_commits(store.objects))
+    indexes = [info.key for info in listed if info.key.startswith(f"{published.FOLDER}/")]
+    if indexes:
+        used |= published.needed_keys(store.objects, indexes, named_commits(store.objects))
+    return used
 
 
 def _scan(store: Store, prefix: str) -> list[ObjectInfo]:

@@ -134,7 +134,10 @@ def parse_moment(text: str) -> datetime | None:
 def _by_prefix(objects: ReadableObjects, ref: str, head: Commit) -> Commit:
     prefix = ref.lower()
     if not _PREFIX.fullmatch(prefix):
-        known = ["HEAD", *refs.branch_names(objects), *refs.tag_names(objects)]
+        branches = refs.branch_names(objects)
+        if ref in branches:
+            raise _unknown(ref, "the branch was deleted")
+        known = ["HEAD", *branches, *refs.tag_names(objects)]
         raise _unknown(ref, "", tuple(difflib.get_close_matches(ref, known)))
     matches = [commit for commit in log.walk(objects, head) if commit.id.startswith(prefix)]
     if not matches:

@@ -33,10 +33,10 @@ from govtool.store.commit import (
     encode_slot,
     slot_key,
 )
+from govtool.store.entries import as_created, entries_of, holds, placed
 from govtool.store.manifest import Entry, Live, Manifest, node_key
 from govtool.store.names import FORGOTTEN, check_source, check_table
 from govtool.store.objects import Objects
-from govtool.store.packs import PackPlace, arrange
 from govtool.store.times import LEAP, SKEW, check_clock
 
 COMMIT_TIMEOUT = 120.0
@@ -100,33 +100,21 @@ class Writer:
         batch = batch or uuid.uuid4().hex
         position = position or log.read_position(self._objects, self._branch, hasty=self._remote)
         base = position.head
-        if (base is None and must_exist) or (base is not None and base.closed):
-            raise UnknownNameError(
-                f"there is no branch {self._branch!r}",
-                code="usage.unknown-branch",
-                hint=f"run govtool branch create {self._branch}",
-            )
-        data: dict[str, bytes] = {}
-        refs: list[FragmentRef] = []
-        for fragment in changes.add:
-            sha256 = digest(fragment.data)
-            refs.append(FragmentRef(fragment.source, fragment.table, sha256, len(fragment.data), fragment.rows))
-            data[sha256] = fragment.data
-        refs += changes.uploaded
-        adding = {ref.source for ref in refs}
-        entries = [Entry("~", r.source, batch, r.table, r.sha256, r.size, r.rows, r.pack, r.offset) for r in refs]
-        entries += [Entry("=", source, batch) for source in dict.fromkeys(changes.retract) if source not in adding]
-
+        self._require_branch(base, must_exist)
+        entries, data = entries_of(changes, batch)
+        items: list[tuple[str, bytes]] = []
+        created: list[bool] = []
         live: Live | None = None
         if base is not None and (not base.manifest.levels or len(data) > _SMALL):
             live = log.read_sources(self._nodes, base, changes.sources)
-        if live is None or not _already_holds(live, changes, entries):
+        held = live is not None and holds(live, changes, entries)
+        if not held:
             there = {(e.table, e.sha256): (e.pack, e.offset) for e in live.entries()} if live else {}
-            entries, items = _placed(entries, data, there, pack=self._remote)
+            entries, items = placed(entries, data, there, pack=self._remote)
             created = self._objects.create_many(items)
             if base is not None and live is None and not any(created):
-                live = log.read_sources(self._nodes, base, changes.sources)
-        if base is not None and live is not None and _already_holds(live, changes, entries):
+                held = holds(log.read_sources(self._nodes, base, changes.sources), changes, entries)
+        if base is not None and held:
             later = [] if position.sure else log.read_ahead(self._objects, self._branch, base.seq, base.id)
             if not later:
                 return CommitResult(base, created=False)
@@ -142,7 +130,7 @@ class Writer:
             )
         self._renew(items, created)
         fresh = {key for (key, _), new in zip(items, created, strict=True) if new}
-        entries = [e._replace(op="+") if not e.pack and FragmentRef.of(e).key in fresh else e for e in entries]
+        entries = as_created(entries, fresh)
         draft = Commit(
             seq=0,
             id="",
@@ -158,6 +146,14 @@ class Writer:
             merged=merged,
         )
         return self._land(draft, changes, entries, base, position.lag)
+
+    def _require_branch(self, base: Commit | None, must_exist: bool) -> None:
+        if (base is None and must_exist) or (base is not None and base.closed):
+            raise UnknownNameError(
+                f"there is no branch {self._branch!r}",
+                code="usage.unknown-branch",
+                hint=f"run govtool branch create {self._branch}",
+            )
 
     def upload(self, fragment: Fragment) -> FragmentRef:
         """Write a fragment that no commit refers to yet; see `govtool.store.store.Store.upload`."""
@@ -234,15 +230,7 @@ class Writer:
             manifest, nodes = manifest.folded(now=lag == 0 and not self._nodes.requests)
             self._create_nodes({s: data for s, data in nodes.items() if s not in written})
             written.update(nodes)
-            attempt = replace(
-                draft,
-                seq=base.seq + 1 if base else 1,
-                parent=base.id if base else None,
-                time=self.timestamp(base.time if base else None),
-                manifest=manifest,
-                start=base.start if base else 1,
-            )
-            commit, winner = self._put_slot(attempt)
+            commit, winner = self._put_slot(self._child(draft, base, manifest))
             if commit is not None:
                 if not ((nodes or self._nodes.requests) and lag == 0):
                     self._put_hint(commit)
@@ -259,22 +247,38 @@ class Writer:
             losses += 1
             if winner is None:  # S3 may refuse two writers who meet, and then the slot is still free.
                 continue
-            passed = [winner]
-            # The next slot is probably free: trying to take it shows as much as looking. Who keeps losing looks ahead.
-            if losses % _LOOK_AHEAD == 0:
-                passed += log.read_ahead(self._objects, self._branch, winner.seq, winner.id)
-            elif base is not None and winner.fork is None and winner.parent != base.id:
-                raise log.chain_error(slot_key(self._branch, base.seq), "is not what the commit after it was made from")
+            passed = self._passed(base, winner, look_ahead=losses % _LOOK_AHEAD == 0)
             base, lag = passed[-1], None
             entries = [e._replace(op="~") if e.adds else e for e in entries]  # They may have added the same.
             if base.closed:
                 raise ConflictError(f"branch {self._branch!r} was deleted meanwhile", hint="run govtool branch list")
             # A long gap is skipped over by a listing: then nobody saw whether the batch went by.
             gap = base.seq - winner.seq >= len(passed)
-            if (gap or any(c.batch == draft.batch for c in passed)) and _already_holds(
+            if (gap or any(c.batch == draft.batch for c in passed)) and holds(
                 log.read_sources(self._nodes, base, changes.sources), changes, entries
             ):
                 return CommitResult(base, created=False)
+
+    def _child(self, draft: Commit, base: Commit | None, manifest: Manifest) -> Commit:
+        """The draft with a manifest, as the commit after ``base``: the first of the branch if there is none."""
+        if base is None:
+            return replace(draft, seq=1, parent=None, time=self.timestamp(None), manifest=manifest, start=1)
+        at = self.timestamp(base.time)
+        return replace(draft, seq=base.seq + 1, parent=base.id, time=at, manifest=manifest, start=base.start)
+
+    def _passed(self, base: Commit | None, winner: Commit, *, look_ahead: bool) -> list[Commit]:
+        """The commits that were made since ``base``, oldest first, as far as they were looked for.
+
+        The next slot is probably free: trying to take it shows as much as looking. Who keeps losing looks ahead.
+
+        Raises:
+            IntegrityError: ``base`` is not what the winner was made from.
+        """
+        if look_ahead:
+            return [winner, *log.read_ahead(self._objects, self._branch, winner.seq, winner.id)]
+        if base is not None and winner.fork is None and winner.parent != base.id:
+            raise log.chain_error(slot_key(self._branch, base.seq), "is not what the commit after it was made from")
+        return [winner]
 
     def _create_nodes(self, nodes: Mapping[str, bytes]) -> None:
         items = [(node_key(sha256), data) for sha256, data in nodes.items()]
@@ -353,45 +357,6 @@ class Writer:
                 " was committed",
             )
         return newest
-
-
-def _placed(
-    entries: list[Entry], data: Mapping[str, bytes], there: Mapping[tuple[str, str], tuple[str, int]], *, pack: bool
-) -> tuple[list[Entry], list[tuple[str, bytes]]]:
-    """Find a place for what is added: where it is already, in a pack, or in an object of its own.
-
-    Args:
-        entries: Of the commit.
-        data: New contents by their digests; what entries add beyond that is in its place.
-        there: Places of what the sources hold already, by table and digest.
-        pack: Whether to put small fragments together.
-
-    Returns:
-        The entries with their places, and the objects to be written.
-    """
-    new = {e.sha256: data[e.sha256] for e in entries if e.sha256 in data and (e.table, e.sha256) not in there}
-    packs, places = arrange(new) if pack else ({}, {})
-    found: list[Entry] = []
-    items: dict[str, bytes] = dict(packs)
-    for entry in entries:
-        if entry.sha256 in data:
-            place = there.get((entry.table, entry.sha256)) or places.get(entry.sha256) or PackPlace()
-            entry = entry._replace(pack=place[0], offset=place[1])
-            if not entry.pack and (entry.table, entry.sha256) not in there:
-                items[FragmentRef.of(entry).key] = data[entry.sha256]
-        found.append(entry)
-    return found, list(items.items())
-
-
-def _already_holds(live: Live, changes: Changes, entries: list[Entry]) -> bool:
-    """Return whether the sources of ``changes`` hold exactly this already, by the same batch."""
-    after = Live()
-    for source in changes.sources:
-        after.feed(live.entries(source))
-    before = {entry.content for entry in after.entries()}
-    after.feed([Entry("-", source) for source in changes.retract])
-    after.feed(entries)
-    return before == {entry.content for entry in after.entries()}
 
 
 def _check(changes: Changes, message: str, author: str, batch: str, summary: Mapping[str, JsonValue]) -> None:

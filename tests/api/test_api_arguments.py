@@ -16,8 +16,8 @@ import govtool
 from govtool.api.arguments import CONVERTERS, checked
 from govtool.errors import GovtoolError, UsageError
 
-UNCHECKED = {"return", "self", "progress", "report", "spark", "stdin"}
-"""Parameters that are functions, streams or sessions."""
+UNCHECKED = {"return", "self", "progress", "report", "spark", "stdin", "trace"}
+"""Parameters that are functions, streams, sessions, or answers of other questions."""
 
 HOSTILE: tuple[object, ...] = (
     *("", " ", "\0", "\ud800", "a\nb", "**", "class:", ",", "1+", "@", "pack:", "rename:", "HEAD~-1", "/", "~nobody"),

@@ -39,7 +39,7 @@ def _relation(folder, leaf, first, files):
         facts = (folder / name).stat()
         found.append(File(number, (folder / name).as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000))
     schema = t.Struct((t.Field("v", t.LONG),))
-    return Relation(leaf, f"file/{folder}", "parquet", tuple(found), (Attribute(first, "v", t.LONG),), schema)
+    return Relation(leaf, f"file://{folder}", "parquet", tuple(found), (Attribute(first, "v", t.LONG),), schema)
 
 
 @pytest.fixture
@@ -188,9 +188,11 @@ def test_pairs_are_traced_back_and_forward(tmp_path, many):
 def test_a_write_without_records_names_the_reason(tmp_path):
     store = Store.init(str(tmp_path / "store"))
     tables = RecordTables()
-    tables.add_untraceable("app-1/0", "file//data/sink", "a stream wrote it: use foreachBatch")
+    tables.add_untraceable("app-1/0", "file:///data/sink", "a stream wrote it: use foreachBatch")
     commit = store.commit(Changes((), tables.fragments("run:x")), message="m", author="a", batch="x", summary={}).commit
-    for output, run in [("file//data/sink", None), (None, "app-1/0")]:
-        with pytest.raises(UsageError, match="app-1/0 → file//data/sink cannot be traced: a stream wrote it") as raised:
+    for output, run in [("file:///data/sink", None), (None, "app-1/0")]:
+        with pytest.raises(
+            UsageError, match="app-1/0 → file:///data/sink cannot be traced: a stream wrote it"
+        ) as raised:
             find_writer(store, commit, output, run)
         assert (raised.value.code, raised.value.hint) == ("usage.untraceable", "use foreachBatch")

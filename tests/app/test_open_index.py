@@ -53,6 +53,14 @@ def test_the_second_opening_reads_no_fragment(store: Store, cache: Path, monkeyp
     assert targets(store, at) == ["v.a"]
 
 
+def test_progress_ends_at_the_end(store: Store, cache: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    open_index(store, commit(store, "v", "w"), lambda done, total: seen.append((done, total)))
+    assert seen == sorted(set(seen))
+    assert len(seen) >= 10
+    assert seen[-1] == (1000, 1000)
+
+
 @pytest.mark.parametrize("damage", [b"", b"junk", None])
 def test_a_damaged_index_is_built_again(store: Store, cache: Path, damage: bytes | None) -> None:
     at = commit(store, "v")

@@ -16,6 +16,7 @@ AFTER = {
     "app/aliases.py": "renames when the payload is committed; the key has a digest of the aliases of its own",
     "app/coverage.py": "counts what was read, for the commit's summary",
     "app/ingest.py": "compares keys and commits",
+    "app/path_root.py": "renames when the payload is committed, and when events are exported",
     "app/reader_digest.py": "makes the key",
     "app/user.py": "the author of a commit",
     "app/sources.py": "names the source, which is part of the key",

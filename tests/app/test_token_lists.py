@@ -23,7 +23,7 @@ def test_anything_else_is_refused_with_its_line(tmp_path, line):
     assert (found.value.code, found.value.location) == ("usage.deletions", f"{file}:2")
 
 
-PLACE = "file//srv/data/1"
+PLACE = "file:///srv/data/1"
 FILES = [f"{PLACE}/Payments.csv@674c3c061e02:0/{row}" for row in range(3)] + [f"{PLACE}/Rates.parquet@0af:0/0"]
 
 

@@ -103,3 +103,12 @@ def test_one_side_only(govtool, project):
     assert done.code == 2
     assert "govtool ingest spark" in done.err
     assert govtool("compare", "static", "other").code == 2
+
+
+def test_columns_that_are_only_named_go_by_the_alias_too(govtool, project):
+    (project / "govtool.toml").write_text('[aliases]\n"raw.*" = "lake.*"\n')
+    (project / "a.sql").write_text("insert into raw.t (a, b) select x, y from raw.s;")
+    govtool("init")
+    govtool("ingest", "sql", "a.sql")
+    assert "breaks" in govtool("impact", "lake.t.a", "--change", "drop").out
+    assert "raw." not in govtool("ls").out

@@ -27,18 +27,33 @@ def test_the_graph_and_the_runs_answer(store):
     store("ingest", "spark", SHOP)
     reached = {
         entry["column"]
-        for entry in json.loads(store("impact", "file//tmp/shop/orders.csv.customer", "-f", "json").out)["columns"]
+        for entry in json.loads(store("impact", "file:///tmp/shop/orders.csv.customer", "-f", "json").out)["columns"]
     }
-    assert {"file//tmp/shop/orders.customer", "default.names.name", "default.big.who"} <= reached
+    assert {"file:///tmp/shop/orders.customer", "default.names.name", "default.big.who"} <= reached
     runs = json.loads(store("runs", "-f", "json").out)
     assert "shop_nightly.py:default.names" in json.dumps(runs)
+
+
+def test_names_below_the_root_of_paths_are_relative(store, project):
+    (project / "govtool.toml").write_text('[paths]\nroot = "/tmp/shop"\n')
+    store("ingest", "spark", SHOP)
+    names = [item["name"] for item in json.loads(store("ls", "-f", "json").out)["items"]]
+    assert {"file:orders", "file:report", "file:warehouse/sales", "default.sales"} <= set(names)
+    assert "/tmp/shop" not in store("runs", "-f", "json").out
+    answers = [
+        json.loads(store("impact", f"{orders}.customer", "-f", "json").out)["columns"]
+        for orders in ("file:orders", "orders", "file:///tmp/shop/orders", "file//tmp/shop/orders")
+    ]
+    assert answers[0]
+    assert all(answer == answers[0] for answer in answers)
+    assert json.loads(store("show", "shop_nightly.py:file:report", "-f", "json").out)["run"]["status"] == "complete"
 
 
 def test_scripts_and_what_ran_meet_in_the_same_names(store, project):
     (project / "view.sql").write_text("create view mart.who as select name from default.names;")
     store("ingest", "spark", SHOP)
     store("ingest", "sql", "view.sql", "--dialect", "spark")
-    done = json.loads(store("impact", "file//tmp/shop/orders.customer", "-f", "json").out)
+    done = json.loads(store("impact", "file:///tmp/shop/orders.customer", "-f", "json").out)
     assert "mart.who.name" in {entry["column"] for entry in done["columns"]}
 
 

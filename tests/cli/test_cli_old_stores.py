@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from govtool.app.spark_source import tables
+from govtool.names import current_id, renewed_text
 from govtool.store import Store
 
 STORES = Path(__file__).parents[2] / "fixtures" / "stores"
@@ -44,6 +46,18 @@ def differences(expected: object, found: object, at: str = "") -> list[str]:
     return [] if expected == found else [f"{at}: {expected!r} became {found!r}"]
 
 
+def named_as_today(answer: object) -> object:
+    """An answer of 28effe3 under the names that paths have today: ``file:///data/x`` was ``file//data/x``."""
+    if isinstance(answer, dict):
+        return {
+            key: renewed_text(value or "") or None if key == "file" else named_as_today(value)
+            for key, value in answer.items()
+        }
+    if isinstance(answer, list):
+        return [named_as_today(value) for value in answer]
+    return renewed_text(current_id(answer)).replace(" file/data/", " file:data/") if isinstance(answer, str) else answer
+
+
 def _as_lineage_only(answer: dict) -> None:
     """Leave out what 28effe3 did not compare: facts, runs and versions of datasets. They come last."""
     answer["changes"] = [c for c in answer["changes"] if c["what"] in ("dataset", "column", "edge")]
@@ -52,9 +66,14 @@ def _as_lineage_only(answer: dict) -> None:
         answer["truncated"] -= sum(sum(answer["summary"][what].values()) for what in more)
 
 
-@pytest.mark.parametrize(("name", "question"), questions(OLD))
+THEN_TOO_MUCH = {"impact-upstream"}
+"""Answers that are others today: upstream of a column, 28effe3 listed every column of every dataset that is read."""
+
+
+@pytest.mark.parametrize(("name", "question"), [each for each in questions(OLD) if each[0] not in THEN_TOO_MUCH])
 def test_the_answers_are_those_of_then(govtool, old, name, question):
-    expected = json.loads((OLD / "answers" / f"{name}.json").read_text())
+    expected = named_as_today(json.loads((OLD / "answers" / f"{name}.json").read_text()))
+    assert isinstance(expected, dict)
     answer = json.loads(govtool(*shlex.split(question), "-f", "json").out.replace(str(old), "/project"))
     del expected["govtool"]  # the version of the program
     if answer["schema"] == "fsck/1":  # 28effe3 did not look at what runs read
@@ -107,7 +126,7 @@ def test_data_that_no_old_version_recorded_has_the_new_source(govtool, old):
     assert govtool("verify", "data/new.csv").code == 0
     unknown = json.loads(govtool("store", "fsck", "-f", "json").out)["unknown_ancestors"]
     assert {each["ancestor"] for each in unknown} == {
-        "file/data/raw.csv"
+        "file:data/raw.csv"
     }  # of PROV documents: their writing is not known
 
 
@@ -161,3 +180,79 @@ def test_new_commits_merges_and_upkeep(govtool, old):
     assert govtool("verify", "data/clean.csv").code == 0
     assert govtool("store", "copy", "copied").code == 0
     assert govtool("verify", "data/clean.csv", "--store", "copied").code == 0
+
+
+PLACES = STORES / "84e1cb2"
+
+
+@pytest.fixture
+def places(project):
+    """The project that 84e1cb2 left: a path was called ``file//tmp/shop/orders``."""
+    with tarfile.open(PLACES / "project.tar.gz") as archive:
+        archive.extractall(project, filter="data")
+    return project
+
+
+def test_paths_are_uris_and_both_spellings_ask_for_them(govtool, places):
+    names = [entry["name"] for entry in json.loads(govtool("ls", "kind:file", "-f", "json").out)["items"]]
+    assert "file:///tmp/shop/orders" in names
+    assert not [name for name in names if not name.startswith("file:///")]
+    questions = [
+        ("impact", "{}tmp/shop/orders.customer"),
+        ("explain", "{}tmp/shop/report"),
+        ("ls", "{}tmp/shop/r*", "--columns"),
+        ("path", "{}tmp/shop/orders.customer", "{}tmp/shop/report.top"),
+        ("runs", "--dataset", "{}tmp/shop/report"),
+        ("verify", "data/users.parquet", "--name", "{}tmp/flow/data/users"),
+    ]
+    for question in questions:
+        answers = [
+            govtool(*(part.format(prefix) for part in question), "-f", "json").out
+            for prefix in ("file:///", "file//", "file:/")
+        ]
+        assert answers[0].startswith("{")
+        assert answers[0] == answers[1] == answers[2]
+        assert "file//" not in answers[0].replace("file:///", "")
+
+
+def test_jobs_of_before_are_found_by_both_names(govtool, places):
+    answers = [
+        govtool("show", f"shop_nightly.py:{name}", "-f", "json").out
+        for name in ("file//tmp/shop/report", "file:///tmp/shop/report")
+    ]
+    assert answers[0] == answers[1]
+    assert json.loads(answers[0])["run"]["job"] == "shop_nightly.py:file:///tmp/shop/report"
+
+
+def test_policies_and_baselines_keep_their_meaning(govtool, places):
+    assert govtool("check").code == 1  # its patterns begin with file//
+    assert govtool("check", "--baseline", "baseline.json").code == 0
+
+
+def test_a_new_ingest_leaves_one_dataset(govtool, places):
+    before = json.loads(govtool("ls", "-f", "json").out)["items"]
+    log = Path("logs/spark-4.3.0.gz")
+    log.parent.mkdir()
+    shutil.copy(STORES.parent / "spark" / log, log)
+    assert govtool("ingest", "spark", str(log)).code == 0
+    assert json.loads(govtool("ls", "-f", "json").out)["items"] == before
+    assert govtool("ingest", "spark", str(log), "--source", "again").code == 0
+    after = [entry["name"] for entry in json.loads(govtool("ls", "-f", "json").out)["items"]]
+    assert after == [entry["name"] for entry in before]
+    assert govtool("snapshot", "data/views.parquet", "--name", "file:///tmp/flow/data/users", "--run", "r2").code == 0
+    assert [source for source, table in live_versions() if table == "versions"] == [
+        "snapshot:file//tmp/flow/data/users"
+    ]
+    changes = json.loads(govtool("diff", "HEAD~1", "HEAD", "-f", "json").out)["changes"]
+    assert not [change for change in changes if change["what"] == "dataset"]
+
+
+def test_tables_for_spark_have_the_names_of_the_graph(places):
+    version = tables.resolve(str(places / ".govtool"), None, None)
+    columns = {"edges": "source_dataset", "evidence": "dataset", "versions": "dataset", "runs": "outputs"}
+    for table, column in columns.items():
+        found = [
+            rows[column].to_pylist() for cut in tables.cuts(table, version, []) for rows in tables.rows(table, cut)
+        ]
+        assert "file:///tmp/" in str(found)
+        assert "file//" not in str(found)

@@ -137,7 +137,7 @@ def test_a_tree_shows_each_entry_once_below_what_it_is_reached_by(graph):
         "   └─ mart.audience.* (2 columns)  rows  lower() → group key  all.sql:2",
     ]
     up = graph("impact", "mart.audience.email", "--upstream", "--tree").out
-    assert re.search(r"└─ stg\.users.*\n   └─ crm\.users", up)
+    assert re.search(r"├─ stg\.users\.email .*\n│  └─ crm\.users\.email", up)
     assert graph("impact", "crm.users.email", "-f", "tree", "-o", "t.txt").code == 0
     assert Path("t.txt").read_text().splitlines()[1:] == lines[1:]
 

@@ -39,7 +39,7 @@ def test_runs(govtool, lab):
 
 def test_one_run(govtool, lab):
     run = answer(govtool("show", "archive", "-f", "json"), "run-1")["run"]
-    assert run["inputs"][0]["read"] == "file/data/report.csv@report-19"
+    assert run["inputs"][0]["read"] == "file:data/report.csv@report-19"
     assert run["inputs"][0]["exact"]
     assert "Ada" in govtool("show", "plan-parse~1").out
 
@@ -48,10 +48,10 @@ def test_provenance_of_a_version_is_the_first_query_of_the_paper(govtool, lab):
     body = answer(govtool("show", "s3://archive/report@archive-19", "-f", "json"), "version-1")
     assert [(v["version"], v["hops"]) for v in body["versions"]] == [
         ("s3://archive/report@archive-19", 0),
-        ("file/data/report.csv@report-19", 1),
-        ("file/data/clean.csv@clean-19", 2),
+        ("file:data/report.csv@report-19", 1),
+        ("file:data/clean.csv@clean-19", 2),
     ]
-    assert [lost["dataset"] for lost in body["without_provenance"]] == ["file/data/raw.csv"]
+    assert [lost["dataset"] for lost in body["without_provenance"]] == ["file:data/raw.csv"]
     by_date = govtool("show", "report.csv@2026-11-19").out
     assert "report-19" in by_date
     assert "report-20" not in by_date
@@ -61,19 +61,19 @@ def test_outputs_of_a_tool_and_what_follows_are_its_second_and_third(govtool, la
     def names(selector):
         return [entry["name"] for entry in answer(govtool("ls", selector, "-f", "json"), "ls-1")["items"]]
 
-    assert names("software:parser==1.5") == ["file/data/clean.csv"]
-    assert names("software:parser==1.5+") == ["file/data/clean.csv", "file/data/report.csv", "s3://archive/report"]
+    assert names("software:parser==1.5") == ["file:data/clean.csv"]
+    assert names("software:parser==1.5+") == ["file:data/clean.csv", "file:data/report.csv", "s3://archive/report"]
     # What version 1.4 wrote has been replaced; only the archive, made of it before, still has it.
     assert names("software:parser==1.4") == ["s3://archive/report"]
     assert names("run:keep-19") == names("job:archive") == ["s3://archive/report"]
-    assert names("run:*summarise*") == ["file/data/report.csv"]
+    assert names("run:*summarise*") == ["file:data/report.csv"]
 
 
 def test_two_runs(govtool, lab):
     body = answer(govtool("diff", "plan-parse~1", "plan-parse", "-f", "json"), "run-diff-1")
     assert not body["reproduced"]
     assert {(c["aspect"], c["name"]) for c in body["changes"]} == {
-        ("input", "file/data/raw.csv"), ("environment", "parser"), ("output", "file/data/clean.csv"),
+        ("input", "file:data/raw.csv"), ("environment", "parser"), ("output", "file:data/clean.csv"),
     }  # fmt: skip
     assert govtool("diff", "plan-parse~1", "plan-parse", "--exit-code").code == 1
     assert govtool("diff", "plan-parse", "plan-parse", "--exit-code").code == 0

@@ -128,6 +128,7 @@ def test_an_iceberg_table_is_named_by_its_current_snapshot(govtool, data, projec
     answer = check(govtool("verify", "ice", "-f", "json").out, "verify-1")
     assert (answer["state"], answer["found"]["version"], answer["files"]["checked"]) == ("match", 7, 0)
     assert "its files could not be compared" in govtool("verify", "ice").out
+    assert (govtool("verify", "ice").code, govtool("verify", "ice", "--strict").code) == (0, 3)
 
 
 def test_an_iceberg_table_is_its_version(govtool, data, project):

@@ -222,3 +222,27 @@ def test_beside_a_statement_that_is_not_understood_nothing_is_called_unaffected(
     name = "S.C" if dialect in ("snowflake", "oracle") and '"S"."C"' in govtool("ls", "-f", "json").out else "s.c"
     summary = json.loads(govtool("impact", name, "--change", "drop", "-f", "json").out)["summary"]
     assert summary["unknown"] or ("unaffected" not in summary and summary["not_understood"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create view v as select k from s where {{ m('x') }};",
+        "create view v as select k from s where k = 1 and k in ({{ m('x') }});",
+        "create view v as select k, coalesce({{ other.m('x') }}, 1) as y from s;",
+        "create view v as select k from s join d on {{ m('x') }};",
+        "create view v as select k from s {{ m('x') }};",
+        "create view v as select k from s having {{ flt }};",
+        "create view v as with q as ({{ body }}) select * from q;",
+    ],
+)
+def test_what_a_macro_makes_may_read_any_table(ingested, text):
+    govtool = ingested(FAR + text)
+    assert govtool("impact", "a.p.i", "--strict").code == 3
+    summary = json.loads(govtool("impact", "a.p.i", "-f", "json").out)["summary"]
+    assert (summary["not_understood"], "unaffected" in summary) == (1, False)
+
+
+def test_what_a_macro_makes_as_a_type_reads_nothing(ingested):
+    govtool = ingested(FAR + "create view v as select cast(k as {{ m() }}) as k from s where k = {{ var('day') }};")
+    assert govtool("impact", "a.p.i", "--strict").code == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 
 import pytest
 
@@ -21,22 +20,22 @@ def leaves(entries, path=()):
         if isinstance(entry, dict):
             yield from leaves(entry, (*path, name))
         else:
-            yield (*path, name), entry.module
+            yield (*path, name), entry.load()
 
 
 LEAVES = list(leaves(COMMANDS))
 
 
-def command_of(path: tuple[str, ...], module: str):
-    return as_command(path[-1], getattr(import_module(f"govtool.cli.{module}"), module))
+def command_of(path: tuple[str, ...], function):
+    return as_command(path[-1], function)
 
 
 def options() -> list[tuple[tuple[str, ...], object]]:
     """Every option of every command."""
     return [
         (path, param)
-        for path, module in LEAVES
-        for param in command_of(path, module).params
+        for path, function in LEAVES
+        for param in command_of(path, function).params
         if param.param_type_name == "option" and not param.hidden
     ]
 
@@ -100,8 +99,8 @@ def test_exit_code_is_a_flag_for_a_yes_or_no():
 
 
 def test_every_command_that_commits_takes_the_same():
-    for path, module in LEAVES:
-        names = {each.name for each in command_of(path, module).params}
+    for path, function in LEAVES:
+        names = {each.name for each in command_of(path, function).params}
         if "message" in names:
             assert {"author", "branch", "store"} <= names, path
 
@@ -128,19 +127,19 @@ def test_short_options_mean_one_thing():
     assert twice == {"-m": {"--message", "--module"}}, "this list may only shrink"
 
 
-@pytest.mark.parametrize(("path", "module"), LEAVES, ids=lambda value: str(value))
-def test_help_is_within_a_screen_and_names_formats(govtool, monkeypatch, path, module):
+@pytest.mark.parametrize(("path", "function"), LEAVES, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_help_is_within_a_screen_and_names_formats(govtool, monkeypatch, path, function):
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     shown = govtool(*path, "--help").out
     lines = shown.splitlines()
     assert len(lines) <= LINES_OF_A_SCREEN, f"{len(lines)} lines"
     assert [line for line in lines if len(line) > WIDTH and not line.startswith("  $ ")] == []
     assert "<bool>" not in shown
-    formats = formats_of(f"govtool.cli.{module}")
+    formats = formats_of(function.__module__)
     if len(formats) > 1:
         assert f"--format {'|'.join(formats)}" in shown.replace("\n      ", " "), shown
         assert "metavar" not in shown
-    assert inspect.getdoc(getattr(import_module(f"govtool.cli.{module}"), module))
+    assert inspect.getdoc(function)
 
 
 def test_the_list_of_commands_is_within_forty_lines(govtool, monkeypatch):

@@ -16,7 +16,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from records.recorded import shop as shop_with_records
 import govtool
 from govtool.api.graph import Graph
 from govtool.cli.command import as_command
+from govtool.cli.main import COMMANDS as ENTRIES
 from govtool.cli.main import main
 from govtool.errors import GovtoolError
 from govtool.store import Store
@@ -167,18 +167,22 @@ def command_of(words: list[str]) -> tuple[str, ...] | None:
     return next((command for command in COMMANDS if tuple(words[1 : 1 + len(command)]) == command), None)
 
 
+def command_called(command: tuple[str, ...]) -> Any:
+    """A command by the words that call it."""
+    entry: Any = ENTRIES
+    for word in command:
+        entry = entry[word]
+    return as_command(command[-1], entry.load())
+
+
 def parameters_of(command: tuple[str, ...]) -> list[Any]:
     """The parameters of a command, as the command line has them."""
-    module = import_module(f"govtool.cli.{'_'.join(command)}")
-    return list(as_command(command[-1], getattr(module, "_".join(command))).params)
+    return list(command_called(command).params)
 
 
 def asked_on_the_command_line(words: list[str], command: tuple[str, ...]) -> Question:
     """The question in the words of a command."""
-    module = import_module(f"govtool.cli.{'_'.join(command)}")
-    parsed = as_command(command[-1], getattr(module, "_".join(command))).make_context(
-        "govtool", words[1 + len(command) :]
-    )
+    parsed = command_called(command).make_context("govtool", words[1 + len(command) :])
     defaults = {parameter.name: parameter.default for parameter in parsed.command.params}
     given = {
         name: value

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from importlib import import_module
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,8 +87,7 @@ def command_of(words: list[str]):
             return None
         entry = entry[word]
         if not isinstance(entry, dict):
-            function = getattr(import_module(f"govtool.cli.{entry.module}"), entry.module)
-            return as_command(word, function), words[at + 1 :]
+            return as_command(word, entry.load()), words[at + 1 :]
     return None
 
 
@@ -137,9 +136,12 @@ def test_commands_are_found_at_all():
     assert unknown_options("govtool impact x --no-such") == ["--no-such"]
 
 
-@pytest.mark.skipif(shutil.which("mkdocs") is None, reason="mkdocs is not installed: scripts/docs")
+MKDOCS = shutil.which("mkdocs", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+
+
+@pytest.mark.skipif(MKDOCS is None, reason="mkdocs is not installed: pip install govtool[docs]")
 def test_the_site_builds_strictly(tmp_path):
-    words = ["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    words = [str(MKDOCS), "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(
         words, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False
     )

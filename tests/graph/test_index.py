@@ -125,14 +125,6 @@ def test_equal_derivations_make_equal_bytes_in_any_grouping() -> None:
     assert whole.edge_target.tolist() == split.edge_target.tolist()
 
 
-def test_progress_ends_at_the_end() -> None:
-    seen: list[tuple[int, int]] = []
-    b"".join(build([to_table([VIEW])] * 4, total=4, progress=lambda done, total: seen.append((done, total))))
-    assert seen == sorted(set(seen))
-    assert len(seen) >= 10
-    assert seen[-1] == (1000, 1000)
-
-
 @given(st.dictionaries(st.text(max_size=5), st.sampled_from("BHIQ"), max_size=4), st.data())
 def test_layout_round_trip(codes: dict[str, str], data: st.DataObject) -> None:
     values = {

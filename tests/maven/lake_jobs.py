@@ -116,4 +116,4 @@ def edges(derivations: Sequence[Derivation], folder: Path) -> dict[str, set[str]
 
 def short(name: str, folder: Path) -> str:
     """A dataset or column without the job's folder."""
-    return re.sub(r"\Aquery:.*", "query", name.replace(f"file/{folder}/", ""))
+    return re.sub(r"\Aquery:.*", "query", name.replace(f"file://{folder}/", ""))

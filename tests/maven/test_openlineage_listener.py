@@ -136,7 +136,7 @@ def derivations(store):
 
 def named(dataset, folder):
     """A dataset by the name that both sides use here: tables by theirs, files below the job's folder by their path."""
-    data = f"file/{folder}/data/"
+    data = f"file://{folder}/data/"
     for table in ("best", "totals"):
         if dataset in (f"{data}warehouse/{table}", f"file:{folder}/data/warehouse/default.{table}"):
             return f"default.{table}"
@@ -194,7 +194,7 @@ def test_names_of_datasets(job):
         }
 
     theirs, ours = datasets("openlineage"), datasets("plan")
-    data = f"file/{folder}/data/"
+    data = f"file://{folder}/data/"
     for table in ("best", "totals"):
         # The listener: a table is its folder, and its symlink is qualified by the folder of the warehouse.
         assert {f"{data}warehouse/{table}", f"file:{folder}/data/warehouse/default.{table}"} <= theirs
@@ -202,7 +202,7 @@ def test_names_of_datasets(job):
     same = {name for name in ours if name.startswith(data)}
     assert same - theirs == {f"{data}out/cents"}
     # A stream reads a folder; the listener has a dataset for each file that a batch found there.
-    strange = {name for name in theirs - ours if not name.startswith(("file:", f"{data}warehouse/"))}
+    strange = {name for name in theirs - ours if not name.startswith((f"file:{folder}", f"{data}warehouse/"))}
     assert strange
     assert all(name.startswith(f"{data}raw/orders/part-") for name in strange)
 
@@ -211,7 +211,7 @@ def test_modes_and_statuses(job):
     from govtool.model.run import RUNS, decode_runs
 
     folder, store = job
-    data = f"file/{folder}/data/"
+    data = f"file://{folder}/data/"
     found = derivations(store)
     modes = {
         how: {named(d.target, folder): d.mode for d in found if d.statement.how == how and d.target.startswith(data)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from govtool.app.runs import find_version
+from govtool.errors import AmbiguousNameError
 from govtool.model.run import KEPT_FROM, Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
 from govtool.query.relation_names import RelationHistory, relation_name
@@ -23,8 +29,8 @@ def step(number, reads, writes, time):
 
 
 def test_only_whole_folders_of_runs_are_left_out():
-    assert relation_name("file//s/flow-1/joined", {"flow-1"}) == "file//s/joined"
-    assert relation_name("file//s/flow-10/joined", {"flow-1"}) == "file//s/flow-10/joined"
+    assert relation_name("file:///s/flow-1/joined", {"flow-1"}) == "file:///s/joined"
+    assert relation_name("file:///s/flow-10/joined", {"flow-1"}) == "file:///s/flow-10/joined"
     assert relation_name("db.joined", {"flow-1"}) == "db.joined"
 
 
@@ -64,3 +70,37 @@ def test_copies_go_by_their_origin_and_the_option_is_no_difference():
     assert [(each.aspect, each.name, each.what) for each in found.changes] == [("input", "data/c.csv", "content")]
     assert found.verdict == "equal"
     assert [list(history.unknown_inputs(run)) for run in history.runs] == [[], []]
+
+
+def execution(number, state, mark, balances):
+    """One write of an execution of a workflow in Python."""
+    place = f"file//{state}/e{number:06d}.{mark}"
+    before = (RunInput(f"{place[:-1]}0/post/Accounts", identity=content("a")),) if number > 1 else ()
+    made = (RunOutput(f"{place}/post/Balances", "errorifexists", identity=content(balances)),)
+    return Run(f"local-{mark}/0", "flow:post/Balances", "complete", "plan", "workflow:flow", f"local-{mark}",
+               started=f"2026-01-0{number}", ended=f"2026-01-0{number}", inputs=before, outputs=made)  # fmt: skip
+
+
+def test_executions_of_a_workflow_pair_by_node_and_relation_whatever_their_state_folder():
+    runs = [execution(1, "s", "aaaaaaa1", "x"), execution(2, "s", "bbbbbbb1", "y"), execution(1, "t", "ccccccc1", "z")]
+    history = History(runs)
+    for first, second in ((runs[0], runs[1]), (runs[0], runs[2])):
+        found = diff_runs(history, first, second)
+        outputs = [(each.name, each.what) for each in found.changes if each.aspect == "output"]
+        assert outputs == [("flow/post/Balances", "content")]
+        assert found.changes[-1].cause is not None
+        assert found.changes[-1].cause.kind != "added"
+
+
+def test_a_short_name_is_the_relation_of_all_runs_that_keep_it_in_folders_of_their_own():
+    runs = [execution(1, "s", "aaaaaaa1", "x"), execution(2, "s", "bbbbbbb1", "y")]
+    history = History(runs)
+    for text, number in (("latest", 1), ("local-aaaaaaa1", 0), ("2026-01-01", 0), ("2026-01-02", 1)):
+        assert find_version(history, "post/Balances", text).dataset == runs[number].outputs[0].dataset, text
+    both = History([*runs, execution(1, "t", "ccccccc1", "z")])
+    assert find_version(both, "post/Balances", "latest").dataset == runs[1].outputs[0].dataset
+    alone = replace(
+        runs[0], id="job/0", application="job", source="run:job", outputs=(RunOutput("lake/post/Balances"),)
+    )
+    with pytest.raises(AmbiguousNameError):
+        find_version(History([*runs, alone]), "post/Balances", "latest")

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 from graph_samples import graph, view
 
+from govtool.app.index import index_of
+from govtool.capture.sql.extract import Options, extract
+from govtool.capture.sql.files import Script
 from govtool.errors import UnknownNameError, UsageError
-from govtool.query.patterns import Pattern
+from govtool.query.patterns import Pattern, Patterns
+from govtool.query.select import select
 from govtool.query.selectors import select_many
 
 INDEX = graph(
@@ -162,3 +166,42 @@ def test_a_kind_or_job_that_nothing_is_called_is_a_typing_error(text, code, near
 
 def test_a_kind_that_a_graph_may_have_and_has_not_selects_nothing():
     assert not select_many(INDEX, ["kind:materialized_view"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching"),
+    [
+        ("/exports/*", {'"/exports/loyal.csv"', '"/exports/a b.csv"', '"/exports/loyal.csv".email'}),
+        (
+            "/exports/**",
+            {'"/exports/loyal.csv"', '"/exports/a b.csv"', '"/exports/in/x.csv"', '"/exports/loyal.csv".email'},
+        ),
+        ("file:///exports/loyal.csv", {'"/exports/loyal.csv"'}),
+        ("**.csv", {'"/exports/loyal.csv"', '"/exports/a b.csv"', '"/exports/in/x.csv"', '"data/c.csv"'}),
+        ("/exports/*.csv.email", {'"/exports/loyal.csv".email'}),
+        ("data/?.csv", {'"data/c.csv"'}),
+        ('"/exports/loyal.csv"', {'"/exports/loyal.csv"'}),
+        ("/loyal/", {'"/exports/loyal.csv"', '"/exports/loyal.csv".email', "exports.loyal"}),
+        ("s3://exports/*", set()),
+    ],
+)
+def test_patterns_of_paths_match_the_files_that_sql_names(pattern, matching):
+    names = {
+        *('"/exports/loyal.csv"', '"/exports/a b.csv"', '"/exports/in/x.csv"', '"/exports/loyal.csv".email'),
+        *('"data/c.csv"', '"Odd Schema".t', "exports.loyal"),
+    }
+    assert {name for name in names if Pattern(pattern).matches(name)} == matching
+
+
+def test_a_file_that_sql_names_is_found_without_its_quotes():
+    index = index_of(
+        extract(
+            [Script("q.sql", "create table t as select city from read_csv('/in/c.csv'); copy t to 'out/t.csv'")],
+            Options(dialect="duckdb"),
+        ).derivations
+    )
+    for text in ("/in/c.csv", "file:///in/c.csv"):
+        assert select(index, text).text == '"/in/c.csv"'
+        assert select(index, f"{text}.city").text == '"/in/c.csv".city'
+    assert list(Pattern("/in/*").datasets(index)) == [index.find_dataset('"/in/c.csv"')]
+    assert [index.name(node) for node in Patterns(["/in/*.city"]).columns(index)] == ['"/in/c.csv".city']

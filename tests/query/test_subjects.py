@@ -79,3 +79,29 @@ def test_each_against_walks_from_every_other_one(small, derivations, numbers, ch
         assert found.get(one.node) == reached, (one.text, [each.text for each in about])
         assert (one.text in result.reached_subjects) == (reached is not None)
     assert sum(number for _, number in result.summary.verdicts) == result.summary.columns
+
+
+def test_a_selected_column_upstream_of_another_has_an_entry_and_counts():
+    result = impact(CHAIN, several(CHAIN, "a.x", "b.x", "c.x"), direction="up")
+    columns = [entry.column for entry in result.columns if not entry.is_rows]
+    assert columns == ["b.x", "a.x"] or columns == ["a.x", "b.x"]
+    assert result.reached_subjects == ("a.x", "b.x")
+
+
+@pytest.mark.parametrize("small", [0, 10**6])
+@settings(deadline=None, max_examples=40)
+@given(derivations=random_graph(), numbers=st.sets(st.integers(0, 30), min_size=2, max_size=5))
+def test_upstream_against_walks_from_every_other_one(small, derivations, numbers):
+    index = graph(*derivations)
+    nodes = [n for n in range(index.node_count) if not index.is_rows(n) and not index.is_unknown(n)]
+    chosen = sorted({nodes[number % len(nodes)] for number in numbers}) if nodes else []
+    about = [Subject(index.node_dataset[node], node, index.name(node)) for node in chosen]
+    if len(about) < 2:
+        return
+    alone = {one.node: impact(index, one, direction="up", small=small) for one in about}
+    result = impact(index, about, direction="up", small=small)
+    whole = {entry.node for answer in alone.values() for entry in answer.columns}
+    assert {entry.node for entry in result.columns} == whole
+    for one in about:
+        read = any(one.node == entry.node for other in about if other is not one for entry in alone[other.node].columns)
+        assert (one.text in result.reached_subjects) == read

@@ -105,7 +105,7 @@ def test_a_table_has_one_more_column_and_the_selection(run):
     assert code == 0
     assert "2 of 4" in out
     assert "no run" in out
-    assert f"rows: 2 rows of file/{Path.cwd()}/users where land = 'de'" in out
+    assert f"rows: 2 rows of file://{Path.cwd()}/users where land = 'de'" in out
     _, out, _ = run("impact", "users.email", "--where", "land = 'de'", "--format", "csv")
     rows = {row["dataset"].rpartition("/")[2]: row for row in csv.DictReader(io.StringIO(out))}
     assert [(rows[n]["rows"], rows[n]["of_rows"], rows[n]["rows_are"]) for n in ("stg", "sheet")] == [

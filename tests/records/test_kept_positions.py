@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
+from govtool.answers.runs import RunAnswer
 from govtool.app.rdd_conditions import line_condition
 from govtool.app.rdd_lines import lines_at, lines_of, meeting
 from govtool.cli.main import main
 from govtool.errors import EvidenceError, IntegrityError, UsageError
-from govtool.model.positions import decode_positions, encode_positions, from_packed
+from govtool.model.positions import decode_cost, decode_positions, encode_positions, from_packed
+from govtool.model.run import Run
 from govtool.records.execute.places import place_of
 from govtool.records.plan.nodes import File, Relation, Session
 from govtool.records.plan.types import Struct
+from govtool.render.runs import render_run
 
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/run-1.json").read_text())
 FACTS = {"tables": [[-1, 2, "exact", ""], [2, 0, "superset", "ties"], [2, 1, "exact", ""]], "coarse": [], "texts": []}
 
 
@@ -35,10 +42,33 @@ def test_positions_come_back_sorted_and_each_once():
     assert empty.pairs == ()
 
 
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ({"seconds": 2.5, "write_seconds": 0}, "query with ids 2.5 s, write 0.0 s"),
+        ({"seconds": 1}, "job 1.0 s longer"),
+        ({}, ""),  # as older versions of govtool wrote them
+    ],
+)
+def test_a_run_states_what_its_positions_cost(times, words):
+    data = encode_positions(from_packed({**FACTS, **times}, [_packed((5, 7), (5, 7)), b"", _packed((2, 3))]))
+    cost = decode_cost(data)
+    assert (cost.pairs, cost.bytes) == (2, len(data))
+    run = Run("app/0", "job", "complete", "plan")
+    answer = RunAnswer(None, run, (), {}, cost)
+    found = answer.body()["run"]["positions"]
+    assert found == {"pairs": 2, "bytes": len(data), "seconds": None, "write_seconds": None, **times}
+    jsonschema.validate(found, SCHEMA["properties"]["run"]["properties"]["positions"])
+    line = f'kept,positions,"2 pairs, {len(data):,} bytes{", " * bool(words)}{words}"'
+    assert line in "\n".join(render_run("csv", answer)).splitlines()
+
+
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"x" * 100])
 def test_what_is_no_positions_is_refused(data):
     with pytest.raises(IntegrityError):
         decode_positions(data)
+    with pytest.raises(IntegrityError):
+        decode_cost(data)
 
 
 def _file(path, data):

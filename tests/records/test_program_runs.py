@@ -214,8 +214,8 @@ def test_thirty_actions_of_a_loop_are_invocations_of_one_module(tmp_path):
 
 
 def test_names():
-    names = short_names(["file//a/x/out", "file//a/y/out", "file//a/z", "s3://b/z#1"])
-    assert names == {"file//a/x/out": "x/out", "file//a/y/out": "y/out", "file//a/z": "z", "s3://b/z#1": "z_1"}
+    names = short_names(["file:///a/x/out", "file:///a/y/out", "file:///a/z", "s3://b/z#1"])
+    assert names == {"file:///a/x/out": "x/out", "file:///a/y/out": "y/out", "file:///a/z": "z", "s3://b/z#1": "z_1"}
 
 
 def test_runs_of_programs_are_found(store):

@@ -158,7 +158,7 @@ def test_a_branch_brings_its_records_along(shop, capsys):
 
 def test_writes_survive_encoding_and_other_data_is_refused():
     run = RecordRun(
-        "a/1", "d" * 64, "file//out", ((0, "file//in"), (3, "default.t")), "{}", "", ("aggregate",), ("why",)
+        "a/1", "d" * 64, "file:///out", ((0, "file:///in"), (3, "default.t")), "{}", "", ("aggregate",), ("why",)
     )
     assert decode_record_runs(encode_record_runs([run])) == [run]
     assert encode_record_runs([run]) == encode_record_runs([run])
@@ -178,10 +178,10 @@ def test_a_part_that_is_missing_is_refused(shop):
 @pytest.mark.parametrize(
     ("read", "name"),
     [
-        ("file:///data/in", "file//data/in"),
-        ("file:/data/in", "file//data/in"),
-        ("file:/data/a,file:/data/b", "file//data/a,file//data/b"),
-        ("file:/data/a,b", "file//data/a,b"),
+        ("file:///data/in", "file:///data/in"),
+        ("file:/data/in", "file:///data/in"),
+        ("file:/data/a,file:/data/b", "file:///data/a,file:///data/b"),
+        ("file:/data/a,b", "file:///data/a,b"),
         ("spark_catalog.default.orders", "default.orders"),
         ("s3a://lake/orders", "s3://lake/orders"),
     ],

@@ -276,6 +276,19 @@ def test_copies_are_what_the_runs_give_without_the_subject(house, tmp_path, run)
     assert certificate["not_written"] == certificate["unknown"] == certificate["not_searched"] == []
 
 
+def test_runs_that_read_one_another_in_turn_are_verified(house, tmp_path, run):
+    """The last run appends to the dataset that its input was made of: each copy is read by a run of the other."""
+    house.commit(house.run("SELECT count(*) AS n FROM users", "sizes", "users", run="f/0", part="first"))
+    house.commit(house.run("SELECT n FROM sizes", "seen", "sizes", run="g/0"))
+    again = "SELECT n FROM sizes AS a WHERE EXISTS (SELECT 1 FROM seen AS b WHERE b.n = a.n)"
+    house.commit(house.run(again, "sizes", "sizes", "seen", run="h/0", part="second"))
+    plan = write_plan(tmp_path / "plan.json", "users.id=42")
+    code, out, err = run("apply", plan, "--to", tmp_path / "fixed")
+    assert (code, err) == (0, ""), out
+    assert rows(tmp_path / "fixed" / "sizes") == [(len(USERS) - 1,)] * 2
+    assert rows(tmp_path / "fixed" / "seen") == [(len(USERS) - 1,)]
+
+
 def test_a_certificate_is_checked_again(house, tmp_path, run):
     plan = write_plan(tmp_path / "plan.json", "users.id=42", key="orders.user_id")
     fixed = tmp_path / "fixed"

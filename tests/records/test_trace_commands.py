@@ -67,7 +67,7 @@ def test_back_to_the_rows_of_both_inputs(run):
     assert {step["exactness"] for step in answer["steps"]} == {"exact"}
 
 
-@pytest.mark.parametrize("place", ["report", "./report", "{folder}/report", "file/{folder}/report"])
+@pytest.mark.parametrize("place", ["report", "./report", "{folder}/report", "file://{folder}/report"])
 def test_an_output_is_named_by_its_end_its_path_or_its_id(run, shop, place):
     _, answer = back(run, place.format(folder=shop.folder), "--where", "land = 'de'")
     assert counts(answer["inputs"]) == {"views": 2, "users": 1}

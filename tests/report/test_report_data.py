@@ -248,7 +248,7 @@ def test_the_command_writes_a_file_or_to_a_pipe(shop, tmp_path, capsys, monkeypa
     file = tmp_path / "x.html"
     assert main(["report", "html", "crm.*", "-o", str(file), "--store", shop.store]) == 0
     captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", f"wrote {file}: 7 datasets, 0.1 MB\n")
+    assert (captured.out, captured.err) == ("", f"wrote {file}: 7 datasets, 0.2 MB\n")
     assert file.read_text().startswith("<!DOCTYPE html>")
     assert main(["report", "html", "crm.*", "--store", shop.store]) == 0
     assert capsys.readouterr().out.rstrip("\n") == file.read_text().rstrip("\n")

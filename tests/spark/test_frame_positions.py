@@ -227,6 +227,20 @@ def test_what_cannot_carry_ids_is_written_and_named(job, spark_home):
     assert "pairs in" in captured.costs[0]
 
 
+def test_show_has_what_the_positions_of_a_run_cost(job, capsys):
+    folder, captured = job
+    for name, run in captured.records.runs.items():
+        assert main(["show", name, "--store", str(folder / "store"), "--format", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)["run"].get("positions")
+        assert (found is not None) is bool(run.positions)
+        if found is not None:
+            line = (
+                f"positions of {name}: {found['pairs']:,} pairs in {found['bytes']:,} bytes; the query ran with them for "
+                f"{found['seconds']} s, and its rows were then written in {found['write_seconds']} s"
+            )
+            assert line in captured.costs
+
+
 def test_statements_and_the_second_writer_are_named_as_traced_by_their_plans(job):
     captured = job[1]
     for name, way in BY_PLAN.items():

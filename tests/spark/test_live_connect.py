@@ -16,6 +16,7 @@ import sys
 from pyspark.sql import SparkSession, functions as F
 folder = sys.argv[1]
 builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.sql.shuffle.partitions", "2")
 builder = builder.config("spark.sql.warehouse.dir", folder + "/warehouse").config("spark.driver.bindAddress", "127.0.0.1")
 spark = builder.getOrCreate()
 spark.sql("SELECT 1L AS id, 'A@x' AS email UNION ALL SELECT 2L, 'b@y'").write.parquet(folder + "/users")
@@ -45,7 +46,7 @@ def test_writes_over_connect(tmp_path):
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "4\nfailed\n"), done.stderr
     captured = read_captured(tmp_path / "spool")
-    data = f"file/{tmp_path}/"
+    data = f"file://{tmp_path}/"
     stated = {}
     for derivation in captured.gathered.derivations():
         if derivation.statement.kind in ("alias", "dataset") or not derivation.edges:
@@ -74,7 +75,8 @@ SERVED = """
 import os, subprocess, sys
 from pyspark.sql import SparkSession
 folder = sys.argv[1]
-spark = SparkSession.builder.remote("local[2]").config("spark.sql.warehouse.dir", folder + "/warehouse").getOrCreate()
+builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.sql.warehouse.dir", folder + "/warehouse").getOrCreate()
 spark.sql("CREATE DATABASE served COMMENT 'people'")
 spark.sql("CREATE TABLE served.users (id INT COMMENT 'a key', email STRING) USING parquet")
 spark.sql("CREATE VIEW served.mails AS SELECT lower(email) AS mail FROM served.users")

@@ -85,7 +85,7 @@ def job(tmp_path_factory):
 def of(derivations, folder):
     """Edges into columns by target and column, as the truth writes them; views and aliases apart."""
     stated = {}
-    data = f"file/{folder}/data/"
+    data = f"file://{folder}/data/"
     for derivation in derivations:
         if derivation.statement.kind in ("alias", "dataset", "select", "create_view"):
             continue
@@ -138,7 +138,7 @@ def test_the_listener_says_what_is_true(job):
 def test_rows_software_settings_and_breaks(job):
     _, folder = job
     _, runs = committed(folder)
-    data = f"file/{folder}/data/"
+    data = f"file://{folder}/data/"
     rows = {output.dataset.removeprefix(data): output.rows for run in runs for output in run.outputs if output.rows}
     assert {target: rows.get(target) for target in ROWS} == ROWS
     assert {run.status for run in runs} == {"complete", "failed"}
@@ -165,7 +165,7 @@ def test_the_event_log_says_the_same(job):
 
     _, runs = committed(folder)
     logged = [each for each in programs.logged(folder / "events") if each.derivation is not None]
-    data = f"file/{folder}/data/"
+    data = f"file://{folder}/data/"
     found = of([each.derivation for each in logged], folder)
     unheard = {"out/cents", "out/batches", "raw/users", "raw/orders", "out/failed", "out/rdd"}
     for target, columns in COLUMNS.items():

@@ -49,7 +49,7 @@ def job(spark, tmp_path_factory):
 
 
 def _short(folder, name):
-    return name.removeprefix(f"file/{folder}/")
+    return name.removeprefix(f"file://{folder}/")
 
 
 @pytest.fixture

@@ -145,7 +145,7 @@ def test_a_frame_is_traced_before_it_is_written(spark, job, attached):
     assert found.df("views").where("spent > 10").count() == 2  # an ordinary DataFrame
     assert found.arrow("rows-1").to_pylist() == [{"name": "bob", "land": "de"}]
     assert {part.exactness for part in found.answer().inputs} == {"exact"}
-    assert all(str(token).startswith("file//") for token in found.ids("views"))
+    assert all(str(token).startswith("file:///") for token in found.ids("views"))
     forward = attached.lineage(frame).lineage.input("views", "user = 'ann' and spent = 20").go_next_all()
     assert forward.arrow().to_pydict()["land"] == ["fr"]
 

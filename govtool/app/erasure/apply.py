@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.answers.erasure_certificate import CertificateAnswer
 from govtool.answers.row_erasure import RowErasureAnswer
+from govtool.app.dataset_places import local_place
 from govtool.app.erasure.certify import NAME, certificate
 from govtool.app.erasure.copies import plain_name
 from govtool.app.erasure.corrected import corrected_datasets
@@ -25,6 +26,7 @@ from govtool.app.erasure.report import ErasureRequest, PlannedErasure, file_dige
 from govtool.app.project import commit_at, read_store
 from govtool.clock import iso, now
 from govtool.errors import EvidenceError, FormatError, GovtoolError, SourceError, StoreError, UsageError
+from govtool.names import current_id, renewed_text
 from govtool.records.execute.inputs import local_path
 
 if TYPE_CHECKING:
@@ -204,8 +206,14 @@ def _check_plan(given: ErasurePlanFile, planned: PlannedErasure) -> ErasurePlanF
 def _alike(value: Any) -> Any:
     """A part of a plan in a form that is equal for equal plans.
 
-    A sum of floats depends on the order of its rows, and uncertain rows are chosen anew by each evaluation.
+    A sum of floats depends on the order of its rows, and uncertain rows are chosen anew by each evaluation. Plans of
+    earlier versions have other names of files.
+
+    >>> _alike({"tokens": ["file//data/users@4f:0/1"]})
+    {'tokens': ['file:///data/users@4f:0/1']}
     """
+    if isinstance(value, str):
+        return renewed_text(current_id(value))
     if isinstance(value, float):
         return float(f"{value:.8e}")
     if isinstance(value, list):
@@ -244,13 +252,13 @@ def _original_folders(given: ErasurePlanFile) -> set[Path]:
     found = set()
     for dataset in given.body["datasets"]:
         for name in str(dataset["dataset"]).split(","):
-            path = local_path(name.removeprefix("file/")) if name.startswith("file//") else None
+            path = local_place(name)
             if path is not None and path.is_dir():
                 found.add(path.resolve())
         for file in dataset["files"]:
             path = local_path(file["uri"])
             if path is not None:
-                named = str(dataset["dataset"]).startswith("file//")
+                named = local_place(str(dataset["dataset"])) is not None
                 found.add(path.resolve() if named else path.resolve().parent)
     return found
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from govtool.answers.row_erasure import DatasetErasure, Unsearched
+from govtool.app.dataset_places import local_place
 from govtool.app.erasure.copies import CopiedFile, can_edit, relative_paths, write_copy
 from govtool.app.erasure.corrections import Corrections, LeafCorrection, same_names
 from govtool.app.erasure.deltas import DatasetDelta, table_file
@@ -75,6 +76,15 @@ class _Part:
     outcome: ErasedOutput | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _DatasetCopy:
+    """The copy of a dataset before it is verified: its folder, and the files of each part."""
+
+    planned: DatasetErasure
+    name: str
+    parts: tuple[tuple[_Part, list[CopiedFile]], ...]
+
+
 def corrected_datasets(
     store: Reader, commit: Commit, planned: PlannedErasure, folder: Path, name: Callable[[str], str]
 ) -> list[CorrectedDataset]:
@@ -112,39 +122,37 @@ class _Copies:
         """Every dataset of the plan that changes, in its order."""
         self._scratch.mkdir()
         try:
-            found = [self._dataset(each) for each in self._planned.answer.datasets if each.changes or each.unknown]
+            changing = [each for each in self._planned.answer.datasets if each.changes or each.unknown]
+            # All copies come first: runs of two datasets may have read each other's, one after another.
+            copies = [self._copy_of(each) if each.writable and each.changes else each for each in changing]
+            found = [self._verified(each) if isinstance(each, _DatasetCopy) else _without_copy(each) for each in copies]
             return [each for each in found if each.folder or each.why]
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _dataset(self, planned: DatasetErasure) -> CorrectedDataset:
-        if not planned.writable:
-            return CorrectedDataset(planned, why="; ".join(dict.fromkeys(each.why for each in planned.unknown)))
-        if not planned.changes:
-            return CorrectedDataset(planned)
-        parts = self._parts(planned)
+    def _copy_of(self, planned: DatasetErasure) -> _DatasetCopy:
         name = self._name(planned.dataset)
         target = self._folder / name
         target.mkdir(mode=0o700)
-        files: list[CopiedFile] = []
-        verified = []
-        for part in parts:
-            made = self._copy(part, target)
-            files += made
-            verified.append(self._verify(part, made))
+        return _DatasetCopy(planned, name, tuple((part, self._copy(part, target)) for part in self._parts(planned)))
+
+    def _verified(self, copy: _DatasetCopy) -> CorrectedDataset:
+        parts = [part for part, _ in copy.parts]
+        files = [file for _, made in copy.parts for file in made]
+        verified = [self._verify(part, made) for part, made in copy.parts]
         before = sum(count_rows(part.write.executor, part.delta.relation) for part in parts)
         after = sum(
             count_rows(part.write.executor, copied_relation(part.delta, own)) for part, own in self._own(parts, files)
         )
         return CorrectedDataset(
-            planned,
-            name,
+            copy.planned,
+            copy.name,
             tuple(files),
             before,
             after,
             "compared" if "compared" in verified else verified[0],
-            self._keys(planned.dataset),
-            _others(parts, planned),
+            self._keys(copy.planned.dataset),
+            _others(parts, copy.planned),
         )
 
     def _own(self, parts: list[_Part], files: list[CopiedFile]) -> Iterable[tuple[_Part, list[CopiedFile]]]:
@@ -313,6 +321,12 @@ class _Copies:
         return tuple((column, tuple(values)) for column, values in found.items())
 
 
+def _without_copy(planned: DatasetErasure) -> CorrectedDataset:
+    """A dataset that is not written: it cannot be, or nothing of it is known to change."""
+    why = "" if planned.writable else "; ".join(dict.fromkeys(each.why for each in planned.unknown))
+    return CorrectedDataset(planned, why=why)
+
+
 def _fresh(lineage: Lineage, relation: Relation) -> Relation:
     """A leaf under ids of a plan's own."""
     return replace(relation, columns=tuple(lineage.ids.attribute(each.name, each.type) for each in relation.columns))
@@ -353,8 +367,7 @@ def _partition(path: Path, relation: Relation) -> tuple[Any, ...]:
 def _others(parts: list[_Part], planned: DatasetErasure) -> int:
     """How many data files lie in the folder of a dataset that are no part of the copy."""
     known = {file.uri for part in parts for file in part.delta.relation.files}
-    folder = planned.dataset.removeprefix("file/") if planned.dataset.startswith("file//") else ""
-    root = Path(folder) if folder else relative_paths(parts[0].delta.relation.files)[0]
+    root = local_place(planned.dataset) or relative_paths(parts[0].delta.relation.files)[0]
     if root is None or not root.is_dir():
         return 0
     return sum(

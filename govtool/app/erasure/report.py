@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -223,26 +224,36 @@ def _merged(parts: Sequence[DatasetErasure]) -> DatasetErasure:
     first = max(parts, key=lambda each: len(each.columns))
     if len(parts) == 1:
         return first
-    alike = [each for each in parts if each.key in ((), first.key)]
-    rows = [each.unchanged for each in parts]
-    read = [each.rows_scanned for each in parts]
+    alike = all(each.key in ((), first.key) for each in parts)
     return replace(
         first,
-        runs=tuple(name for each in parts for name in each.runs),
-        delete=_sorted(row for each in parts for row in each.delete),
-        change=tuple(change for each in parts for change in each.change),
-        appear=_sorted(row for each in parts for row in each.appear),
-        unchanged=None if None in rows else sum(n or 0 for n in rows),
+        runs=_chained(parts, "runs"),
+        delete=_sorted(_chained(parts, "delete")),
+        change=_chained(parts, "change"),
+        appear=_sorted(_chained(parts, "appear")),
+        unchanged=_total(each.unchanged for each in parts),
         equal=sum(each.equal for each in parts),
-        unknown=tuple(unknown for each in parts for unknown in each.unknown),
+        unknown=_chained(parts, "unknown"),
         recompute=any(each.recompute for each in parts),
         writable=all(each.writable for each in parts),
-        rows_scanned=None if None in read else sum(n or 0 for n in read),
+        rows_scanned=_total(each.rows_scanned for each in parts),
         scanned_files=sum(each.scanned_files for each in parts),
         scanned_bytes=sum(each.scanned_bytes for each in parts),
-        why=first.why if len(alike) == len(parts) else "its runs wrote rows of several forms",
-        files=tuple(file for each in parts for file in each.files),
+        why=first.why if alike else "its runs wrote rows of several forms",
+        files=_chained(parts, "files"),
     )
+
+
+def _chained(parts: Sequence[DatasetErasure], field: str) -> tuple[Any, ...]:
+    """What a field of all parts holds, one after the other."""
+    return tuple(itertools.chain.from_iterable(getattr(each, field) for each in parts))
+
+
+def _total(numbers: Iterable[int | None]) -> int | None:
+    """The sum; None if a number is not known."""
+    found = list(numbers)
+    known = [number for number in found if number is not None]
+    return sum(known) if len(known) == len(found) else None
 
 
 def _cells(values: Iterable[Any]) -> Row:

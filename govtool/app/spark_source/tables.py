@@ -21,6 +21,7 @@ from govtool.app.spark_source.filters import Pushed, allowed
 from govtool.errors import IntegrityError, UnknownNameError, UsageError
 from govtool.model.columnar import DERIVATIONS, split_functions
 from govtool.model.fact import FACTS
+from govtool.model.former_names import with_current_names
 from govtool.model.run import RUNS
 from govtool.model.version import VERSION_TABLES, VERSIONS
 from govtool.store.commit import FragmentRef
@@ -274,7 +275,7 @@ def _stored(table: str, data: bytes, cut: Cut) -> Iterator[Any]:
         nested = ("columns", "edges", "diagnostics")
         columns = None if table != EVIDENCE else [n for n in file.schema_arrow.names if n not in nested]
         for batch in file.iter_batches(_ROWS, columns=columns):
-            part = pa.Table.from_batches([batch]).replace_schema_metadata(None)
+            part = with_current_names(pa.Table.from_batches([batch]).replace_schema_metadata(None))
             if table == EVIDENCE:
                 names = {"target": "dataset", "target_kind": "dataset_kind", "columns_complete": "complete"}
                 part = part.rename_columns([names.get(name, name) for name in part.column_names])

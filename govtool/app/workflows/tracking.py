@@ -14,9 +14,12 @@ from govtool.errors import GovtoolError
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun, run_from, run_text
 
 if TYPE_CHECKING:
+    from govtool.model.run import Run
     from govtool.store import Store
 
 _WAIT = 60.0
+_IDENTIFIED = 16 << 20
+"""Bytes of a relation up to which its content is identified, so that runs can be compared."""
 RUNS = "runs"
 """The folder of runs that are not yet in the store, within the state folder."""
 
@@ -112,12 +115,12 @@ def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = 
     target = existing_branch(store, branch)
     spool = root / RUNS / run.id
     captured = read_captured(spool, f"workflow:{run.workflow}")
+    captured.gathered.runs = [_with_job(each, run.workflow) for each in captured.gathered.runs]
     if captured.processes:
         commit_captured(
             store,
             captured,
-            identified=0,
-            row_digests=False,
+            identified=_IDENTIFIED,
             message=f"workflow {run.workflow}: {run.id}",
             branch=target,
         )
@@ -126,6 +129,14 @@ def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = 
     shutil.rmtree(spool, ignore_errors=True)
     (root / RUNS / f"{run.id}.json").unlink(missing_ok=True)
     return tuple(captured.warnings)
+
+
+def _with_job(write: Run, workflow: str) -> Run:
+    """What one write is a run of: ``WORKFLOW:NODE/RELATION``, in every execution and state folder."""
+    from govtool.query.relation_names import workflow_relation
+
+    found = next((place for each in write.outputs if (place := workflow_relation(each.dataset))), None)
+    return write if found is None else replace(write, job=f"{workflow}:{found[1]}")
 
 
 def commit_interrupted(store: Store, root: Path, branch: str | None = None) -> tuple[WorkflowRun, ...]:

@@ -234,23 +234,29 @@ def cut(text: str) -> StatementParts | None:
     words = found.words
     names = [word for word, _, _ in words]
     if not names or names[0] != "CREATE":
-        first = next((word for word in names if word in _ACTIONS), "SELECT" if text.lstrip()[:1] == "(" else "")
-        known = (bool(names) and names[0] in (*_ACTIONS, "WITH")) or text.lstrip()[:1] == "("
+        bracketed = text.lstrip().startswith("(")
+        first = next((word for word in names if word in _ACTIONS), "SELECT" if bracketed else "")
+        known = bracketed or (bool(names) and names[0] in (*_ACTIONS, "WITH"))
         return StatementParts("", text[: found.end], first) if first and known else None
     kind = next((word for word in names[1:8] if word in ("VIEW", "TABLE")), "")
     if not kind or "AS" not in names:
         return None
     at = names.index("AS")
-    end = found.end
-    tail = names[at:]
-    for closing in (["WITH", "NO", "DATA"], ["WITH", "DATA"], ["CHECK", "OPTION"]):
-        if tail[-len(closing) :] == closing:
-            start = len(words) - len(closing)
-            while closing == ["CHECK", "OPTION"] and names[start] != "WITH":
-                start -= 1
-            end = words[start][1]
+    closing = _closing(names, at)
+    end = found.end if closing is None else words[closing][1]
     first = next((word for word in names[at + 1 :] if word in _ACTIONS), "SELECT")
     return StatementParts(text[: words[at][2]], text[words[at][2] : end].strip(), first, kind)
+
+
+def _closing(names: list[str], at: int) -> int | None:
+    """Where a clause behind the query begins, by the words of a statement with AS at ``at``; None if there is none."""
+    for clause in (["WITH", "NO", "DATA"], ["WITH", "DATA"], ["CHECK", "OPTION"]):
+        if names[at:][-len(clause) :] == clause:
+            start = len(names) - len(clause)
+            while clause == ["CHECK", "OPTION"] and names[start] != "WITH":
+                start -= 1
+            return start
+    return None
 
 
 def creation(text: str) -> str | None:

@@ -61,6 +61,12 @@ def reads_only(text: str) -> bool:
     return bool(_READS.match(text)) and not _WRITES.search(text)
 
 
+def outer_words(text: str) -> tuple[str, str]:
+    """The words, in lower case, that the first and the last statement of a text begin with; empty where none does."""
+    heads = _HEAD.findall(text)
+    return (heads[0].lower(), heads[-1].lower()) if heads else ("", "")
+
+
 def words(text: str) -> frozenset[str]:
     """All words of a text, in lower case: a statement that names a table has its name among them."""
     return frozenset(_WORDS.findall(text.lower()))

@@ -29,14 +29,10 @@ def needs_schema(text: str, dialect: str) -> bool:
     words = ["" if token.token_type in QUOTED_TYPES else token.text.upper() for token in tokens]
     if not tokens or (words[0] or tokens[0].text) not in _HEADS:
         return True
-    last = len(tokens) - 1
-    defined = {
-        tokens[at].text.lower()
-        for at in range(last - 1)
-        if words[at + 1] == "AS" and tokens[at + 2].token_type == TokenType.L_PAREN
-    }
     if any(token.token_type == TokenType.SEMICOLON for token in tokens[:-1]):
         return True
+    last = len(tokens) - 1
+    defined = _ctes(tokens, words)
     listing = [False]
     for at, upper in enumerate(words):
         kind = tokens[at].token_type
@@ -56,6 +52,15 @@ def needs_schema(text: str, dialect: str) -> bool:
         if place and _bare(tokens, at + 1, last, defined):
             return True
     return False
+
+
+def _ctes(tokens: list[Token], words: list[str]) -> set[str]:
+    """The names that are defined by ``name AS (``, in lower case."""
+    return {
+        tokens[at].text.lower()
+        for at in range(len(tokens) - 2)
+        if words[at + 1] == "AS" and tokens[at + 2].token_type == TokenType.L_PAREN
+    }
 
 
 def _holds_tables(tokens: list[Token], words: list[str], at: int, in_list: bool) -> bool:

@@ -212,7 +212,7 @@ def _unknown(file: str) -> UsageError:
         "the format of this log is not recognised",
         code="usage.log-format",
         location=file,
-        hint=f"--format {'|'.join(NAMES[1:])}, and --map text=NAME for what holds the statement",
+        hint=f"--from {'|'.join(NAMES[1:])}, and --map text=NAME for what holds the statement",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from govtool.capture.logs.dedup import ABORTING, FAILED_STATEMENT, LogCollector, NameContext
-from govtool.capture.logs.effects import LIFE, Effect, reads_only, words
+from govtool.capture.logs.effects import LIFE, Effect, outer_words, reads_only, words
 from govtool.capture.sql.scripts.session import SessionChange
 
 COMMITTING = frozenset({"mysql", "oracle", "snowflake", "doris", "starrocks", "singlestore"})
@@ -11,6 +11,10 @@ COMMITTING = frozenset({"mysql", "oracle", "snowflake", "doris", "starrocks", "s
 
 IMPLICIT = frozenset({"oracle"})
 """Dialects in which a transaction is always open."""
+
+_BEGINS, _ENDS = frozenset({"begin", "savepoint"}), frozenset({"commit", "rollback", "back"})
+_BEGIN_WORDS = frozenset({"begin", "start", "bt", "savepoint"})
+_ROLLBACK_WORDS = frozenset({"rollback", "abort"})
 
 
 class Replay:
@@ -121,13 +125,33 @@ class Replay:
     def _forget(self, since: int, until: int) -> None:
         """Take back what was written between two places; what was read was read, but for tables that never were."""
         log = self.log
-        span = [r for r in self.records[since : until + 1] if log.statement[r] >= 0 and r not in self.undone]
+        edges = {self.records[since], self.records[until]}
+        span = [
+            r
+            for r in self.records[since : until + 1]
+            if log.statement[r] >= 0 and r not in self.undone and not (r in edges and self._is_partial(r))
+        ]
         made = {e.name for r in span for e in log.statements[log.statement[r]].effects if e.kind in ("temp", "create")}
         for record in span:
             distinct = log.statements[log.statement[record]]
             of_session = distinct.effects and not does_more(distinct.effects)
             if not of_session and (not reads_only(distinct.text) or made & words(distinct.text)):
                 self.undone.add(record)
+
+    def _is_partial(self, record: int) -> bool:
+        """Return whether a record that begins or ends a transaction, a script, may also write outside of it.
+
+        Then it stays as a whole: what was undone is kept too, but nothing that was written is lost.
+        """
+        distinct = self.log.statements[self.log.statement[record]]
+        turns = [e.kind for e in distinct.effects if e.kind in _BEGINS or e.kind in _ENDS]
+        first, last = outer_words(distinct.text)
+        if not turns:
+            return False
+        begins, ends = turns[0] in _BEGINS, turns[-1] in _ENDS
+        if (begins and first not in _BEGIN_WORDS) or (ends and last not in _ROLLBACK_WORDS):
+            return True
+        return len(turns) > begins + ends
 
 
 def does_more(effects: tuple[Effect, ...]) -> bool:

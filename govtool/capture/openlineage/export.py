@@ -27,6 +27,7 @@ from govtool.capture.openlineage.events import stamp
 from govtool.capture.openlineage.facets import SPEC, Kept, facet
 from govtool.capture.openlineage.identity import JOBS, DatasetName, field_name, parse_id
 from govtool.model import HIDDEN, ROWS, Derivation, Edge, EdgeKind
+from govtool.names import absolute_id
 
 _CORE = f"{SPEC}/2-0-2/OpenLineage.json#/$defs"
 _TYPES = {
@@ -52,7 +53,7 @@ class Exported:
 
 
 def export(
-    derivations: Iterable[Derivation], *, time: str, kept: Kept | None = None, queries: bool = False
+    derivations: Iterable[Derivation], *, time: str, kept: Kept | None = None, queries: bool = False, root: str = ""
 ) -> Exported:
     """Events of derivations.
 
@@ -61,10 +62,11 @@ def export(
         time: ISO 8601: the time of events of what has none itself.
         kept: Facets that came with earlier events.
         queries: Whether to export bare queries as well; nothing depends on them.
+        root: The folder to which names of local files are relative; exported ones are absolute.
     """
     found = list(derivations)
     wanted = [d for d in found if queries or d.target_kind != "query"]
-    writer = _Writer(wanted, time, kept)
+    writer = _Writer(wanted, time, kept, root)
     return Exported(writer.events(), len({d.target for d in found}) - len({d.target for d in wanted}))
 
 
@@ -113,10 +115,10 @@ class _Described:
 
 
 class _Writer:
-    def __init__(self, derivations: list[Derivation], time: str, kept: Kept | None) -> None:
+    def __init__(self, derivations: list[Derivation], time: str, kept: Kept | None, root: str) -> None:
         self.derivations = derivations
         self.time = _stamp(time) or time
-        self.kept = kept
+        self.kept, self._root = kept, root
         self._namespaces = {d.namespace for d in derivations}
         self._names: dict[str, DatasetName] = {}
 
@@ -126,7 +128,9 @@ class _Writer:
     def name(self, identity: str) -> DatasetName:
         found = self._names.get(identity)
         if found is None:
-            found = self._names[identity] = parse_id(identity, self._namespaces)
+            found = self._names[identity] = parse_id(
+                absolute_id(identity, self._root) if self._root else identity, self._namespaces
+            )
         return found
 
     # Datasets.
@@ -203,19 +207,12 @@ class _Writer:
             outputs.append({**output, **self._in_run(group, "out", target)})
             if derivations[0].mode != "rename":
                 reads |= {e.source.dataset for e in edges if not e.source.dataset.startswith(JOBS)}
-        facets = self.kept.job(group.file, PRODUCER) if self.kept else {}
-        statement = next(iter(group.derivations.values()))[0].statement
-        if statement.text:
-            body = {"query": statement.text} | ({"dialect": statement.dialect} if statement.dialect else {})
-            facets["sql"] = facet(PRODUCER, "1-1-0/SQLJobFacet", body)
-        if entries:
-            facets["lineage"] = lineage_facet({"entries": entries}, "LineageJobFacet")
         namespace, name = group.job
         event: Event = {
             "eventTime": group.last,
             "producer": PRODUCER,
             "schemaURL": f"{_CORE}/{'RunEvent' if group.run else 'JobEvent'}",
-            "job": {"namespace": namespace, "name": name, "facets": facets},
+            "job": {"namespace": namespace, "name": name, "facets": self._job_facets(group, entries)},
             "inputs": [
                 {**reference(self.name(dataset)), **self._in_run(group, "in", dataset)}
                 for dataset in sorted(reads, key=self.name)
@@ -224,11 +221,27 @@ class _Writer:
         }
         if group.run is None:
             yield event
-            return
-        run = {"runId": _uuid(group.run)}
-        body = self.kept.run(group.file, group.run, PRODUCER) if self.kept else {}
-        states = self.kept.runs.get((group.file, group.run), {"START", "COMPLETE"}) if self.kept else {"COMPLETE"}
+        else:
+            yield from self._of_run(group, group.run, event)
+
+    def _job_facets(self, group: _Group, entries: list[dict[str, Any]]) -> dict[str, Any]:
+        """The facets of a job: its kept ones, its SQL, and the entries of further jobs that it leads to."""
+        facets = self.kept.job(group.file, PRODUCER) if self.kept else {}
+        statement = next(iter(group.derivations.values()))[0].statement
+        if statement.text:
+            body = {"query": statement.text} | ({"dialect": statement.dialect} if statement.dialect else {})
+            facets["sql"] = facet(PRODUCER, "1-1-0/SQLJobFacet", body)
+        if entries:
+            facets["lineage"] = lineage_facet({"entries": entries}, "LineageJobFacet")
+        return facets
+
+    def _of_run(self, group: _Group, run_id: str, event: Event) -> Iterator[Event]:
+        """The start of a run and, where it is known, its end; lineage is in the last of them."""
+        run = {"runId": _uuid(run_id)}
+        body = self.kept.run(group.file, run_id, PRODUCER) if self.kept else {}
+        states = self.kept.runs.get((group.file, run_id), {"START", "COMPLETE"}) if self.kept else {"COMPLETE"}
         end = next((s for s in ("COMPLETE", "FAIL", "ABORT", "RUNNING", "OTHER") if s in states), None)
+        namespace, name = group.job
         bare = {**event, "job": {"namespace": namespace, "name": name}, "inputs": [], "outputs": []}
         yield {**(bare if end else event), "eventType": "START", "eventTime": group.first, "run": run}
         if end:

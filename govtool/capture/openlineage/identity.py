@@ -18,11 +18,21 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote as percent_decode
 
 from govtool.model import HIDDEN, ROWS
-from govtool.names import DEFAULT_NAMESPACE, dataset_id, join_name, quote, split_name, unquote
+from govtool.names import (
+    DEFAULT_NAMESPACE,
+    ROOTED,
+    current_id,
+    dataset_id,
+    join_name,
+    place_of_id,
+    quote,
+    split_name,
+    unquote,
+)
 
 OBJECT_STORES = frozenset({"s3", "gs", "abfss", "abfs", "wasbs", "wasb", "oss", "cos", "obs"})
 """Schemes whose keys have no leading slash."""
-FILE_SYSTEMS = OBJECT_STORES | {"file", "hdfs", "viewfs", "dbfs", "adl"}
+FILE_SYSTEMS = OBJECT_STORES | ROOTED
 
 JOBS = "job:"
 """The prefix of a job's id where lineage leads to or from one."""
@@ -124,15 +134,19 @@ def _text(namespace: str, name: str) -> str:
 
 def parse_id(text: str, namespaces: Iterable[str]) -> DatasetName:
     """The inverse of ``DatasetName.id``, given the namespaces that there are; others are told by their form."""
+    text = current_id(text)
+    place = place_of_id(text)
+    if place is not None:
+        return DatasetName(*place)
     known = max((n for n in namespaces if n != DEFAULT_NAMESPACE and text.startswith(f"{n}/")), key=len, default=None)
     if known is None:
         match = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*(?=/)", text)
         known = match[0] if match else None
     if known is None:
         name = ".".join(unquote(part) for part in split_name(text))
-        place = re.match(r"([A-Za-z0-9+]+://[^/]*)/(.*)", name, re.DOTALL)
-        if place is not None and scheme_of(_namespace(place[1])) in FILE_SYSTEMS:
-            return normalise(place[1], place[2])
+        found = re.match(r"([A-Za-z0-9+]+://[^/]*)/(.*)", name, re.DOTALL)
+        if found is not None and scheme_of(_namespace(found[1])) in FILE_SYSTEMS:
+            return normalise(found[1], found[2])
         return DatasetName(DEFAULT_NAMESPACE, name)
     name = text[len(known) + 1 :]
     if scheme_of(known) in FILE_SYSTEMS:

@@ -159,11 +159,10 @@ class _Namer:
         target, kind = self.dataset(derivation.target), derivation.target_kind
         if kind == "query" and len(self._outputs) == 1:
             target, kind = self._outputs[0], "table"
-        edges = []
-        for edge in derivation.edges:
-            source = self.dataset(edge.source.dataset)
-            ref = ColumnRef(source.id, self.column(source.id, edge.source.path))
-            edges.append(edge._replace(source=ref, target_path=self.column(target.id, edge.target_path)))
+        edges = [
+            edge._replace(source=self._named(edge.source), target_path=self.column(target.id, edge.target_path))
+            for edge in derivation.edges
+        ]
         columns = tuple(c._replace(path=self.column(target.id, c.path)) for c in derivation.columns)
         statement = derivation.statement._replace(session=sql.digest)
         return derivation._replace(
@@ -172,8 +171,13 @@ class _Namer:
             namespace=target.namespace,
             edges=tuple(edges),
             columns=columns,
+            references=tuple(map(self._named, derivation.references)),
             statement=statement,
         )
+
+    def _named(self, column: ColumnRef) -> ColumnRef:
+        dataset = self.dataset(column.dataset).id
+        return ColumnRef(dataset, self.column(dataset, column.path))
 
     def column(self, dataset: str, path: str) -> str:
         return self._columns.get(dataset, {}).get(path, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,14 +116,20 @@ class _Job:
         open_ = [n for n, lineage in lineages.items() if not lineage.known and lineage.reads is None]
         by_sql = self._from_sql(open_) if (open_ or not self.outputs) and not jobs else []
         covered = {d.target for d in by_sql}
-        named = {dataset for lineage in lineages.values() for dataset in lineage.named}
-        unnamed = {name.id for name in self.inputs} - (named if len(lineages) > 1 else set())
-        made = [
+        stated = {name: each for name, each in lineages.items() if name not in open_ or name.id not in covered}
+        made = self._from_facets(stated, self._unnamed(lineages.values()))
+        return [*(change for change in changes.values() if change is not None), *jobs, *by_sql, *made]
+
+    def _from_facets(self, lineages: Mapping[DatasetName, FacetLineage], unnamed: set[str]) -> list[Derivation]:
+        return [
             _made(name, self.outputs[name], lineage, self._reads(lineage, unnamed), self.base, "append", self.context)
             for name, lineage in lineages.items()
-            if name not in open_ or name.id not in covered
         ]
-        return [*(change for change in changes.values() if change is not None), *jobs, *by_sql, *made]
+
+    def _unnamed(self, lineages: Collection[FacetLineage]) -> set[str]:
+        """The inputs that no facet of an output names; if there is one output, all of them."""
+        named = {dataset for lineage in lineages for dataset in lineage.named} if len(lineages) > 1 else set()
+        return {name.id for name in self.inputs} - named
 
     def _reads(self, lineage: FacetLineage, unnamed: set[str]) -> set[str]:
         """The datasets that an output reads.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Iterable, Mapping
 
 from govtool.capture.spark import plan as p
 
@@ -56,56 +55,77 @@ def _children(node: p.Node) -> tuple[p.Node, ...]:
 
 
 def _line(node: p.Node, names: Mapping[int, str]) -> str:
-    def text(items: object) -> str:
-        return ", ".join(expression(item) for item in cast(tuple[p.Expression, ...], items))
-
-    def outputs(items: tuple[p.Output, ...]) -> str:
-        return ", ".join(_output(item) for item in items)
-
-    listed = ", ".join(output.name for output in _made(node))
     match node:
-        case p.Scan():
-            return f"read {node.dataset} [{listed}]"
-        case p.Values():
-            return f"values [{listed}]"
+        case (
+            p.Scan() | p.Values() | p.Expand() | p.CatalogView() | p.Reference() | p.Loop() | p.Renamed()
+            | p.LineageBreak()
+        ):  # fmt: skip
+            return f"{_head(node)} [{_listed(node)}]"
         case p.Project():
-            return f"select [{outputs(node.outputs)}]"
+            return f"select [{_outputs(node.outputs)}]"
         case p.Extend():
-            return f"extend [{outputs(node.outputs)}]"
+            return f"extend [{_outputs(node.outputs)}]"
         case p.Filter():
             return f"filter {expression(node.condition)}"
         case p.Join():
-            kind = "semi join" if node.left_only else "lateral join" if node.lateral else "join"
-            return f"{kind} {expression(node.condition)}" if node.condition is not None else kind
+            return _join(node)
         case p.Aggregate():
-            return f"aggregate by [{text(node.keys)}] [{outputs(node.outputs)}]"
+            return f"aggregate by [{_expressions(node.keys)}] [{_outputs(node.outputs)}]"
         case p.Sort():
-            return f"sort [{text(node.keys)}]"
+            return f"sort [{_expressions(node.keys)}]"
         case p.Distinct():
-            return f"distinct [{text(node.keys)}]" if node.keys is not None else "distinct"
+            return f"distinct [{_expressions(node.keys)}]" if node.keys is not None else "distinct"
         case p.Union():
             return "union" if node.distinct else "union all"
         case p.SetOperation():
             return "set operation"
         case p.Generate():
-            return f"generate {node.name}({text(node.arguments)}) [{listed}]"
-        case p.Expand():
-            return f"expand {len(node.projections)} [{listed}]"
-        case p.CatalogView():
-            return f"view {node.dataset} [{listed}]"
+            return f"generate {node.name}({_expressions(node.arguments)}) [{_listed(node)}]"
         case p.With():
             return "with"
-        case p.Reference():
-            return f"reference [{listed}]"
-        case p.Loop():
-            return f"recursive [{listed}]"
-        case p.Renamed():
-            return f"as [{listed}]"
-        case p.LineageBreak():
-            return f"{node.code} {node.message} [{listed}]"
         case p.Modify():
             on = f" on {expression(node.on)}" if node.on is not None else ""
             return f"modify{on}: {'; '.join(_clause(clause) for clause in node.clauses)}"
+
+
+def _expressions(items: Iterable[p.Expression]) -> str:
+    return ", ".join(expression(item) for item in items)
+
+
+def _outputs(items: Iterable[p.Output]) -> str:
+    return ", ".join(_output(item) for item in items)
+
+
+def _head(
+    node: p.Scan | p.Values | p.Expand | p.CatalogView | p.Reference | p.Loop | p.Renamed | p.LineageBreak,
+) -> str:
+    """The words for an operator of which the columns are all that there is besides."""
+    match node:
+        case p.Scan():
+            return f"read {node.dataset}"
+        case p.Values():
+            return "values"
+        case p.Expand():
+            return f"expand {len(node.projections)}"
+        case p.CatalogView():
+            return f"view {node.dataset}"
+        case p.Reference():
+            return "reference"
+        case p.Loop():
+            return "recursive"
+        case p.Renamed():
+            return "as"
+        case p.LineageBreak():
+            return f"{node.code} {node.message}"
+
+
+def _join(node: p.Join) -> str:
+    kind = "semi join" if node.left_only else "lateral join" if node.lateral else "join"
+    return f"{kind} {expression(node.condition)}" if node.condition is not None else kind
+
+
+def _listed(node: p.Node) -> str:
+    return ", ".join(output.name for output in _made(node))
 
 
 def _clause(clause: p.Clause) -> str:

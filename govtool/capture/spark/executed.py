@@ -10,6 +10,7 @@ from govtool.capture.spark.identity import DatasetPlace, job_name
 from govtool.clock import iso
 from govtool.model import Derivation, Diagnostic, EdgeKind
 from govtool.model.run import Run
+from govtool.names import former_text
 
 PLAN = "plan"
 """The kind of evidence that a live session's analyzed plan is."""
@@ -83,8 +84,8 @@ def outcome_of(made: Derivation | None, *, ignored: bool) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """Return the fingerprint of a plan."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    """Return the fingerprint of a plan: one plan has one, whichever version wrote the names in it."""
+    return blake2b(former_text(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def moment(seconds: object) -> str | None:

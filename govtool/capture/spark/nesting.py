@@ -62,12 +62,12 @@ def _score(outer: E, inner: E) -> int:
     around, within = outer.reading, inner.reading
     if outer.is_batch or inner.is_batch:
         # The batch is no command, but a sink may run the batch's own plan once more.
-        same = around is not None and within is not None and within.written is None and around.normal == within.normal
-        return _PLAN if same else 0
-    if within is None or within.written is None:
-        changes = within is not None and within.defined is not None
+        return _PLAN if _is_same_query(outer, inner) else 0
+    if within is None:
+        return _INSIDE
+    if within.written is None:
         acts = around is not None and (around.written or around.defined)
-        return _INSIDE if acts or not changes else 0
+        return _INSIDE if acts or within.defined is None else 0
     if around is None or around.written is None or around.written.alone:
         return 0
     if _same_target(around.written, within.written):
@@ -76,6 +76,12 @@ def _score(outer: E, inner: E) -> int:
         return _PLAN
     is_place = within.written.place.kind != "table"
     return _COLUMNS if is_place and _same_columns(around.written, within.written) is True else 0
+
+
+def _is_same_query(outer: E, inner: E) -> bool:
+    """Return whether an execution that writes nothing runs the plan of another."""
+    around, within = outer.reading, inner.reading
+    return around is not None and within is not None and within.written is None and around.normal == within.normal
 
 
 def _same_target(one: WrittenDataset, other: WrittenDataset) -> bool:

@@ -108,10 +108,8 @@ class PlanWalk:
 
     def _node(self, node: p.Node, inputs: list[_Relation], outer: _Env) -> _Relation:
         match node:
-            case p.Scan():
-                return _scan(node)
-            case p.Values():
-                return _Relation(node.outputs, {output.id: ColumnValue() for output in node.outputs})
+            case p.Scan() | p.Values() | p.CatalogView() | p.With() | p.Reference() | p.Loop():
+                return self._own(node, outer)
             case p.Project():
                 return self._project(node.outputs, inputs[0], outer)
             case p.Extend():
@@ -137,6 +135,20 @@ class PlanWalk:
                 return self._generate(node, inputs[0], outer)
             case p.Expand():
                 return self._expand(node, inputs[0], outer)
+            case p.Renamed():
+                return _renamed(inputs[0], node.outputs)
+            case p.LineageBreak():
+                return self._break(node, inputs, outer)
+            case p.Modify():
+                return self._modify(node, inputs, outer)
+
+    def _own(self, node: p.Scan | p.Values | p.CatalogView | p.With | p.Reference | p.Loop, outer: _Env) -> _Relation:
+        """A relation without inputs, or one that resolves them by itself."""
+        match node:
+            case p.Scan():
+                return _scan(node)
+            case p.Values():
+                return _Relation(node.outputs, {output.id: ColumnValue() for output in node.outputs})
             case p.CatalogView():
                 return self._view(node, outer)
             case p.With():
@@ -147,12 +159,6 @@ class PlanWalk:
                 return self._reference(node)
             case p.Loop():
                 return self._loop(node, outer)
-            case p.Renamed():
-                return _renamed(inputs[0], node.outputs)
-            case p.LineageBreak():
-                return self._break(node, inputs, outer)
-            case p.Modify():
-                return self._modify(node, inputs, outer)
 
     # ---- relations by kind -------------------------------------------------------------------------------------
 

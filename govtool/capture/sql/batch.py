@@ -7,24 +7,28 @@ stands: see ``tables``.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.live_variables import live
 from govtool.capture.sql.relations import column_name
 from govtool.capture.sql.scripts.trees import parse_again, release
 from govtool.capture.sql.states import StatementState, WalkOutcome
 from govtool.capture.sql.surroundings import Surroundings
 from govtool.capture.sql.tables import Tables
-from govtool.capture.sql.variables import live
 from govtool.capture.sql.walk.assignments import VariableAssignment
+from govtool.capture.sql.walk.conditions import touches_rows
+from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import Deps
 from govtool.capture.sql.walk.edge_places import PlaceWriter
+from govtool.capture.sql.walk.naming import output_name
 from govtool.capture.sql.walk.origins import OriginFinder
 from govtool.capture.sql.walk.relation import TableInfo, starred
 from govtool.capture.sql.walk.spans import StatementText
-from govtool.capture.sql.walk.statements import StatementWalk
+from govtool.capture.sql.walk.statements import writes_of
 from govtool.capture.sql.walk.usage import Tape
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
@@ -122,17 +126,8 @@ class Batch(Tables):
     def _walk(self, statement: StatementState, tree: exp.Expr | None) -> None:
         if tree is None:
             return
-        lookup = Surroundings(self, statement)
-        walk = StatementWalk(statement.script.dialect, self.interner, lookup)
-        variables = statement.script.variables
-        if variables:
-            walk.parameters = frozenset(variables.get(None, ())) | frozenset(
-                variables.get(statement.parsed.routine, ())
-            )
-        if statement.script.assignments:
-            known = live(statement)
-            walk.variables = True
-            walk.parameters |= frozenset(known) if walk.dialect != "snowflake" else _NONE
+        walk = Walk(statement.script.dialect, self.interner, Surroundings(self, statement))
+        self._give_variables(walk, statement)
         if isinstance(tree, nodes.Declare):
             self._declared(tree, statement)
         if self.triggers and statement.parsed.routine is not None:
@@ -140,16 +135,8 @@ class Batch(Tables):
             if walk.conditions:
                 self.recorder.spoil()
         walk.tests = statement.parsed.tests
-        statement.writes = walk.statement(tree)
-        for write in statement.writes:
-            if not write.target and write.kind == "select" and statement.relation:
-                write.target, write.kind, write.target_kind = statement.relation, "select", "table"
-        for write in statement.writes if self.watched else ():
-            if write.mode == "update" and write.target in self.watched:
-                self.recorder.spoil()
-                walk.touches_rows(write)
-        if self.partitions:
-            statement.writes += self._into_partitions(statement.writes)
+        statement.writes = writes_of(walk, tree)
+        self._complete_writes(walk, statement)
         if self.keeps_places and not statement.script.logged:
             self._place(statement, walk, tree)
         statement.diagnostics.extend(walk.diagnostics)
@@ -163,7 +150,30 @@ class Batch(Tables):
             elif write.defines and write.target:
                 statement.infos[write.target] = self._defined(write, statement)
 
-    def _place(self, statement: StatementState, walk: StatementWalk, tree: exp.Expr) -> None:
+    def _give_variables(self, walk: Walk, statement: StatementState) -> None:
+        """Give a walk the names of variables and parameters at its statement."""
+        script = statement.script
+        if script.variables:
+            own = script.variables.get(statement.parsed.routine, ())
+            walk.parameters = frozenset(script.variables.get(None, ())) | frozenset(own)
+        if script.assignments:
+            known = live(statement)
+            walk.variables = True
+            walk.parameters |= frozenset(known) if walk.dialect != "snowflake" else _NONE
+
+    def _complete_writes(self, walk: Walk, statement: StatementState) -> None:
+        """Add to writes what the statement alone does not show: its name, triggers, partitions."""
+        for write in statement.writes:
+            if not write.target and write.kind == "select" and statement.relation:
+                write.target, write.kind, write.target_kind = statement.relation, "select", "table"
+        for write in statement.writes if self.watched else ():
+            if write.mode == "update" and write.target in self.watched:
+                self.recorder.spoil()
+                touches_rows(walk, write)
+        if self.partitions:
+            statement.writes += self._into_partitions(statement.writes)
+
+    def _place(self, statement: StatementState, walk: Walk, tree: exp.Expr) -> None:
         """Keep the places of the expressions that make the edges of a statement."""
         parsed = statement.parsed
         if parsed.offset < 0:
@@ -171,7 +181,9 @@ class Batch(Tables):
         template = statement.script.template
         line_of = None if template is None else statement.line_of_text
         text = StatementText(parsed.text, parsed.offset, parsed.column, template, line_of)
-        writer = PlaceWriter(text, parsed.line, self.interner, OriginFinder(walk.name, walk.output_name), tree)
+        writer = PlaceWriter(
+            text, parsed.line, self.interner, OriginFinder(walk.name, partial(output_name, walk)), tree
+        )
         for write in statement.writes:
             if write.output.deps or write.rows or write.steering:
                 try:

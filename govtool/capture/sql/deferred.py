@@ -1,8 +1,8 @@
 """Properties of columns in dbt projects, and templates that ask for them: they are rendered when those are known.
 
 dbt's macros ask the warehouse which columns a relation has (``dbt_utils.star``, ``adapter.get_columns_in_relation``).
-Here the batch answers: what is asked for is settled first, and where that is what another such template defines, that
-one is rendered before. It is the stack of the LineageX paper (section 3) once more, one step earlier.
+Here the batch answers: what a template needs is settled first, and where another such template defines that, it is
+rendered before. It is the stack of the LineageX paper (section 3) once more, one step earlier.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Deferred:
         batch.scripts = scripts
 
     def _add(self, number: int) -> None:
-        if number in self._made:  # it may be being made: what waits for itself is told nothing
+        if number in self._made:  # it may be being made: what waits for itself gets nothing
             return
         self._made[number] = None
         state = self._makes[number](self._columns)
@@ -121,7 +121,7 @@ def described_tables(options: Options) -> Knowledge:
     """The columns that dbt projects describe of other relations: they need not be all, nor all be there.
 
     So they make no column. They decide between relations whose columns are not all known, where each of these is
-    described, one alone with that column, and usage does not say which.
+    described, one alone with that column, and usage does not show which.
     """
     known = known_tables(options) or {}
     found: dict[str, set[str]] = {}

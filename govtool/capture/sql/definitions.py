@@ -36,13 +36,13 @@ class Definitions(Relations):
         self.unparsed_functions: dict[str, Callable[[], Inline | None]] = {}
         """Functions of scripts that are not parsed: how to have one."""
         self.special = 0
-        """How many statements say something that holds for statements of all scripts, but for functions."""
+        """How many statements hold something that applies to statements of all scripts, but for functions."""
         self.unread: set[str] = set()
         """The last parts of the names of functions that hide values by their name, and whose body is not read."""
         self.routines: frozenset[str] = frozenset()
         """Names of routines that other batches define, or scripts that are not parsed."""
         self.returning: dict[str, list[StatementState]] = {}
-        """The statements that return the rows of a table function, and the one that says how they are called."""
+        """The statements that return the rows of a table function, and the one with their names."""
         self._by_last_part: dict[str, str] = {}
         """Names of these functions by their last part."""
         self.table_types: dict[str, exp.Expr] = {}
@@ -64,48 +64,41 @@ class Definitions(Relations):
         tree = statement.tree
         if tree is None:
             return
-        table: exp.Expr | None = None
-        if isinstance(tree, nodes.Create):
-            properties = tree.args.get("properties")
-            if properties:
-                for item in properties.expressions:
-                    if isinstance(item, (nodes.TemporaryProperty, nodes.VolatileProperty)):
-                        table = tree.this
-            elif str(tree.args.get("kind")).upper() == "TABLE":
-                named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
-                # Redshift, and T-SQL read as another dialect
-                if isinstance(named, nodes.Table) and named.name.startswith("#"):
-                    table = named
-        elif isinstance(tree, (nodes.Select, nodes.SetOperation)):
-            into = into_of(tree)
-            if into is not None and into.args.get("temporary"):
-                table = into.this
-        elif isinstance(tree, nodes.Cache) and tree.args.get("expression") is not None:
-            table = tree.this
-        elif isinstance(tree, nodes.Set):
-            statement.script.assignments.append(statement)
-            if tree.args.get("returns"):
-                returns = tree.args["returns"].lower()
-                self.special += 1
-                self.returning.setdefault(returns, []).append(statement)
-                self._by_last_part.setdefault(returns.rsplit(".", 1)[-1], returns)
+        if isinstance(tree, nodes.Set):
+            self._find_returned(tree, statement)
         elif isinstance(tree, nodes.Declare):
-            statement.script.assignments.append(statement)
-            for item in tree.expressions:
-                names = [
-                    n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, nodes.Expr)
-                ]
-                if isinstance(item.args.get("kind"), nodes.Schema) or self._typed(item):
-                    statement.script.temporary.update(f"@{n.name.lower()}" for n in names)
-                else:
-                    known = statement.script.variables.setdefault(statement.parsed.routine, set())
-                    # @id is no column: it hides none of the name
-                    plain = [n for n in names if not isinstance(n, nodes.Parameter)]
-                    known.update(column_name(n, statement.script.dialect) for n in plain)
-        if isinstance(table, nodes.Schema):
-            table = table.this
-        if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
-            statement.script.temporary.add(self._part(table.this, statement.script.dialect))
+            self._find_declared(tree, statement)
+        else:
+            table = _temporary_table(tree)
+            if isinstance(table, nodes.Schema):
+                table = table.this
+            if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
+                statement.script.temporary.add(self._part(table.this, statement.script.dialect))
+
+    def _find_returned(self, tree: exp.Set, statement: StatementState) -> None:
+        """An assignment, perhaps to the rows that a table function returns."""
+        statement.script.assignments.append(statement)
+        if tree.args.get("returns"):
+            returns = tree.args["returns"].lower()
+            self.special += 1
+            self.returning.setdefault(returns, []).append(statement)
+            self._by_last_part.setdefault(returns.rsplit(".", 1)[-1], returns)
+
+    def _find_declared(self, tree: exp.Declare, statement: StatementState) -> None:
+        """Variables: of tables, or of single values."""
+        script = statement.script
+        script.assignments.append(statement)
+        for item in tree.expressions:
+            names = [
+                n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, nodes.Expr)
+            ]
+            if isinstance(item.args.get("kind"), nodes.Schema) or self._typed(item):
+                script.temporary.update(f"@{n.name.lower()}" for n in names)
+            else:
+                known = script.variables.setdefault(statement.parsed.routine, set())
+                # @id is no column: it hides none of the name
+                plain = [n for n in names if not isinstance(n, nodes.Parameter)]
+                known.update(column_name(n, script.dialect) for n in plain)
 
     def _find_definitions(self, statement: StatementState) -> None:
         tree = statement.tree
@@ -118,56 +111,19 @@ class Definitions(Relations):
         defines: list[str] = []
         fills: list[str] = []
         if isinstance(tree, nodes.Create):
-            function = inline_function(tree, statement.script.dialect)
-            if function is not None:
-                statement.functions = (function.name,)
-                self.functions[function.name] = function
-                self.function_marks[function.name] = statement.script.mark
-                self.unparsed_functions.pop(function.name, None)
-            elif _is_foreign(statement):
-                self._foreign(tree)
-            elif str(tree.args.get("kind") or "").upper() in ("TABLE", "VIEW"):
-                defines.append(self._target(tree.this, statement))
-                for item in tree.args["properties"].expressions if tree.args.get("properties") else ():
-                    if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
-                        self.special += 1
-                        self.partitions.setdefault(self.table_name(item.this, statement), []).append(defines[-1])
-            elif str(tree.args.get("kind") or "").upper() == "TYPE" and isinstance(tree.this, nodes.Schema):
-                self.special += 1
-                self.table_types.setdefault(self._target(tree.this, statement), tree.this)
+            defines = self._created(tree, statement)
         elif isinstance(tree, nodes.Query):
-            into = into_of(tree)
-            if into is not None:
-                defines.append(self._target(into.this, statement))
-            elif statement.relation is not None:
-                defines.append(statement.relation)
+            defines = self._queried(tree, statement)
         elif isinstance(tree, nodes.Cache):
-            defines.append(self._target(tree.this, statement))
+            defines = [self._target(tree.this, statement)]
         elif isinstance(tree, nodes.Declare):
-            defines.extend(name for name in self._variables(tree, statement))
+            defines = self._variables(tree, statement)
         elif isinstance(tree, nodes.Alter):
-            name = self._target(tree.this, statement)
-            for action in tree.args.get("actions") or ():
-                if isinstance(action, (nodes.AlterRename, nodes.SwapTable)) and isinstance(action.this, nodes.Table):
-                    defines.append(self._renamed(tree.this, action.this, statement))
-                    if isinstance(action, nodes.SwapTable):
-                        defines.append(name)
-                elif isinstance(action, nodes.Query):
-                    defines.append(name)
-                else:
-                    statement.alters = name
-                    self._alters.setdefault(name, []).append(statement)
-        elif isinstance(tree, (nodes.Insert, nodes.Merge, nodes.Copy)) and isinstance(
-            tree.this, (nodes.Table, nodes.Schema)
-        ):
-            if not isinstance(tree, nodes.Copy) or tree.args.get("kind"):
-                fills.append(self._target(tree.this, statement))
-            else:
-                defines.extend(written_files(tree))
-        elif isinstance(tree, (nodes.Copy, nodes.Export)) or (
-            isinstance(tree, nodes.Insert) and isinstance(tree.this, nodes.Directory)
-        ):
-            defines.extend(written_files(tree))
+            defines = self._changed(tree, statement)
+        elif _fills_table(tree):
+            fills = [self._target(tree.this, statement)]
+        elif _writes_files(tree):
+            defines = list(written_files(tree))
         elif isinstance(tree, nodes.MultitableInserts):
             for item in tree.expressions:
                 insert = item.this if isinstance(item, nodes.ConditionalInsert) else item
@@ -175,6 +131,54 @@ class Definitions(Relations):
         statement.defines = tuple([name for name in defines if name])
         statement.fills = tuple([name for name in fills if name])
         self._register(statement)
+
+    def _created(self, tree: exp.Create, statement: StatementState) -> list[str]:
+        """Note a function or a type; return the tables that a CREATE defines."""
+        function = inline_function(tree, statement.script.dialect)
+        if function is not None:
+            statement.functions = (function.name,)
+            self.functions[function.name] = function
+            self.function_marks[function.name] = statement.script.mark
+            self.unparsed_functions.pop(function.name, None)
+            return []
+        if _is_foreign(statement):
+            self._foreign(tree)
+            return []
+        kind = str(tree.args.get("kind") or "").upper()
+        if kind == "TYPE" and isinstance(tree.this, nodes.Schema):
+            self.special += 1
+            self.table_types.setdefault(self._target(tree.this, statement), tree.this)
+        if kind not in ("TABLE", "VIEW"):
+            return []
+        name = self._target(tree.this, statement)
+        for item in tree.args["properties"].expressions if tree.args.get("properties") else ():
+            if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
+                self.special += 1
+                self.partitions.setdefault(self.table_name(item.this, statement), []).append(name)
+        return [name]
+
+    def _queried(self, tree: exp.Query, statement: StatementState) -> list[str]:
+        """Return the table that a query defines: by INTO, or by the name of its file."""
+        into = into_of(tree)
+        if into is not None:
+            return [self._target(into.this, statement)]
+        return [statement.relation] if statement.relation is not None else []
+
+    def _changed(self, tree: exp.Alter, statement: StatementState) -> list[str]:
+        """Note an ALTER of columns; return the tables that an ALTER defines: renamed, swapped, as another query."""
+        name = self._target(tree.this, statement)
+        defines: list[str] = []
+        for action in tree.args.get("actions") or ():
+            if isinstance(action, (nodes.AlterRename, nodes.SwapTable)) and isinstance(action.this, nodes.Table):
+                defines.append(self._renamed(tree.this, action.this, statement))
+                if isinstance(action, nodes.SwapTable):
+                    defines.append(name)
+            elif isinstance(action, nodes.Query):
+                defines.append(name)
+            else:
+                statement.alters = name
+                self._alters.setdefault(name, []).append(statement)
+        return defines
 
     def _register(self, statement: StatementState) -> None:
         """Note what a statement defines and fills."""
@@ -312,3 +316,41 @@ def _is_foreign(statement: StatementState) -> bool:
     """Return whether a statement defines a function whose body is in another language than SQL."""
     parsed = statement.parsed
     return parsed.head == "create function" and any(note.code == "opaque" for note in parsed.diagnostics)
+
+
+def _temporary_table(tree: exp.Expr) -> exp.Expr | None:
+    """Return the temporary table that a statement makes; None if it makes none."""
+    if isinstance(tree, nodes.Create):
+        properties = tree.args.get("properties")
+        if properties:
+            for item in properties.expressions:
+                if isinstance(item, (nodes.TemporaryProperty, nodes.VolatileProperty)):
+                    made: exp.Expr = tree.this
+                    return made
+            return None
+        if str(tree.args.get("kind")).upper() == "TABLE":
+            named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
+            # Redshift, and T-SQL read as another dialect
+            return named if isinstance(named, nodes.Table) and named.name.startswith("#") else None
+    elif isinstance(tree, (nodes.Select, nodes.SetOperation)):
+        into = into_of(tree)
+        return into.this if into is not None and into.args.get("temporary") else None
+    elif isinstance(tree, nodes.Cache):
+        return tree.this if tree.args.get("expression") is not None else None
+    return None
+
+
+def _fills_table(tree: exp.Expr) -> bool:
+    """Return whether a statement puts rows into a table."""
+    if not isinstance(tree, (nodes.Insert, nodes.Merge, nodes.Copy)):
+        return False
+    if not isinstance(tree.this, (nodes.Table, nodes.Schema)):
+        return False
+    return not isinstance(tree, nodes.Copy) or bool(tree.args.get("kind"))
+
+
+def _writes_files(tree: exp.Expr) -> bool:
+    """Return whether a statement writes rows into files."""
+    if isinstance(tree, (nodes.Copy, nodes.Export)):
+        return True
+    return isinstance(tree, nodes.Insert) and isinstance(tree.this, nodes.Directory)

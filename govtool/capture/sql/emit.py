@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from govtool.capture.sql.batch import Batch
@@ -48,9 +48,9 @@ _ROWS: Final = ROWS
 HOLES: Final = frozenset({"template", "dropped", "parse-error", "nesting"})
 """Reasons that leave a statement without a part of its text."""
 _READ_WHOLE: Final = frozenset({"parsed", "ignored"})
-"""States of statements whose text says which rows flow."""
+"""States of statements whose text shows which rows flow."""
 _COPIES: Final = frozenset({"create_synonym", "partition"})
-"""Kinds of statements that say that all columns are those of another table, whatever they are called."""
+"""Kinds of statements by which all columns are those of another table, whatever they are called."""
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor; for what there is much of."""
 
@@ -108,39 +108,11 @@ class Emitter:
             target = f"query:{named_by.fingerprint}"
         names = write.output.names
         types = write.output.types
-        columns: list[OutputColumn] = []
-        edges: list[Edge] = []
-        unclear: dict[str, list[int]] = {}
-        for position, name in enumerate(names):
-            columns.append(_new(_COLUMN, (name, types.get(position) if types else None)))
-            for dep in write.output.deps[position]:
-                if dep & KIND_MASK == OPAQUE:
-                    unclear.setdefault(name, []).append(dep)
-                else:
-                    edges.append(self._edge(dep, name))
-        for dep in write.rows:
-            if dep & KIND_MASK == OPAQUE:
-                unclear.setdefault(_ROWS, []).append(dep)
-            else:
-                edges.append(self._edge(dep, _ROWS))
+        columns: list[OutputColumn] = [
+            _new(_COLUMN, (name, types.get(position) if types else None)) for position, name in enumerate(names)
+        ]
         diagnostics: list[Diagnostic] = []
-        for path, opaque in unclear.items():
-            edges.extend(self._opaque_edges(opaque, path, target, draft, diagnostics))
-        edges.extend(self._open_stars(write, target, draft, diagnostics))
-        hole = _hole(draft.statement)
-        if draft.statement.parsed.status in _READ_WHOLE:
-            for name, arms in write.reads.items():
-                self._read(name, arms, edges)
-            for name in write.dataset_reads:
-                self._read(name, EVERYWHERE, edges)
-        if hole:  # something was there that is not: it may have made anything of what is read
-            sources = dict.fromkeys((*write.reads, *write.dataset_reads))
-            for name in sources:
-                edges.append(Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.OPAQUE, reason=hole))
-        if unclear or write.output.open or len(set(names)) < len(names):
-            edges = list(dict.fromkeys(edges))
-        if draft.bound:
-            edges = self._bound(edges, draft.bound)
+        edges = self._edges(draft, target, diagnostics)
         references = self._references(draft, edges) if write.named or write.fills else ()
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
@@ -168,9 +140,43 @@ class Emitter:
         )
         return derivation
 
+    def _edges(self, draft: Draft, target: str, diagnostics: list[Diagnostic]) -> list[Edge]:
+        """Return all edges of a draft, and add notes of those that are opaque."""
+        write = draft.write
+        names = write.output.names
+        edges: list[Edge] = []
+        unclear: dict[str, list[int]] = {}
+        for position, name in enumerate(names):
+            self._add_edges(write.output.deps[position], name, edges, unclear)
+        self._add_edges(write.rows, _ROWS, edges, unclear)
+        for path, opaque in unclear.items():
+            edges.extend(self._opaque_edges(opaque, path, target, draft, diagnostics))
+        edges.extend(self._open_stars(write, target, draft, diagnostics))
+        if draft.statement.parsed.status in _READ_WHOLE:
+            for name, arms in write.reads.items():
+                self._read(name, arms, edges)
+            for name in write.dataset_reads:
+                self._read(name, EVERYWHERE, edges)
+        hole = _hole(draft.statement)
+        if hole:  # something was there that is not: it may have made anything of what is read
+            sources = dict.fromkeys((*write.reads, *write.dataset_reads))
+            for name in sources:
+                edges.append(Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.OPAQUE, reason=hole))
+        if unclear or write.output.open or len(set(names)) < len(names):
+            edges = list(dict.fromkeys(edges))
+        return self._bound(edges, draft.bound) if draft.bound else edges
+
+    def _add_edges(self, deps: Iterable[int], path: str, edges: list[Edge], unclear: dict[str, list[int]]) -> None:
+        """Add an edge for each dependency of a column or of the rows; those of unknown origin are kept apart."""
+        for dep in deps:
+            if dep & KIND_MASK == OPAQUE:
+                unclear.setdefault(path, []).append(dep)
+            else:
+                edges.append(self._edge(dep, path))
+
     def _references(self, draft: Draft, edges: list[Edge]) -> tuple[ColumnRef, ...]:
         """The columns that the statement names and that no edge shows to be named, in order."""
-        # UNION ALL decides over no row: an edge of that kind says nothing but that an arm has the column.
+        # UNION ALL decides over no row: an edge of that kind only means that an arm has the column.
         shown = {edge.source for edge in edges if not edge.star and edge.kind is not EdgeKind.UNION_ALL}
         refs = {self._ref(number) for number in draft.write.named}
         if draft.bound:
@@ -273,7 +279,7 @@ class Emitter:
     def _opaque_edges(
         self, deps: list[int], path: str, target: str, draft: Draft, diagnostics: list[Diagnostic]
     ) -> list[Edge]:
-        """Candidates: edges that say "perhaps", and a diagnostic that lists them."""
+        """Candidates: opaque edges, and a diagnostic that lists them."""
         edges: list[Edge] = []
         remaining = {dep >> REF_SHIFT for dep in deps}
         for candidates, (name, line, column) in draft.statement.ambiguous.items():
@@ -300,7 +306,7 @@ class Emitter:
         return edges
 
     def _open_stars(self, write: Write, target: str, draft: Draft, diagnostics: list[Diagnostic]) -> list[Edge]:
-        """Record each ``*`` that could not be expanded; returns the edges that say so."""
+        """Record each ``*`` that could not be expanded; returns its edges."""
         edges: list[Edge] = []
         for star in write.output.open:
             table = star.table

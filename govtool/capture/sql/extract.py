@@ -30,6 +30,8 @@ from govtool.capture.sql.results import PartMaker, ScriptPart, joined
 from govtool.capture.sql.results import Shortfall as Shortfall
 from govtool.capture.sql.routine_calls import mark_unknown_calls
 from govtool.capture.sql.scripts.script import parse_script
+from govtool.capture.sql.scripts.session import SessionChange
+from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import RESOLVING, Report, Stages
 from govtool.capture.sql.states import ScriptState, StatementState
@@ -80,7 +82,7 @@ def extract_in_turn(
 def extract_definitions(
     scripts: Iterable[LoggedScript], options: Options, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Extraction, Knowledge]:
-    """Extract all that a log makes and fills, and what that says to its queries."""
+    """Extract all that a log makes and fills, and what queries need of it."""
     batch = Batch(options.schema.tables if options.schema is not None else None)
     extraction = _extract_group(batch, scripts, options, _walking(progress))
     return extraction, batch.knowledge()
@@ -99,7 +101,7 @@ class Queries(NamedTuple):
 def extract_queries(
     scripts: Iterable[LoggedScript], options: Options, knowledge: Knowledge, *, final: bool = True
 ) -> Queries:
-    """Extract a group of queries with what the definitions, and perhaps other queries, say.
+    """Extract a group of queries with the definitions, and perhaps with what other queries show.
 
     Args:
         scripts: They define nothing.
@@ -244,8 +246,7 @@ def _script_state(
     failed: set[int] = set()
     several = len(rendered.variants) > 1
     for number, variant in enumerate(rendered.variants):
-        catalog, schema = defaults(options)
-        path: tuple[str, ...] = ()
+        names = _Names(*defaults(options))
         noted: set[tuple[int, str]] = set()
         line_of = variant.line_of if variant.lines else None
         if variant.lines and state.template is None:
@@ -253,14 +254,8 @@ def _script_state(
         found = parse_script(variant.text, options.dialect, file=script.file, line_of=line_of, tree_cache=tree_cache)
         for parsed in found:
             if parsed.session is not None:
-                change = parsed.session
-                catalog = change.catalog if change.catalog is not None else catalog
-                schema = change.schema if change.schema is not None else schema
-                path = change.search_path or (() if change.schema is not None else path)
-            if parsed.head.startswith("create ") and parsed.status == "ignored":
-                routine = routine_of(parsed.text, options.dialect)
-                if routine is not None:
-                    state.variables.setdefault(routine[0], set()).update(routine[1])
+                names.change(parsed.session)
+            _note_parameters(state, parsed)
             if several:
                 key = (parsed.line, parsed.text)
                 if key in seen:
@@ -271,7 +266,14 @@ def _script_state(
                     continue
                 failed.add(parsed.line)
             statement = StatementState(
-                parsed, state, len(state.statements), catalog, schema, path, variant=number, tree=parsed.tree
+                parsed,
+                state,
+                len(state.statements),
+                names.catalog,
+                names.schema,
+                names.path,
+                variant=number,
+                tree=parsed.tree,
             )
             statement.relation = relation if parsed.routine is None else None
             statement.line_map = variant.line_of
@@ -280,6 +282,29 @@ def _script_state(
         seen |= noted
     diagnostics.extend(note for note in rendered.diagnostics if not _missing(note, state.statements))
     return state
+
+
+class _Names:
+    """What completes names at a statement: the catalog, the schema and the search path of the session."""
+
+    def __init__(self, catalog: str | None, schema: str | None) -> None:
+        self.catalog = catalog
+        self.schema = schema
+        self.path: tuple[str, ...] = ()
+
+    def change(self, change: SessionChange) -> None:
+        """Apply USE, SET search_path and the like."""
+        self.catalog = change.catalog if change.catalog is not None else self.catalog
+        self.schema = change.schema if change.schema is not None else self.schema
+        self.path = change.search_path or (() if change.schema is not None else self.path)
+
+
+def _note_parameters(state: ScriptState, parsed: ParsedStatement) -> None:
+    """Note the parameters of a routine whose body is read as statements: they are no columns."""
+    if parsed.head.startswith("create ") and parsed.status == "ignored":
+        routine = routine_of(parsed.text, state.dialect)
+        if routine is not None:
+            state.variables.setdefault(routine[0], set()).update(routine[1])
 
 
 def _missing(note: Diagnostic, statements: list[StatementState]) -> bool:

@@ -98,7 +98,7 @@ def find_scripts(folder: Path, *, follow_links: bool = False) -> list[Path]:
 
 
 def is_sql(name: str) -> bool:
-    """Return whether a file's name says that it is SQL."""
+    """Return whether a file is SQL by its name."""
     lower = name.lower()
     for suffix in TEMPLATE_SUFFIXES:
         if lower.endswith(suffix):
@@ -207,7 +207,7 @@ def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: in
         seen.add((here.st_dev, here.st_ino))
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
-        # Read as a file, it yields the diagnostic that says why.
+        # Read as a file, it yields the diagnostic with the reason.
         found.append(folder)
         return
     for entry in entries:

@@ -113,14 +113,18 @@ class _Normalizer:
         self.gaps = []
         return self.mode
 
-    def _removable(self, source: str, start: int, end: int, number: bool) -> bool:
+    def _is_active(self, source: str) -> bool:
+        """Return whether literals of this statement may go."""
         if self.active is None:
             # The statement begins with a comment: its first word decides, now that it has been passed.
             head = "".join(source[a:b] for a, b in self.gaps)
             if not head.strip():
                 return False
             self.active = bool(_HEADS.match(head))
-        if not self.active:
+        return self.active
+
+    def _removable(self, source: str, start: int, end: int, number: bool) -> bool:
+        if not self._is_active(source):
             return False
         if number and not NUMBER.match(source[start:end]):
             return False
@@ -130,32 +134,31 @@ class _Normalizer:
         if at >= 0 and source[at] == "-":
             # A sign, if an operator or a bracket stands before it.
             at = _before(source, at)
-        if at < 0:
-            return False
-        char = source[at]
-        word = _word_at(source, at) if char.isalpha() else ""
+        word = _word_ending(source, at)
         if word in _TEMPORAL and not number:
             at = _before(source, at - len(word) + 1)
-            if at < 0:
-                return False
-            char = source[at]
-            word = _word_at(source, at) if char.isalpha() else ""
+            word = _word_ending(source, at)
+        if at < 0:
+            return False
         if number and word in _LIMITS:
             return True
+        char = source[at]
         if word == "BETWEEN" or word in _MATCHING or (char in "=<>" and _compares(source, at)):
             if self._clause(source) not in PREDICATES:
                 return False
             self.listing = False
             self.between = word == "BETWEEN"
             return True
-        if char not in "(," or not _cell_ends(source, end):
-            return False
+        return char in "(," and _cell_ends(source, end) and self._in_list(source, at)
+
+    def _in_list(self, source: str, at: int) -> bool:
+        """Return whether the bracket or comma at ``at`` is of a row of VALUES, or begins an IN list."""
         here = self._clause(source)
         if here == "VALUES":
             # A cell of a row; an argument of a function in one may be a path.
             self.several = self.several or self.depth == 1
             return self.depth == 1
-        if here in PREDICATES and char == "(" and _word_at(source, _before(source, at)) == "IN":
+        if here in PREDICATES and source[at] == "(" and _word_at(source, _before(source, at)) == "IN":
             self.between = False
             self.listing = True
             return True
@@ -327,13 +330,19 @@ def _structural(literal: str, before: str, mode: str) -> bool:
     at = _before(before, len(before))
     if at < 0:
         return False
-    char = before[at]
-    if (
-        char == "["
-        or (char == ">" and before[at - 1 : at] in ("-", ">", "#"))
-        or (char == ":" and before[at - 1 : at] not in ("", ":", " "))
-    ):
-        return True
-    if char.isalpha() and _word_at(before, at) in _STRUCTURAL_WORDS:
+    if _addresses(before, at) or _word_ending(before, at) in _STRUCTURAL_WORDS:
         return True
     return bool(("/" in value or "." in value) and _PATH_BEFORE.search(before) and _PATH.match(value))
+
+
+def _addresses(before: str, at: int) -> bool:
+    """Return whether a text ends in ``[``, ``->``, ``->>``, ``#>`` or ``a:``: what follows names a part of a value."""
+    char, last = before[at], before[at - 1 : at]
+    if char == ":":
+        return last not in ("", ":", " ")
+    return char == "[" or (char == ">" and last in ("-", ">", "#"))
+
+
+def _word_ending(source: str, at: int) -> str:
+    """Return the word that ends at ``at``; empty if none does."""
+    return _word_at(source, at) if at >= 0 and source[at].isalpha() else ""

@@ -5,9 +5,9 @@ DROP ends, RENAME moves. A table that was created, read and dropped again stays 
 passed through it is not lost; so does what a relation was when it was read, where it became something else later
 (``versions``).
 
-Branches of control flow are played side by side: each arm starts with what stood before the branch, and behind the
-branch stands what any of them left; where no arm need be taken, also what stood before. The bodies of routines run who
-knows when: each is played on its own, and adds up with the rest.
+Branches of control flow are folded side by side: each arm starts with what stood before the branch, and behind the
+branch stands what any of them left; where no arm need be taken, also what stood before. The bodies of routines run at
+unknown times: each is folded on its own, and adds up with the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,17 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.relations import session_part
 from govtool.capture.sql.scripts.branches import Arm, Path
 from govtool.capture.sql.states import ScriptState
-from govtool.capture.sql.versions import Draft, KeptVersions, RelationVersion, Seen, emptied, is_view, redefined
+from govtool.capture.sql.versions import (
+    Draft,
+    KeptVersions,
+    RelationVersion,
+    Seen,
+    added,
+    emptied,
+    is_view,
+    kept_by,
+    redefined,
+)
 from govtool.capture.sql.walk.writes import Write
 
 _Live = dict[str, RelationVersion]
@@ -219,28 +229,35 @@ class _ScriptFold:
                 self.kept.append(draft)
             return
         if self.tracked and (target in self.tracked or draft.mode == "rename"):
-            self.now = {}
-            if draft.statement.variant and draft.mode not in ("drop", "truncate", "rename"):
-                other = self._on(target, draft.statement.parsed.line)
-                if other is not None and other is not live.get(target):  # it is an alternative to what stood there
-                    other.add(draft)
+            self._forget_reads(draft)
         if draft.mode == "rename":
             self._rename(draft)
         elif draft.mode == "drop":
             self._drop(draft)
         elif draft.mode == "truncate":
-            before = live.get(target)
-            left = [] if before is None else [d for d in before.drafts if d.write.defines]
-            if before is not None and before.is_read:
-                left = [emptied(d) for d in left]
-            self._begin(RelationVersion(target, left, whole=True), draft)
+            self._truncate(draft)
         elif draft.mode == "replace" or target not in live or _makes_anew(draft, live[target]):
             before = live.get(target)
             whole = draft.mode == "replace" or draft.write.defines
-            left = _kept_by(draft, before.drafts) if before is not None else []
+            left = kept_by(draft, before.drafts) if before is not None else []
             self._begin(RelationVersion(target, [*left, draft], whole=whole), draft)
         else:
             live[target].add(draft)
+
+    def _forget_reads(self, draft: Draft) -> None:
+        """Forget which versions are read here, as one of them changes."""
+        self.now = {}
+        if draft.statement.variant and draft.mode not in ("drop", "truncate", "rename"):
+            other = self._on(draft.target, draft.statement.parsed.line)
+            if other is not None and other is not self.live.get(draft.target):
+                other.add(draft)  # it is an alternative to what stood there
+
+    def _truncate(self, draft: Draft) -> None:
+        before = self.live.get(draft.target)
+        left = [] if before is None else [d for d in before.drafts if d.write.defines]
+        if before is not None and before.is_read:
+            left = [emptied(d) for d in left]
+        self._begin(RelationVersion(draft.target, left, whole=True), draft)
 
     def _begin(self, version: RelationVersion, draft: Draft) -> None:
         name = version.name
@@ -287,17 +304,9 @@ class _ScriptFold:
         # What a branch drops may be there all the same.
         kept = [d for d in self.kept if d.mode != "drop" or not d.statement.parsed.branch or d.target not in self.live]
         for version in self.live.values():
-            kept += _added(version.drafts)
+            kept += added(version.drafts)
         standing = {d.mark for version in self.live.values() for d in version.drafts} if self.tracked else set()
-        gone = [d for versions in self.gone.values() for version in versions for d in version.drafts]
-        stands = {draft.key for draft in kept} if gone else set()
-        for draft in gone:
-            if draft.target not in self.read_names or draft.target_kind not in ("table", "view", "temporary"):
-                continue
-            if draft.key not in stands:  # in another branch it was not dropped
-                stands.add(draft.key)
-                standing.add(draft.mark)
-                kept.append(draft._replace(target_kind="temporary"))
+        self._keep_gone(kept, standing)
         if not self.tracked:
             return kept
         self.now = {}
@@ -307,6 +316,18 @@ class _ScriptFold:
                 self.pending = [draft.target]
                 views[id(draft.write)] = self._of_view(draft.write)
         return KeptVersions(standing, self.bindings, self.made_of, views).keep(kept, session_part(session), numbers)
+
+    def _keep_gone(self, kept: list[Draft], standing: set[tuple[int, str, str]]) -> None:
+        """Keep what is dropped at the end though others read it: as temporary."""
+        gone = [d for versions in self.gone.values() for version in versions for d in version.drafts]
+        stands = {draft.key for draft in kept} if gone else set()
+        for draft in gone:
+            if draft.target not in self.read_names or draft.target_kind not in ("table", "view", "temporary"):
+                continue
+            if draft.key not in stands:  # in another branch it was not dropped
+                stands.add(draft.key)
+                standing.add(draft.mark)
+                kept.append(draft._replace(target_kind="temporary"))
 
 
 def _index(draft: Draft) -> int:
@@ -327,35 +348,6 @@ def _makes_anew(draft: Draft, before: RelationVersion) -> bool:
         and isinstance(tree, nodes.Create)
         and bool(tree.args.get("replace"))
     )
-
-
-def _added(drafts: list[Draft]) -> list[Draft]:
-    """A definition that stands beside an earlier one of another branch adds to it: in text it would replace it."""
-    if len(drafts) < 2:
-        return drafts
-    found: list[Draft] = []
-    for draft in drafts:
-        if draft.mode == "replace" and any(_would_end(draft, before) for before in found):
-            draft = draft._replace(mode="append")
-        found.append(draft)
-    return found
-
-
-def _would_end(draft: Draft, before: Draft) -> bool:
-    if (
-        before.statement.variant != draft.statement.variant
-        or before.statement.parsed.line >= draft.statement.parsed.line
-    ):
-        return False
-    return draft.write.defines or before.mode != "declare"
-
-
-def _kept_by(draft: Draft, before: list[Draft]) -> list[Draft]:
-    """What outlives a replacement of a dataset: its declaration, and the lineage of another variant of the template."""
-    statement = draft.statement
-    declared = [d for d in before if d.mode == "declare"] if not draft.write.defines else []
-    variants = [d for d in before if d.statement.variant != statement.variant]
-    return [*declared, *(d for d in variants if d not in declared)]
 
 
 def _turned(write: Write) -> Write:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -16,14 +18,8 @@ def inline_function(tree: exp.Expr, dialect: str) -> Inline | None:
     if not isinstance(tree, nodes.Create) or not isinstance(tree.this, nodes.UserDefinedFunction):
         return None
     signature = tree.this
-    name = (
-        ".".join(_part(p, dialect) for p in signature.this.parts)
-        if isinstance(signature.this, nodes.Table)
-        else signature.this.name.lower()
-    )
     properties = tree.args["properties"].expressions if tree.args.get("properties") else []
-    language = next((p.this.name.lower() for p in properties if isinstance(p, nodes.LanguageProperty)), "sql")
-    if language != "sql" and not (language == "plpgsql" and isinstance(tree.args.get("expression"), nodes.Query)):
+    if not _in_sql(tree, properties):
         return None
     definitions = [d for d in signature.expressions if isinstance(d, nodes.ColumnDef)]
     handed_out = [d for d in definitions if _mode(d) != "in"]
@@ -31,21 +27,38 @@ def inline_function(tree: exp.Expr, dialect: str) -> Inline | None:
         [_column(d, dialect) for d in definitions if _mode(d) != "out"]
     )
     returns = next((p for p in properties if isinstance(p, nodes.ReturnsProperty) and p.args.get("is_table")), None)
-    returns_table = returns is not None or len(handed_out) > 1
-    columns = tuple([_column(d, dialect) for d in handed_out])
-    row = ""
-    if returns is not None:
-        if isinstance(returns.this, nodes.Schema):
-            columns = tuple([_column(d, dialect) for d in returns.this.expressions if isinstance(d, nodes.ColumnDef)])
-        elif isinstance(returns.this, nodes.Table):
-            row = returns.this.sql(dialect or None)
+    columns, row = _returned(returns, handed_out, dialect)
     body = _body(tree.args.get("expression"), dialect)
     if body is None:
         return None
-    is_table = returns_table or (
-        isinstance(body, nodes.Query) and dialect == "bigquery" and not isinstance(tree.expression, nodes.Paren)
-    )
-    return Inline(name, parameters, body, is_table, columns, row)
+    is_table = returns is not None or len(handed_out) > 1 or _is_table_in_bigquery(tree, body, dialect)
+    return Inline(_name(signature, dialect), parameters, body, is_table, columns, row)
+
+
+def _name(signature: exp.Expr, dialect: str) -> str:
+    if isinstance(signature.this, nodes.Table):
+        return ".".join(_part(p, dialect) for p in signature.this.parts)
+    name: str = signature.this.name
+    return name.lower()
+
+
+def _in_sql(tree: exp.Create, properties: list[exp.Expr]) -> bool:
+    """Return whether a function is written in SQL, or is a query of PL/pgSQL."""
+    language = next((p.this.name.lower() for p in properties if isinstance(p, nodes.LanguageProperty)), "sql")
+    return language == "sql" or (language == "plpgsql" and isinstance(tree.args.get("expression"), nodes.Query))
+
+
+def _returned(returns: exp.Expr | None, handed_out: Sequence[exp.Expr], dialect: str) -> tuple[tuple[str, ...], str]:
+    """Return the columns that a function returns, and the type of its rows where that is named instead."""
+    if returns is not None and isinstance(returns.this, nodes.Schema):
+        handed_out = [d for d in returns.this.expressions if isinstance(d, nodes.ColumnDef)]
+    is_row = returns is not None and isinstance(returns.this, nodes.Table)
+    row = returns.this.sql(dialect or None) if returns is not None and is_row else ""
+    return tuple([_column(d, dialect) for d in handed_out]), row
+
+
+def _is_table_in_bigquery(tree: exp.Create, body: exp.Expr, dialect: str) -> bool:
+    return isinstance(body, nodes.Query) and dialect == "bigquery" and not isinstance(tree.expression, nodes.Paren)
 
 
 def _column(definition: exp.Expr, dialect: str) -> str:

@@ -2,9 +2,8 @@
 
 Two things differ from sqlglot's own entry points. Command words (``CALL``, ``BEGIN`` in BigQuery, ``EXPLAIN`` …) do not
 swallow the text that follows them, so that every token keeps its place; and the number of nodes that a parse may
-build is
-bounded by the length of its input, because some inputs (``FROM t JOIN t JOIN t …`` without ``ON``) cost the parser
-exponential time.
+build is bounded by the length of its input, because some inputs (``FROM t JOIN t JOIN t …`` without ``ON``) cost the
+parser exponential time.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
-from govtool.capture.sql.scanner import Scanner
 from govtool.errors import UnknownNameError
 
 _NODES_PER_TOKEN = 64
@@ -32,7 +30,7 @@ _NODES_MIN = 20_000
 _SAFE_TOKENS = 1_000
 _MAX_NESTING = 1_000
 
-# Python 3.11 looks a member of an enumeration up by a property each time; these are asked of every token.
+# Python 3.11 looks a member of an enumeration up by a property each time; these are compared with every token.
 _L_PAREN: Final = TokenType.L_PAREN
 _R_PAREN: Final = TokenType.R_PAREN
 _L_BRACKET: Final = TokenType.L_BRACKET
@@ -105,8 +103,6 @@ class Lexer:
     name: str
     dialect: Dialect
     tokenizer: Tokenizer
-    scanner: Scanner | None
-    """Stands in for the tokenizer on plain SQL; none where a dialect does not tokenize in the usual way."""
     parser: Parser
     commands: frozenset[TokenType]
     """Token types that sqlglot reads as opaque commands when they begin a statement."""
@@ -123,21 +119,18 @@ class Lexer:
         return tokens
 
     def _tokens(self, text: str) -> list[Token]:
-        if "$" not in text or not self.tokenizer.HEREDOC_TAG_IS_IDENTIFIER:
-            return self._scanned(text)
+        tokenizer = self.tokenizer
+        if "$" not in text or not tokenizer.HEREDOC_TAG_IS_IDENTIFIER:
+            return tokenizer.tokenize(text)
         if not _AS_TAG.search(text) or _STAND_IN in text:
-            return self._scanned(text)
-        tokens = self._scanned(_PARAMETER.sub(_STAND_IN, text))
+            return tokenizer.tokenize(text)
+        tokens = tokenizer.tokenize(_PARAMETER.sub(_STAND_IN, text))
         for token in tokens:
             if _STAND_IN in token.text:
                 token.text = token.text.replace(_STAND_IN, "$")
             if token.comments:
                 token.comments = [comment.replace(_STAND_IN, "$") for comment in token.comments]
         return tokens
-
-    def _scanned(self, text: str) -> list[Token]:
-        tokens = self.scanner.scan(text) if self.scanner is not None else None
-        return self.tokenizer.tokenize(text) if tokens is None else tokens
 
     def parse(self, tokens: list[Token], text: str) -> exp.Expr | None:
         """The tree of one statement without semicolons.
@@ -249,8 +242,7 @@ def _make(name: str) -> Lexer:
         "ScriptTokenizer", (base,), {"COMMANDS": set(), "COMMAND_PREFIX_TOKENS": set(), "SINGLE_TOKENS": words}
     )
     tokenizer = plain(dialect=dialect)
-    scanner = Scanner(tokenizer) if base.tokenize is Tokenizer.tokenize else None
-    return Lexer(name, dialect, tokenizer, scanner, dialect.parser(), frozenset(base.COMMANDS))
+    return Lexer(name, dialect, tokenizer, dialect.parser(), frozenset(base.COMMANDS))
 
 
 def word_set(text: str) -> frozenset[str]:

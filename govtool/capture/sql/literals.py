@@ -43,16 +43,8 @@ def clause(text: str) -> str:
 _MONEY = frozenset({"tsql", "fabric"})
 
 
-@lru_cache(maxsize=64)
-def scanner(dialect: str) -> re.Pattern[str]:
-    """The expression that finds comments, strings, quoted identifiers and numbers, each in a named group.
-
-    Groups: ``comment``, ``string``, ``name`` (a quoted identifier), ``number``. It begins with one set of characters
-    and has
-    no flags, which lets the engine skip everything else ten times faster than an alternation does.
-    """
-    tokenizer: Any = Dialect.get_or_raise(dialect or None).tokenizer_class
-    first: set[str] = set()
+def _comments(tokenizer: Any, first: set[str]) -> list[str]:
+    """Patterns of comments behind their first character, which is added to ``first``."""
     comments: list[str] = []
     for start, end in sorted(tokenizer._COMMENTS.items(), key=lambda item: -len(item[0])):
         if len(start) == 1 and start.isalnum():
@@ -72,6 +64,20 @@ def scanner(dialect: str) -> re.Pattern[str]:
             comments.append(rf"{lead}(?:{inner}(?:{level}{inner})*\*/|[\s\S]*\Z)")
         else:
             comments.append(lead + rf"[\s\S]*?(?:{re.escape(end)}|\Z)")
+    return comments
+
+
+@lru_cache(maxsize=64)
+def scanner(dialect: str) -> re.Pattern[str]:
+    """The expression that finds comments, strings, quoted identifiers and numbers, each in a named group.
+
+    Groups: ``comment``, ``string``, ``name`` (a quoted identifier), ``number``. It begins with one set of characters
+    and has
+    no flags, which lets the engine skip everything else ten times faster than an alternation does.
+    """
+    tokenizer: Any = Dialect.get_or_raise(dialect or None).tokenizer_class
+    first: set[str] = set()
+    comments = _comments(tokenizer, first)
     quotes: dict[str, str] = dict(tokenizer._QUOTES)
     raw_allowed = any(start[:1] in "rR" for start in tokenizer._FORMAT_STRINGS)
     strings: list[str] = []

@@ -36,4 +36,4 @@ class LoggedScript:
     session: str
     statements: tuple[LoggedStatement, ...]
     dialect: str = ""
-    """Empty: as the options say."""
+    """Empty: as in the options."""

@@ -21,6 +21,9 @@ _plain_parts: Final[dict[str, dict[str, str]]] = {}
 """Folded unquoted parts of names by dialect, shared by all batches of the process."""
 
 
+_SESSION_SCHEMAS: Final = frozenset({"pg_temp", "session", "_session"})
+
+
 class Relations:
     """The relations that are known by name."""
 
@@ -51,42 +54,21 @@ class Relations:
             names = statement.names = self._names.setdefault(statement.naming, {})
         # The common case, a name of one or two parts without quotes, has a key of strings.
         if type(this) is nodes.Identifier and args.get("catalog") is None:
-            inner = this.args
-            if inner.get("global_"):
+            if this.args.get("global_"):
                 return _shared(self._part(this, statement.script.dialect))
-            if not inner.get("quoted") and not inner.get("temporary"):
-                db = args.get("db")
-                written: tuple[str, ...] = ()
-                if db is None:
-                    written = (inner["this"],)
-                elif type(db) is nodes.Identifier:
-                    outer = db.args
-                    if not outer.get("quoted"):
-                        written = (outer["this"], inner["this"])
-                if written:
-                    plain = names.get(written)
-                    if plain is None:
-                        plain = names[written] = self._plain_name(written, statement)
-                    return plain
+            written = _unquoted(this, args.get("db"))
+            if written:
+                plain = names.get(written)
+                if plain is None:
+                    plain = names[written] = self._plain_name(written, statement)
+                return plain
+        if not isinstance(this, nodes.Identifier):
+            special = self._unnamed(this, statement)
+            if special is not None:
+                return special
         script = statement.script
-        if isinstance(this, nodes.Parameter):
-            name = f"@{this.name.lower()}"
-            return self._temporary(name, script) if name in script.temporary else ""
-        if isinstance(this, nodes.Var):
-            return file_name(this.name)
-        if isinstance(this, nodes.DynamicIdentifier) and isinstance(this.this, nodes.Literal):  # identifier('s.t')
-            named = named_table(this.this.name, script.dialect)
-            return self.table_name(named, statement) if named is not None else ""
-        catalog = args.get("catalog")
-        parts: list[exp.Expr]
-        if not isinstance(this, nodes.Identifier) or args.get("db"):
-            parts = node.parts
-        elif isinstance(catalog, nodes.Identifier):  # db..t
-            schema = DEFAULT_SCHEMAS.get(script.dialect)
-            parts = [catalog, nodes.Identifier(this=schema), this] if schema else [catalog, this]
-        else:
-            parts = [this]
-        if not parts or not all([isinstance(part, nodes.Identifier) for part in parts]):  # noqa: C419
+        parts = _parts(node, script.dialect)
+        if not parts:
             return ""
         if parts[-1].args.get("global_"):
             return _shared(self._part(parts[-1], script.dialect))
@@ -100,6 +82,19 @@ class Relations:
             )
         return found
 
+    def _unnamed(self, this: object, statement: StatementState) -> str | None:
+        """Return the id of what stands in the place of a name: a variable, a file; None if it is none of these."""
+        script = statement.script
+        if isinstance(this, nodes.Parameter):
+            name = f"@{this.name.lower()}"
+            return self._temporary(name, script) if name in script.temporary else ""
+        if isinstance(this, nodes.Var):
+            return file_name(this.name)
+        if isinstance(this, nodes.DynamicIdentifier) and isinstance(this.this, nodes.Literal):  # identifier('s.t')
+            named = named_table(this.this.name, script.dialect)
+            return self.table_name(named, statement) if named is not None else ""
+        return None
+
     def _plain_name(self, written: tuple[str, ...], statement: StatementState) -> str:
         dialect = statement.script.dialect
         return self._resolve_name([_plain_part(part, dialect) for part in written], written, statement, False)
@@ -107,13 +102,9 @@ class Relations:
     def _resolve_name(
         self, names: list[str], written: Sequence[str], statement: StatementState, temporary: bool
     ) -> str:
-        script = statement.script
-        if len(names) == 1 and (names[0] in script.temporary or temporary):
-            return self._temporary(names[0], script)
-        if len(names) == 3 and names[0] == "tempdb" and (names[2] in script.temporary or temporary):
-            return self._temporary(names[2], script)
-        if len(names) == 2 and names[0] in ("pg_temp", "session", "_session") and names[1] in script.temporary:
-            return self._temporary(names[1], script)
+        session = self._of_session(names, statement.script, temporary)
+        if session:
+            return session
         if len(names) == 1 and "://" in names[0]:  # select * from 's3://bucket/x.parquet'
             return file_name(written[0])
         if len(names) == 2 and written[0].lower() in FILE_FORMATS and "/" in written[1]:
@@ -127,6 +118,15 @@ class Relations:
             if default is not None:
                 names = [*split_name(default), names[0]]
         return self._qualified(names, statement)
+
+    def _of_session(self, names: list[str], script: ScriptState, temporary: bool) -> str:
+        """Return the id of a temporary table; empty if the name is of no such table."""
+        last = names[-1]
+        if len(names) == 1 or (len(names) == 3 and names[0] == "tempdb"):
+            return self._temporary(last, script) if temporary or last in script.temporary else ""
+        if len(names) == 2 and names[0] in _SESSION_SCHEMAS and last in script.temporary:
+            return self._temporary(last, script)
+        return ""
 
     def _qualified(self, names: list[str], statement: StatementState) -> str:
         if len(names) == 2 and statement.catalog:
@@ -145,6 +145,35 @@ class Relations:
         if isinstance(node, nodes.Schema):
             node = node.this
         return self.table_name(node, statement) if isinstance(node, nodes.Table) else ""
+
+
+def _unquoted(this: exp.Identifier, db: object) -> tuple[str, ...]:
+    """Return the parts of a plain name of one or two parts; none if one of them is quoted or it is temporary."""
+    inner = this.args
+    if inner.get("quoted") or inner.get("temporary"):
+        return ()
+    if db is None:
+        return (inner["this"],)
+    if type(db) is nodes.Identifier:
+        outer = db.args
+        if not outer.get("quoted"):
+            return outer["this"], inner["this"]
+    return ()
+
+
+def _parts(node: exp.Table, dialect: str) -> list[exp.Expr]:
+    """Return the identifiers of a table's name; none if it has other parts."""
+    this = node.args.get("this")
+    catalog = node.args.get("catalog")
+    parts: list[exp.Expr]
+    if not isinstance(this, nodes.Identifier) or node.args.get("db"):
+        parts = node.parts
+    elif isinstance(catalog, nodes.Identifier):  # db..t
+        schema = DEFAULT_SCHEMAS.get(dialect)
+        parts = [catalog, nodes.Identifier(this=schema), this] if schema else [catalog, this]
+    else:
+        parts = [this]
+    return parts if all([isinstance(part, nodes.Identifier) for part in parts]) else []  # noqa: C419
 
 
 def _shared(name: str) -> str:

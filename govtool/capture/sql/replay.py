@@ -26,8 +26,8 @@ def logged_state(
 
     Args:
         script: What is to be read.
-        dialect: Of a script that does not say.
-        catalog: Canonical; of statements whose log does not say.
+        dialect: Of a script without one.
+        catalog: Canonical; of statements whose log has none.
         schema: Likewise.
         tree_cache: The room for trees; without one all are kept.
     """
@@ -64,7 +64,7 @@ def logged_state(
 
 
 def redact_notes(script: ScriptState) -> None:
-    """Take the literals of people out of what is said about a script's statements."""
+    """Remove literals, which may be about people, from notes of a script's statements."""
     for statement in script.statements:
         if statement.diagnostics:
             text = statement.parsed.text

@@ -1,4 +1,4 @@
-"""From walked scripts to an extraction: what each script says, and the whole.
+"""From walked scripts to an extraction: what comes of each script, and the whole.
 
 A part of an extraction holds all that comes of one script. The whole is put together from parts alone, so that a part
 that is known from an earlier extraction takes the place of its script.
@@ -19,7 +19,7 @@ from govtool.capture.sql.options import Options
 from govtool.capture.sql.reach import bounding_words, reads_anything, renamed_tables
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.states import ScriptState, StatementState
-from govtool.capture.sql.templates.template import UNNAMED_RELATION
+from govtool.capture.sql.templates.template import is_unbounded
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
 
@@ -61,7 +61,7 @@ class Extraction:
     ignored: int
     """Statements without lineage by their nature: SET, GRANT, COMMIT …"""
     runs: Mapping[str, int] = field(default_factory=dict)
-    """The same counts (``understood`` …) by how often a log says the statements were run; of a file, once."""
+    """The same counts (``understood`` …) by how often the statements were run, according to a log; of a file, once."""
     shortfalls: tuple[Shortfall, ...] = ()
     """Statements that were not fully understood."""
 
@@ -80,7 +80,7 @@ class ScriptPart:
         counts: Statements by outcome.
         runs: Their runs.
         shortfalls: Statements that were not fully understood.
-        hints: What notes say of names in the supplied schema, by name.
+        hints: What notes add about names in the supplied schema, by name.
     """
 
     def __init__(self, file: str, logged: bool = False) -> None:
@@ -115,7 +115,7 @@ class PartMaker:
         return self._renamed
 
     def hint(self, name: str) -> str:
-        """Return what notes say of a name in the supplied schema."""
+        """Return what notes add about a name in the supplied schema."""
         return self._emitter.hint(name)
 
     def part(self, script: ScriptState) -> ScriptPart:
@@ -217,7 +217,7 @@ def _outcome(statement: StatementState, status: str | None) -> str:
         return "ignored"
     if any(note.severity == "error" for note in statement.diagnostics):
         return "opaque"
-    if any(note.code == "template" and note.message.endswith(UNNAMED_RELATION) for note in statement.diagnostics):
+    if any(map(is_unbounded, statement.diagnostics)):
         return "opaque"
     if reads_anything(statement) or (status != "understood" and _reads_are_lost(statement)):
         return "opaque"
@@ -273,7 +273,7 @@ def _evidence(statement: StatementState, write: Write, options: Options) -> Stat
 
 
 def _session(statement: StatementState) -> str:
-    """The session of a statement; variants of a template are alternatives: their order says nothing."""
+    """The session of a statement; variants of a template are alternatives: their order means nothing."""
     return statement.script.session + (f"#{statement.variant}" if statement.variant else "")
 
 

@@ -4,7 +4,7 @@ A full extraction is a program: statements are walked in order, or earlier where
 the same program runs, with one difference. Where an unchanged statement would be walked, the looks that its walk took
 at other scripts are taken again, in their order. They settle the same statements in the same order as the walk would
 have; where every answer is the recorded one, so is the outcome. The first answer that differs ends that: the script is
-parsed, and the statement walked. So the result is that of a full extraction, to the byte, whatever the memos say of
+parsed, and the statement walked. So the result is that of a full extraction, to the byte, whatever memos there are of
 scripts that are still the same; a memo that is not of the script's text and options is not looked at.
 
 What holds for all scripts at once is compared as a whole: scripts with triggers, synonyms, partitions, table types and
@@ -66,7 +66,7 @@ class Memos:
     """The memos of a batch."""
 
     guard: str
-    """A digest of the scripts that say something of all."""
+    """A digest of the scripts that apply to all."""
     scripts: Mapping[str, ScriptMemo]
     """By file."""
 

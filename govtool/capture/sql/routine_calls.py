@@ -1,7 +1,7 @@
 """Calls of routines that no script of a batch defines: statements of unknown reach.
 
-A call of a routine that is read says nothing by itself; what the routine writes is read where it is defined. Procedures
-of the database systems that only administer (``sp_addextendedproperty``, ``DBMS_STATS``) move no data.
+A call of a routine that is read has no lineage by itself; what the routine writes is read where it is defined.
+Procedures of the database systems that only administer (``sp_addextendedproperty``, ``DBMS_STATS``) move no data.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def is_call(statement: StatementState) -> bool:
 
 
 def unknown_routine(statement: StatementState, defined: Mapping[str, Collection[str]]) -> str | None:
-    """Return the name of the routine that a call runs, if nobody here knows what it does; else None.
+    """Return the name of the routine that a call runs, if what it does is unknown here; else None.
 
     Args:
         statement: A call (``is_call``).

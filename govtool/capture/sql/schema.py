@@ -9,42 +9,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from sqlglot import exp
-
-from govtool.capture.sql.files import decode, is_sql, read_scripts
-from govtool.capture.sql.scripts.script import parse_script
+from govtool.capture.sql.files import decode, is_sql
+from govtool.capture.sql.schema_ddl import from_ddl
+from govtool.capture.sql.schema_tables import Columns as Columns
+from govtool.capture.sql.schema_tables import Naming, frozen, naming_of
+from govtool.capture.sql.schema_tables import Schema as Schema
 from govtool.errors import UsageError
-from govtool.model.diagnostic import Diagnostic
-from govtool.names import fold, fold_name, join_name, split_name
-
-Columns: TypeAlias = Mapping[str, str | None]
-"""Column name to type (as written; None if unknown), in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """Columns of datasets."""
-
-    tables: Mapping[str, Columns] = field(default_factory=dict)
-    """Canonical dataset name to its columns (canonical, in order) and their types."""
-    diagnostics: tuple[Diagnostic, ...] = ()
-    """Diagnostics of the source."""
-
-    def columns(self, dataset: str) -> Columns | None:
-        """The columns of a dataset by its full canonical name; None if it is not known."""
-        return self.tables.get(dataset)
-
-    def merged(self, other: Schema) -> Schema:
-        """Both schemas; the other one wins where both know a dataset."""
-        return Schema({**self.tables, **other.tables}, self.diagnostics + other.diagnostics)
-
-    def __len__(self) -> int:
-        return len(self.tables)
+from govtool.names import split_name
 
 
 def load_schema(
@@ -66,9 +42,9 @@ def load_schema(
     """
     path = Path(path)
     if path.is_dir() or is_sql(path.name):
-        return _from_ddl(path, dialect, default_catalog, default_schema)
+        return from_ddl(path, dialect, default_catalog, default_schema)
     text = _text(path)
-    naming = _naming(dialect, default_catalog, default_schema)
+    naming = naming_of(dialect, default_catalog, default_schema)
     if path.suffix.lower() in (".csv", ".tsv"):
         return _from_csv(text, path, naming)
     stripped = text.lstrip()
@@ -99,7 +75,7 @@ def schema_from_mapping(
     """
     if obj is None:
         return Schema()
-    naming = _naming(dialect, default_catalog, default_schema)
+    naming = naming_of(dialect, default_catalog, default_schema)
     stored = replace(naming, exact=dialect != "")
     if isinstance(obj, Mapping):
         if _is_dbt(obj):
@@ -108,7 +84,7 @@ def schema_from_mapping(
         if rows is None:
             tables: dict[str, dict[str, str | None]] = {}
             _nested(obj, (), tables, naming)
-            return _freeze(tables)
+            return frozen(tables)
         obj = rows
     if _are_rows(obj):
         assert isinstance(obj, list)
@@ -122,48 +98,6 @@ def schema_from_mapping(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Naming:
-    """Rules for canonical names."""
-
-    dialect: str
-    catalog: str | None
-    schema: str | None
-    exact: bool = False
-    """Names are as the warehouse stores them (an export), not as someone writes them."""
-
-    def dataset(self, parts: Iterable[str]) -> str:
-        """The canonical name of a table of a mapping: parts as written in metadata, filled up by the defaults."""
-        return self.qualified([self.part(p) for p in parts])
-
-    def qualified(self, names: list[str]) -> str:
-        """Canonical parts, filled up by the defaults."""
-        if len(names) == 1 and self.schema:
-            names = [*split_name(self.schema), *names]
-        if len(names) == 2 and self.catalog:
-            names = [self.catalog, *names]
-        return join_name(names)
-
-    def part(self, text: str) -> str:
-        """One part of a table's name: quoted parts keep their case where the dialect does."""
-        quoted = len(text) > 1 and text[0] in '"`[' and text[-1] in '"`]'
-        return fold(text[1:-1] if quoted else text, quoted=quoted or self.exact, dialect=self.dialect, table=True)
-
-    def column(self, text: str) -> str:
-        """A column's name."""
-        quoted = len(text) > 1 and text[0] in '"`[' and text[-1] in '"`]'
-        return fold(text[1:-1] if quoted else text, quoted=quoted or self.exact, dialect=self.dialect)
-
-
-def _naming(dialect: str, default_catalog: str | None, default_schema: str | None) -> _Naming:
-    """Return the rules for canonical names, with defaults as a user wrote them."""
-    return _Naming(
-        dialect,
-        fold_name(default_catalog, dialect) if default_catalog else None,
-        fold_name(default_schema, dialect) if default_schema else None,
-    )
-
-
 def _text(path: Path) -> str:
     try:
         return decode(path.read_bytes())[0]
@@ -174,7 +108,7 @@ def _text(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {reason}", code="usage.schema", location=str(path)) from error
 
 
-def _from_json(text: str, path: Path, naming: _Naming) -> Schema:
+def _from_json(text: str, path: Path, naming: Naming) -> Schema:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -193,7 +127,7 @@ def _from_json(text: str, path: Path, naming: _Naming) -> Schema:
         raise
 
 
-def _from_csv(text: str, path: Path, naming: _Naming) -> Schema:
+def _from_csv(text: str, path: Path, naming: Naming) -> Schema:
     try:
         dialect: Any = csv.Sniffer().sniff(text[:8192].splitlines()[0], delimiters=",;\t|")
     except (csv.Error, IndexError):
@@ -209,7 +143,7 @@ def _from_csv(text: str, path: Path, naming: _Naming) -> Schema:
             location=str(path),
             hint="export information_schema.columns with its header",
         )
-    return _from_rows(rows, _Naming(naming.dialect, naming.catalog, naming.schema, exact=naming.dialect != ""))
+    return _from_rows(rows, Naming(naming.dialect, naming.catalog, naming.schema, exact=naming.dialect != ""))
 
 
 # -- shapes
@@ -227,7 +161,7 @@ def _are_rows(obj: object) -> bool:
     return bool(keys & {"table_name", "table"}) and bool(keys & {"column_name", "column"})
 
 
-def _from_rows(rows: list[Any], naming: _Naming) -> Schema:
+def _from_rows(rows: list[Any], naming: Naming) -> Schema:
     found: dict[str, list[tuple[int, int, str, str | None]]] = {}
     for index, raw in enumerate(rows):
         if not isinstance(raw, Mapping):
@@ -251,11 +185,11 @@ def _from_rows(rows: list[Any], naming: _Naming) -> Schema:
             position = 0
         name = naming.dataset([*parts, str(table)])
         found.setdefault(name, []).append((position, index, naming.column(str(column)), str(kind) if kind else None))
-    return _freeze({name: {c: t for _, _, c, t in sorted(cells, key=lambda x: x[:2])} for name, cells in found.items()})
+    return frozen({name: {c: t for _, _, c, t in sorted(cells, key=lambda x: x[:2])} for name, cells in found.items()})
 
 
 def _nested(
-    obj: Mapping[Any, Any], prefix: tuple[str, ...], out: dict[str, dict[str, str | None]], naming: _Naming
+    obj: Mapping[Any, Any], prefix: tuple[str, ...], out: dict[str, dict[str, str | None]], naming: Naming
 ) -> None:
     """``{table: columns}`` or the same below schema and catalog."""
     for key, value in obj.items():
@@ -277,35 +211,36 @@ def _nested(
             )
 
 
-def _columns(value: object, naming: _Naming) -> dict[str, str | None] | None:
+def _columns(value: object, naming: Naming) -> dict[str, str | None] | None:
     """Columns of one table; None if the value is a level of nesting."""
     if isinstance(value, (list, tuple)):
-        columns: dict[str, str | None] = {}
-        for item in value:
-            if isinstance(item, str):
-                if not item.strip():
-                    raise UsageError("a column has an empty name", code="usage.schema")
-                columns[naming.column(item)] = None
-            elif isinstance(item, Mapping) and isinstance(item.get("name"), str):
-                kind = item.get("type") or item.get("data_type")
-                columns[naming.column(item["name"])] = str(kind) if kind else None
-            elif isinstance(item, (list, tuple)) and item and isinstance(item[0], str):
-                columns[naming.column(item[0])] = str(item[1]) if len(item) > 1 and item[1] else None
-            else:
-                raise UsageError(
-                    f"a column is a name or an object with a name, not {_in_words(item)}", code="usage.schema"
-                )
-        return columns
-    if isinstance(value, Mapping):
-        if isinstance(value.get("columns"), (list, dict)) and all(not isinstance(v, str) for v in value.values()):
-            return _columns(value["columns"], naming)
-        if any(not str(k).strip() for k in value):
-            raise UsageError("a table or column has an empty name", code="usage.schema")
-        if all(v is None or isinstance(v, str) for v in value.values()):
-            return {naming.column(str(k)): v for k, v in value.items()}
-        if all(isinstance(v, Mapping) and ("type" in v or "data_type" in v) for v in value.values()):
-            return {naming.column(str(k)): str(v.get("type") or v.get("data_type")) for k, v in value.items()}
+        return dict(_column(item, naming) for item in value)
+    if not isinstance(value, Mapping):
+        return None
+    inside = list(value.values())
+    if isinstance(value.get("columns"), (list, dict)) and all(not isinstance(v, str) for v in inside):
+        return _columns(value["columns"], naming)
+    if any(not str(k).strip() for k in value):
+        raise UsageError("a table or column has an empty name", code="usage.schema")
+    if all(v is None or isinstance(v, str) for v in inside):
+        return {naming.column(str(k)): v for k, v in value.items()}
+    if all(isinstance(v, Mapping) and ("type" in v or "data_type" in v) for v in inside):
+        return {naming.column(str(k)): str(v.get("type") or v.get("data_type")) for k, v in value.items()}
     return None
+
+
+def _column(item: object, naming: Naming) -> tuple[str, str | None]:
+    """One column of a list: a name, an object with name and type, or a pair of these."""
+    if isinstance(item, str):
+        if not item.strip():
+            raise UsageError("a column has an empty name", code="usage.schema")
+        return naming.column(item), None
+    if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+        kind = item.get("type") or item.get("data_type")
+        return naming.column(item["name"]), str(kind) if kind else None
+    if isinstance(item, (list, tuple)) and item and isinstance(item[0], str):
+        return naming.column(item[0]), str(item[1]) if len(item) > 1 and item[1] else None
+    raise UsageError(f"a column is a name or an object with a name, not {_in_words(item)}", code="usage.schema")
 
 
 def _in_words(value: object) -> str:
@@ -323,7 +258,7 @@ def _is_dbt(obj: Mapping[Any, Any]) -> bool:
     return isinstance(obj.get("nodes"), Mapping) and (isinstance(obj.get("metadata"), Mapping) or "sources" in obj)
 
 
-def _from_dbt(obj: Mapping[Any, Any], naming: _Naming) -> Schema:
+def _from_dbt(obj: Mapping[Any, Any], naming: Naming) -> Schema:
     """Dbt's catalog.json (columns as the warehouse has them) or manifest.json (columns as documented, often not
     all).
     """
@@ -339,105 +274,15 @@ def _from_dbt(obj: Mapping[Any, Any], naming: _Naming) -> Schema:
             if not name or node.get("resource_type", "model") not in ("model", "seed", "snapshot", "source"):
                 continue
             parts = [str(p) for p in (meta.get("database"), meta.get("schema")) if p]
-            cells = [c for c in node["columns"].items() if isinstance(c[1], Mapping)]
-            cells.sort(key=lambda c: c[1].get("index") if isinstance(c[1].get("index"), int) else 0)
-            columns = {
-                naming.column(str(c.get("name") or key)): (str(c.get("type") or c.get("data_type") or "") or None)
-                for key, c in cells
-            }
-            tables[naming.dataset([*parts, str(name)])] = columns
-    return _freeze(tables)
+            tables[naming.dataset([*parts, str(name)])] = _dbt_columns(node["columns"], naming)
+    return frozen(tables)
 
 
-def _from_ddl(path: Path, dialect: str, catalog: str | None, schema: str | None) -> Schema:
-    tables: dict[str, dict[str, str | None]] = {}
-    diagnostics: list[Diagnostic] = []
-    for script in read_scripts([path]):
-        if isinstance(script, Diagnostic):
-            diagnostics.append(script)
-            continue
-        naming = _naming(dialect, catalog, schema)
-        for statement in parse_script(script.text, dialect, file=script.file):
-            if statement.session is not None:
-                change = statement.session
-                naming = _Naming(dialect, change.catalog or naming.catalog, change.schema or naming.schema)
-            diagnostics.extend(d for d in statement.diagnostics if d.severity != "info")
-            if statement.tree is not None:
-                _declared(statement.tree, naming, tables)
-    if not tables and not diagnostics:
-        diagnostics.append(Diagnostic("not-sql", "warning", "no CREATE TABLE with columns in it", path.name))
-    return Schema(_freeze(tables).tables, tuple(diagnostics))
-
-
-def _declared(tree: exp.Expr, naming: _Naming, tables: dict[str, dict[str, str | None]]) -> None:
-    """Apply one DDL statement: CREATE TABLE with columns, ALTER TABLE ADD/DROP/RENAME, DROP TABLE."""
-    if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema) and isinstance(tree.this.this, exp.Table):
-        columns: dict[str, str | None] = {}
-        for item in tree.this.expressions:
-            if isinstance(item, exp.ColumnDef):
-                kind = item.args.get("kind")
-                columns[_identifier(item.this, naming)] = (
-                    kind.sql(naming.dialect or None) if isinstance(kind, exp.Expr) else None
-                )
-            elif isinstance(item, exp.LikeProperty) and isinstance(item.this, exp.Table):
-                columns.update(tables.get(_table(item.this, naming)) or {})
-            elif isinstance(item, exp.Identifier):
-                columns[_identifier(item, naming)] = None
-        if columns:
-            tables[_table(tree.this.this, naming)] = columns
-    elif isinstance(tree, exp.Create) and isinstance(tree.this, exp.Table):
-        like = tree.find(exp.LikeProperty)
-        if like is not None and isinstance(like.this, exp.Table):
-            source = tables.get(_table(like.this, naming))
-            if source is not None:
-                tables[_table(tree.this, naming)] = dict(source)
-    elif isinstance(tree, exp.Alter) and isinstance(tree.this, exp.Table):
-        _altered(tree, naming, tables)
-    elif isinstance(tree, exp.Drop):
-        for table in tree.args.get("tables") or ():
-            if isinstance(table, exp.Table):
-                tables.pop(_table(table, naming), None)
-
-
-def _altered(tree: exp.Alter, naming: _Naming, tables: dict[str, dict[str, str | None]]) -> None:
-    name = _table(tree.this, naming)
-    columns = tables.get(name)
-    for action in tree.args.get("actions") or ():
-        if isinstance(action, exp.AlterRename) and isinstance(action.this, exp.Table):
-            if columns is not None:
-                target = _table(action.this, naming)
-                if "." not in target and "." in name:
-                    target = join_name([*split_name(name)[:-1], target])
-                tables[target] = tables.pop(name)
-        elif columns is None:
-            continue
-        elif isinstance(action, exp.ColumnDef):
-            kind = action.args.get("kind")
-            columns[_identifier(action.this, naming)] = (
-                kind.sql(naming.dialect or None) if isinstance(kind, exp.Expr) else None
-            )
-        elif isinstance(action, exp.Drop):
-            for column in action.args.get("tables") or ():
-                columns.pop(naming.column(column.name), None)
-        elif isinstance(action, exp.RenameColumn):
-            old, new = _identifier(action.this, naming), _identifier(action.args["to"], naming)
-            tables[name] = columns = {(new if c == old else c): t for c, t in columns.items()}
-
-
-def _table(table: exp.Table, naming: _Naming) -> str:
-    parts = [
-        fold(part.name, quoted=bool(part.args.get("quoted")), dialect=naming.dialect, table=True)
-        for part in table.parts
-        if part.name
-    ]
-    return naming.qualified(parts)
-
-
-def _identifier(node: exp.Expr, naming: _Naming) -> str:
-    while isinstance(node, exp.Column):
-        node = node.this
-    return fold(node.name, quoted=bool(node.args.get("quoted")), dialect=naming.dialect)
-
-
-def _freeze(tables: Mapping[str, Mapping[str, str | None]]) -> Schema:
-    return Schema({name: dict(columns) for name, columns in tables.items()})
+def _dbt_columns(columns: Mapping[Any, Any], naming: Naming) -> dict[str, str | None]:
+    """The columns of one of dbt's nodes, in the order of their index where they have one."""
+    cells = [c for c in columns.items() if isinstance(c[1], Mapping)]
+    cells.sort(key=lambda c: c[1].get("index") if isinstance(c[1].get("index"), int) else 0)
+    return {
+        naming.column(str(c.get("name") or key)): (str(c.get("type") or c.get("data_type") or "") or None)
+        for key, c in cells
+    }

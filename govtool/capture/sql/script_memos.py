@@ -54,7 +54,7 @@ class ScriptMemo:
     routines: tuple[str, ...]
     """Names of the routines that it defines."""
     hints: Mapping[str, str]
-    """What its notes say of names in the supplied schema, by name."""
+    """What its notes add about names in the supplied schema, by name."""
     part: Value
     outlined: Value
     """The figures of its derivations."""
@@ -209,7 +209,7 @@ def _note_value(note: Diagnostic) -> Value:
     return [note.code, note.severity, note.message, *place, list(note.candidates)]
 
 
-# ---- what a memo says ------------------------------------------------------------------------------------------
+# ---- from memos to parts ------------------------------------------------------------------------------------------
 
 
 def part_of(file: str, memo: ScriptMemo) -> ScriptPart:

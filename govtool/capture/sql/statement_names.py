@@ -1,17 +1,19 @@
-"""Names in statements, and what scripts state of tables and columns."""
+"""The tokens of a statement: names, parts between commas, and what scripts state of tables and columns."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql.lexer import STRING_TYPES
+from govtool.capture.sql.lexer import STRING_TYPES, closing
 from govtool.names import dataset_id, fold, join_name
 
 StatedProperties = dict[str, dict[tuple[str | None, str, str], list[tuple[str, str]]]]
 """By dataset; by column, the kind of property, and its key; names and values of facts."""
+
+_NESTED = frozenset({"STRUCT", "ARRAY", "MAP", "ROW"})
 
 
 class NameReader:
@@ -84,3 +86,36 @@ class NameReader:
         if at < len(self.tokens) and self.tokens[at].token_type in STRING_TYPES:
             return self.tokens[at].text
         return None
+
+    def elements(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Parts between the commas at the top, as ranges."""
+        first = at = start
+        while at < end:
+            at = self.behind(at)
+            if at < end and self.tokens[at].token_type == TokenType.COMMA:
+                yield first, at
+                first = at = at + 1
+        if first < end:
+            yield first, end
+
+    def behind(self, at: int) -> int:
+        """The place behind a token, or behind what it opens; a comma's own place."""
+        kind = self.tokens[at].token_type
+        if kind == TokenType.COMMA:
+            return at
+        if kind == TokenType.L_PAREN:
+            return closing(self.tokens, at) + 1
+        if self.words[at] in _NESTED and at + 1 < len(self.tokens) and self.tokens[at + 1].text == "<":
+            depth, at = 0, at + 1
+            while at < len(self.tokens):
+                text = self.tokens[at].text if self.words[at] else ""
+                depth += (text.count("<") - text.count(">")) if set(text) <= {"<", ">"} else 0
+                at += 1
+                if depth <= 0:
+                    break
+            return at
+        return at + 1
+
+    def is_set(self, at: int) -> bool:
+        """Return whether ``=`` follows the word at a place."""
+        return at + 1 < len(self.tokens) and self.tokens[at + 1].token_type == TokenType.EQ

@@ -36,7 +36,7 @@ class ScriptState:
         self.sizes: list[int] = []
         """The sizes of the texts whose trees were to be held, where walks are recorded."""
         self.special = False
-        """True if it says something that holds for all scripts."""
+        """True if it holds something that applies to all scripts."""
         self.calls = False
         """True if it calls routines."""
         self.routines: frozenset[str] = frozenset()

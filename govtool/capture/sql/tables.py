@@ -6,20 +6,20 @@ one after it; other scripts have no order, and there the supplied schema counts 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.definers import definer_of
 from govtool.capture.sql.definitions import Definitions
 from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
+from govtool.capture.sql.live_variables import assigning
 from govtool.capture.sql.relations import column_name
 from govtool.capture.sql.routine_calls import defined_routines, is_call
 from govtool.capture.sql.scripts.branches import exclusive
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
-from govtool.capture.sql.variables import assigning
 from govtool.capture.sql.walk.assignments import VariableAssignment
 from govtool.capture.sql.walk.dependencies import Interner
 from govtool.capture.sql.walk.functions import type_text
@@ -70,7 +70,7 @@ class Tables(Definitions):
             self._add_knowledge(knowledge)
 
     def _add_knowledge(self, knowledge: Knowledge) -> None:
-        """Begin with what another batch says."""
+        """Begin with the knowledge of another batch."""
         self._known_names = knowledge.defined
         self.functions = dict(knowledge.functions)
         self._used = {name: UsedColumns(name, self.recorder, columns) for name, columns in knowledge.used.items()}
@@ -113,7 +113,7 @@ class Tables(Definitions):
         """Add a script that is known from an earlier extraction.
 
         Args:
-            script: Its statements say what they define and fill.
+            script: Its statements have what they define and fill.
             functions: Returns a function that a statement of it makes.
         """
         self.scripts.append(script)
@@ -136,33 +136,10 @@ class Tables(Definitions):
         if definers is None and name in self._alters and name in self.schema:
             return self._altered_schema(name, statement)
         if definers is None:
-            info = self._known.get(name)
-            if info is None or (not info.complete and name in self._fillers and not info.columns):
-                info = self._known[name] = self._from_elsewhere(name, statement)
-            return info
+            return self._undefined(name, statement)
         if name in self.schema:
             return self._supplied(name)
-        before: list[StatementState] = []
-        if len(definers) == 1 and definers[0].script is not statement.script:
-            chosen: StatementState | None = definers[0]
-        elif definers[0].script is statement.script is definers[-1].script and not statement.parsed.branch:
-            place = bisect_left(definers, statement.index, key=_index)
-            chosen = definers[place - 1] if place else next((d for d in definers if d is not statement), None)
-            if place and definers[place - 1].parsed.branch:
-                before = definers[:place]
-        else:
-            own = [d for d in definers if d.script is statement.script and d is not statement]
-            branch = statement.parsed.branch
-            if branch:  # what another arm defines is not there
-                own = [d for d in own if not exclusive(branch, d.parsed.branch)]
-            before = [d for d in own if d.index < statement.index]
-            chosen = (
-                before[-1]
-                if before
-                else own[0]
-                if own
-                else _nearest([d for d in definers if d.script is not statement.script], statement.script.file)
-            )
+        chosen, before = definer_of(definers, statement)
         if chosen is None:
             return self._from_elsewhere(name, statement)
         if chosen.script is not statement.script:
@@ -179,6 +156,13 @@ class Tables(Definitions):
         if before and chosen.parsed.branch:
             info = self._of_any_arm(name, info, [d for d in before if exclusive(chosen.parsed.branch, d.parsed.branch)])
         return self._altered(name, info, chosen, statement)
+
+    def _undefined(self, name: str, statement: StatementState) -> TableInfo:
+        """Return what is known of a table that no statement defines."""
+        info = self._known.get(name)
+        if info is None or (not info.complete and name in self._fillers and not info.columns):
+            info = self._known[name] = self._from_elsewhere(name, statement)
+        return info
 
     def _altered_schema(self, name: str, statement: StatementState) -> TableInfo:
         """A supplied table as ALTERs have changed it where a statement stands."""
@@ -360,29 +344,6 @@ def _maker(
     functions: Callable[[StatementState, str], Inline | None], statement: StatementState, name: str
 ) -> Callable[[], Inline | None]:
     return lambda: functions(statement, name)
-
-
-def _index(statement: StatementState) -> int:
-    return statement.index
-
-
-def _nearest(definers: list[StatementState], file: str) -> StatementState | None:
-    """The first of the definitions whose file shares most folders with ``file``; none if there are none.
-
-    Folders of unlike projects define tables of the same name.
-    """
-    folders = file.split("/")[:-1]
-    best: StatementState | None = None
-    most = -1
-    for definer in definers:
-        shared = 0
-        for ours, theirs in zip(folders, definer.script.file.split("/")[:-1], strict=False):
-            if ours != theirs:
-                break
-            shared += 1
-        if shared > most:
-            best, most = definer, shared
-    return best
 
 
 def _listed(filler: StatementState) -> list[str]:

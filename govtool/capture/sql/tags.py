@@ -10,7 +10,7 @@
 A tag with a value is ``key:value`` and, where the value is empty or true, its key; of a qualified key the last part
 counts as well. The parser leaves half of these statements as opaque text, so they are read from their tokens, and only
 scripts that hold one of the keywords are looked at. Later statements of a script overrule earlier ones; a table that
-is dropped or replaced loses what was said of it.
+is dropped or replaced loses its properties.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import STRING_TYPES, closing, lexer, word
 from govtool.capture.sql.scripts import session
 from govtool.capture.sql.statement_names import NameReader, StatedProperties
+from govtool.capture.sql.tag_texts import comment_tags, valued
 from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary
 from govtool.capture.sql.templates.template import render
 from govtool.model.fact import Fact
@@ -35,13 +36,6 @@ _KEYWORDS = re.compile(
     r"\bcomment\s+(?:if\s+exists\s+)?on\b|\bcomment\s*=?\s*[rn]?['\"$]|\btags?\s*\(|\bset\s+tag\b|\boptions\s*\("
     r"|\bmasking\s+policy\b|\bmask\s+[\w`\"]|\bdrop\s+mask\b|\brow\s+(?:access\s+polic(?:y|ies)|filter)\b",
     re.IGNORECASE,
-)
-_TAG = r"[A-Za-z](?:[\w./-]*\w)?(?:[:=][\w.@/-]*\w)?"
-_END = r"(?=\s*(?:[,;|\])\n.]|$))"
-_IN_COMMENT = (
-    re.compile(rf"(?<![^\s(\[,;])#({_TAG})"),
-    re.compile(rf"\[({_TAG}(?:\s*,\s*{_TAG})*)\]"),
-    re.compile(rf"(?<![\w-])tags?\s*[:=]\s*({_TAG}(?:\s*,\s*{_TAG}{_END})*)", re.IGNORECASE),
 )
 
 _HEADS = frozenset({"COMMENT", "CREATE", "ALTER", "SET", "UNSET", "USE", "DROP"})
@@ -55,33 +49,7 @@ _NO_COLUMN = frozenset(
     | {"FULLTEXT", "SPATIAL", "EXCLUDE", "PERIOD", "PARTITION", "PROJECTION"}
 )
 _ACTIONS = frozenset({"ADD", "ALTER", "MODIFY", "CHANGE", "DROP", "SET", "UNSET", "RENAME", "COMMENT"})
-_NESTED = frozenset({"STRUCT", "ARRAY", "MAP", "ROW"})
-
-
-def comment_tags(text: str) -> list[str]:
-    """The tags that a comment gives: ``#pii``, ``[pii]``, ``[pii:email, secret]``, ``tag: pii``, ``tags: a, b``.
-
-    >>> comment_tags("Where to write to [pii:email]; tags: contact, raw")
-    ['pii:email', 'contact', 'raw']
-    >>> comment_tags("the # of items, see issue #12")
-    []
-    """
-    found: dict[str, None] = {}
-    for pattern in _IN_COMMENT:
-        for match in pattern.finditer(text):
-            found.update((part.strip().replace("=", ":", 1), None) for part in match[1].split(","))
-    return list(found)
-
-
-def valued(key: str, value: str | None) -> list[str]:
-    """A tag with a value as the tags that policies ask for.
-
-    >>> valued("governance.pii", "email"), valued("pii", "true"), valued("pii", None)
-    (['governance.pii:email', 'pii:email'], ['pii:true', 'pii'], ['pii'])
-    """
-    keys = dict.fromkeys((key, key.rpartition(".")[2]))
-    full = [f"{name}:{value}" for name in keys] if value else []
-    return full + ([] if value and value.lower() != "true" else list(keys))
+_VERBS = frozenset({"ALTER", "MODIFY", "CHANGE", "ADD"})
 
 
 def facts_of(
@@ -125,10 +93,10 @@ def facts_of(
         for variant in render(script.text, variables, script.file, macros=macros, dialect=dialect).variants:
             try:
                 tokens = lexer(dialect).tokenize(variant.text)
-            except SqlglotError:  # the extraction says so
+            except SqlglotError:  # the extraction reports it
                 continue
             reader = _Reader(dialect, namespace, catalog, schema, known, stated)
-            for statement in _statements(tokens):
+            for statement in filter(None, _statements(tokens)):
                 reader.read(statement)
         for dataset, parts in stated.items():
             for (column, _, _), values in parts.items():
@@ -140,11 +108,9 @@ def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     start = 0
     for index, token in enumerate(tokens):
         if token.token_type == TokenType.SEMICOLON:
-            if index > start:
-                yield list(tokens[start:index])
+            yield list(tokens[start:index])
             start = index + 1
-    if start < len(tokens):
-        yield list(tokens[start:])
+    yield list(tokens[start:])
 
 
 class _Reader(NameReader):
@@ -168,7 +134,7 @@ class _Reader(NameReader):
         elif not read_row_policy(self):
             self._relation(head)
 
-    # What is said
+    # Properties
 
     def _comment(self, dataset: str, column: str | None, text: str | None) -> None:
         tags, key = self.stated.setdefault(dataset, {}), (column, "comment", "")
@@ -257,41 +223,12 @@ class _Reader(NameReader):
 
     def _definitions(self, dataset: str, start: int, end: int) -> None:
         """Column definitions in parentheses."""
-        for first, last in self._elements(start, end):
+        for first, last in self.elements(start, end):
             if self.words[first] in _NO_COLUMN or last <= first:
                 continue
             parts, at = self.name(first)
             if len(parts) == 1:
                 self._clauses(dataset, self.column(parts[0]), at, last)
-
-    def _elements(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Parts between the commas at the top, as ranges."""
-        first = at = start
-        while at < end:
-            at = self._behind(at)
-            if at < end and self.tokens[at].token_type == TokenType.COMMA:
-                yield first, at
-                first = at = at + 1
-        if first < end:
-            yield first, end
-
-    def _behind(self, at: int) -> int:
-        """The place behind a token, or behind what it opens; a comma's own place."""
-        kind = self.tokens[at].token_type
-        if kind == TokenType.COMMA:
-            return at
-        if kind == TokenType.L_PAREN:
-            return closing(self.tokens, at) + 1
-        if self.words[at] in _NESTED and at + 1 < len(self.tokens) and self.tokens[at + 1].text == "<":
-            depth, at = 0, at + 1
-            while at < len(self.tokens):
-                text = self.tokens[at].text if self.words[at] else ""
-                depth += (text.count("<") - text.count(">")) if set(text) <= {"<", ">"} else 0
-                at += 1
-                if depth <= 0:
-                    break
-            return at
-        return at + 1
 
     def _clauses(self, dataset: str, column: str | None, at: int, end: int) -> None:
         """The comment, tags and options of a definition; what is in other brackets is not its own."""
@@ -309,7 +246,7 @@ class _Reader(NameReader):
                 self._options(dataset, column, at + 2, closing(self.tokens, at + 1))
             elif name == "TBLPROPERTIES" and opens:
                 self._properties(dataset, at + 2, closing(self.tokens, at + 1))
-            at = max(self._behind(at), at + 1, read_clause(self, dataset, column, at))
+            at = max(self.behind(at), at + 1, read_clause(self, dataset, column, at))
 
     def _tags(self, dataset: str, column: str | None, at: int, end: int, *, unset: bool = False) -> int:
         """``k = 'v', k`` with keys as names or strings; the place behind the last."""
@@ -337,7 +274,7 @@ class _Reader(NameReader):
 
     def _is_action(self, at: int) -> bool:
         """Return whether something else than a further tag comes: ``SET TAG a = 'b', COLUMN c SET TAG …``."""
-        return self.words[at] == "COLUMN" or (self.words[at] in _ACTIONS and not self._is_set(at))
+        return self.words[at] == "COLUMN" or (self.words[at] in _ACTIONS and not self.is_set(at))
 
     def _options(self, dataset: str, column: str | None, start: int, end: int) -> None:
         """BigQuery's ``description = '…', labels = [('k', 'v')], policy_tags = […]``."""
@@ -395,36 +332,40 @@ class _Reader(NameReader):
                     column = None
             elif rule := read_action(self, dataset, column, at):
                 at = rule
-            elif name in ("ALTER", "MODIFY", "CHANGE", "ADD") and not self._is_set(at):
-                verb, at = name, at + 1
-                while self.words[at] in ("COLUMN", "COLUMNS", "IF", "NOT", "EXISTS"):
-                    at += 1
-                if at < end and self.tokens[at].token_type == TokenType.L_PAREN:
-                    close = closing(self.tokens, at)
-                    self._definitions(dataset, at + 1, close)
-                    column, at = None, close + 1
-                    continue
-                column, at = self._altered(at)
-                if name == "CHANGE":  # the old name, then the new one
-                    column, at = self._altered(at)
+            elif name in _VERBS and not self.is_set(at):
+                verb = name
+                column, at = self._changed_columns(dataset, name, at + 1)
             elif name == "COLUMN":
                 column, at = self._altered(at + 1)
             elif name in ("SET", "UNSET") and self.words[at + 1] in ("TAG", "TAGS"):
-                opens = at + 2 < end and self.tokens[at + 2].token_type == TokenType.L_PAREN
-                close = closing(self.tokens, at + 2) if opens else end
-                behind = self._tags(dataset, column, at + 3 if opens else at + 2, close, unset=name == "UNSET")
-                at = close + 1 if opens else max(behind, at + 2)
+                at = self._set_tags(dataset, column, name, at + 2)
             elif name == "UNSET" and self.words[at + 1] == "COMMENT":
                 self._comment(dataset, column, None)
                 at += 2
             else:
-                behind = self._behind(at)
+                behind = self.behind(at)
                 if name in ("COMMENT", "OPTIONS", "TBLPROPERTIES", "TAG"):
-                    self._clauses(dataset, column, at, min(end, self._behind(at + 1) + 1) if at + 1 < end else end)
+                    self._clauses(dataset, column, at, min(end, self.behind(at + 1) + 1) if at + 1 < end else end)
                 at = max(behind, at + 1)
 
-    def _is_set(self, at: int) -> bool:
-        return at + 1 < len(self.tokens) and self.tokens[at + 1].token_type == TokenType.EQ
+    def _changed_columns(self, dataset: str, verb: str, at: int) -> tuple[str | None, int]:
+        """The column behind ALTER, MODIFY, CHANGE or ADD, and the place behind it; columns in parentheses are read."""
+        while self.words[at] in ("COLUMN", "COLUMNS", "IF", "NOT", "EXISTS"):
+            at += 1
+        if at < len(self.tokens) and self.tokens[at].token_type == TokenType.L_PAREN:
+            close = closing(self.tokens, at)
+            self._definitions(dataset, at + 1, close)
+            return None, close + 1
+        column, at = self._altered(at)
+        return self._altered(at) if verb == "CHANGE" else (column, at)  # the old name, then the new one
+
+    def _set_tags(self, dataset: str, column: str | None, verb: str, at: int) -> int:
+        """Tags behind ``SET TAG`` or ``UNSET TAG``, in parentheses or not; the place behind them."""
+        end = len(self.tokens)
+        opens = at < end and self.tokens[at].token_type == TokenType.L_PAREN
+        close = closing(self.tokens, at) if opens else end
+        behind = self._tags(dataset, column, at + 1 if opens else at, close, unset=verb == "UNSET")
+        return close + 1 if opens else max(behind, at)
 
     def _altered(self, at: int) -> tuple[str | None, int]:
         parts, behind = self.name(at)

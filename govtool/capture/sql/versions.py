@@ -42,7 +42,7 @@ class Draft(NamedTuple):
 
     @property
     def mark(self) -> tuple[int, str, str]:
-        """Equal for what says the same."""
+        """Equal for what means the same."""
         return id(self.write), self.target, self.mode
 
 
@@ -66,7 +66,7 @@ class RelationVersion:
             self.add(draft)
 
     def add(self, draft: Draft) -> None:
-        """Add what an INSERT or another definition says."""
+        """Add an INSERT or another definition."""
         self.drafts.append(draft)
         if is_view(draft.write):
             self.views.append(draft.write)
@@ -154,7 +154,7 @@ def _with_views(found: set[str], script: ScriptState) -> None:
 
 
 def emptied(draft: Draft) -> Draft:
-    """A definition whose rows are gone: it still says what columns there are."""
+    """A definition whose rows are gone: its columns stay."""
     write = draft.write
     if draft.mode != "replace" or is_view(write) or write.output.open:
         return draft
@@ -265,3 +265,32 @@ def _version_name(name: str, number: int, session: str) -> str:
     prefix = f"{_HISTORYLESS}{session}."
     text = name[len(prefix) :] if name.startswith(prefix) else name
     return join_name(["temp", session, fold(f"{text}@{number}", quoted=True)])
+
+
+def added(drafts: list[Draft]) -> list[Draft]:
+    """A definition that stands beside an earlier one of another branch adds to it: in text it would replace it."""
+    if len(drafts) < 2:
+        return drafts
+    found: list[Draft] = []
+    for draft in drafts:
+        if draft.mode == "replace" and any(_would_end(draft, before) for before in found):
+            draft = draft._replace(mode="append")
+        found.append(draft)
+    return found
+
+
+def _would_end(draft: Draft, before: Draft) -> bool:
+    if (
+        before.statement.variant != draft.statement.variant
+        or before.statement.parsed.line >= draft.statement.parsed.line
+    ):
+        return False
+    return draft.write.defines or before.mode != "declare"
+
+
+def kept_by(draft: Draft, before: list[Draft]) -> list[Draft]:
+    """What outlives a replacement of a dataset: its declaration, and the lineage of another variant of the template."""
+    statement = draft.statement
+    declared = [d for d in before if d.mode == "declare"] if not draft.write.defines else []
+    variants = [d for d in before if d.statement.variant != statement.variant]
+    return [*declared, *(d for d in variants if d not in declared)]

@@ -72,6 +72,17 @@ class ExecutorChain:
         """The rows of a plan as a pyarrow table."""
         return self._exactly(lambda executor: executor.arrow(self._translated(executor, node)))
 
+    def kept_rows(self, leaf: Relation) -> int | None:
+        """The number of rows of what ``keep`` returned; None where that is not known without another evaluation."""
+        if leaf.format != KEPT or not leaf.dataset.startswith(_PREFIX):
+            return None
+
+        def counted(executor: Executor) -> int | None:
+            known: Callable[[Relation], int | None] | None = getattr(executor, "kept_rows", None)
+            return None if known is None else known(self._evaluated(executor, leaf.dataset))
+
+        return self._exactly(counted)
+
     def frame(self, node: Node, names: Sequence[str]) -> Any:
         """The rows of a plan as the executor's own data frame, else as one of pandas."""
 

@@ -12,7 +12,8 @@ from govtool.records.plan.expressions import Attribute, Literal
 from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
-from govtool.records.sql.duckdb import DuckDialect, quoted_name
+from govtool.records.sql.duckdb import DuckDialect
+from govtool.records.sql.duckdb_functions import quoted_name
 from govtool.records.sql.statement import KEPT, SqlStatement, write
 
 if TYPE_CHECKING:
@@ -160,8 +161,12 @@ class DuckExecutor:
 
     # ---- leaves ---------------------------------------------------------------------------------------------------
 
-    def view(self, leaf: Relation) -> str:
+    def view(self, leaf: Relation, described: bool = True) -> str:
         """The rows of a leaf's recorded files, under its columns' ids.
+
+        Args:
+            leaf: The leaf.
+            described: Look which columns the files have; False: they have all of the leaf's, whatever their types.
 
         Raises:
             NotExact: Files of a format, or in a place, that DuckDB is not given.
@@ -176,7 +181,9 @@ class DuckExecutor:
         listing = ", ".join(_text(path) for path in paths)
         options = "union_by_name = true, filename = '_file', file_row_number = true, hive_partitioning = false"
         source = f"read_parquet([{listing}], {options})"
-        actual = {name: kind for name, kind, *_ in self._run(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        actual = {column.name: "" for column in leaf.columns}
+        if described:
+            actual = {name: kind for name, kind, *_ in self._run(f"DESCRIBE SELECT * FROM {source}").fetchall()}
         values = [f"{self._column(each, leaf, actual, dialect)} AS {column_name(each)}" for each in leaf.columns]
         files = ", ".join(self._file(leaf, i, path, dialect) for i, path in enumerate(paths))
         names = ", ".join(["_path", "_ordinal", *(f"_partition_{i}" for i in range(len(leaf.partitioned)))])

@@ -37,7 +37,7 @@ class SparkExecutor:
         self.spark = prepared(spark, session)
         self._udfs = udfs
         self._numbers = count(1)
-        self._kept: list[DataFrame] = []
+        self._kept: dict[str, DataFrame] = {}
 
     def frame(self, node: Node, names: Sequence[str] | None = None) -> DataFrame:
         """The rows of a plan as a DataFrame; nothing runs before an action on it.
@@ -71,20 +71,28 @@ class SparkExecutor:
             return frame.toArrow()
 
     def keep(self, node: Node) -> Relation:
-        """Evaluate a plan at most once, and return the leaf that reads what came out."""
+        """Evaluate a plan once, and return the leaf that reads what came out.
+
+        Raises:
+            NotExact: Spark cannot evaluate the plan exactly from what is recorded.
+        """
         found = self._statement(node)
         columns = {each.id: (i, each) for i, each in enumerate(found.columns)}
         name = f"kept_{next(self._numbers)}"
         with _refusals():
             kept = self.spark.sql(found.text).selectExpr(*(f"o{i} AS c{number}" for number, (i, _) in columns.items()))
-            kept.persist().createOrReplaceTempView(name)
-        self._kept.append(kept)
+            # Not persist(): Spark does not find a cached plan below a WITH, and computes lost blocks anew. Either way a
+            # second read would number the rows differently. A checkpoint has no plan, and a lost block is an error.
+            kept = kept.localCheckpoint()
+            kept.createOrReplaceTempView(name)
+        self._kept[name] = kept
         return Relation(0, name, KEPT, (), tuple(each for _, each in columns.values()), t.Struct(()))
 
     def close(self) -> None:
         """Free what is kept."""
-        for kept in self._kept:
-            kept.unpersist()
+        for name, kept in self._kept.items():
+            self.spark.catalog.dropTempView(name)
+            kept._jdf.queryExecution().analyzed().rdd().unpersist(False)
         self._kept.clear()
 
     def _statement(self, node: Node) -> SqlStatement:

@@ -55,7 +55,8 @@ from govtool.records.plan.nodes import (
     Write,
     outputs,
 )
-from govtool.records.plan.terms import PIECES, Query, TermReader, Unread
+from govtool.records.plan.term_pieces import PIECES, Query, Unread
+from govtool.records.plan.terms import TermReader
 from govtool.records.plan.tree import Node, Term, walk, walk_nodes
 
 Json = Any
@@ -120,6 +121,7 @@ class _Reader:
             "PipeOperator": lambda f: self.node(f["child"]), "SQLFunctionNode": lambda f: self.node(f["child"]),
             "OneRowRelation": lambda f: LocalRows(self.leaf(), (), ((),)), "LocalRelation": self._local,
             "Range": self._range, "LogicalRelation": self._relation, "LogicalRDD": self._driver,
+            "DataSourceV2Relation": self._connector, "DataSourceV2ScanRelation": self._connector,
         }  # fmt: skip
 
     def plan(self, captured: Json) -> Node:
@@ -232,6 +234,9 @@ class _Reader:
         if fields.get("isStreaming"):
             raise Unread("a stream")
         return leaves.relation(fields, columns, self.leaf(), self.terms)
+
+    def _connector(self, fields: Json) -> Node:
+        raise Unread(leaves.no_table(fields))
 
     # ---- operators ------------------------------------------------------------------------------------------------
 

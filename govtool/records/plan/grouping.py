@@ -53,33 +53,48 @@ def aggregate(
         ValueError: A result reads a column that is neither grouped by nor aggregated.
     """
     numbering = Numbering()
+    builder = _Builder(numbering, _named_keys(numbering, grouping, results, fresh), fresh)
+    columns = tuple(Named(builder.over(each), each.id, each.name) for each in results)
+    made = Aggregate(child, tuple(builder.keys.values()), tuple(builder.measures.values()))
+    own = [each.id for each in made.keys + made.measures]
+    _require_known(columns, frozenset(own))
+    is_same = [each.id for each in columns] == own and all(_is_passed(each) for each in columns)
+    return made if is_same else Project(made, columns)
+
+
+def _named_keys(
+    numbering: Numbering, grouping: tuple[Expression, ...], results: tuple[Named, ...], fresh: Callable[[], int]
+) -> dict[int, Named]:
+    """The keys by their numbers, each once; a result that is a key lends it its name and id."""
     keys: dict[int, Named] = {}
     for each in grouping:
         number = numbering.number(each)
         if number not in keys:
             keys[number] = passed(each) if isinstance(each, Attribute) else Named(each, 0, f"key_{len(keys)}")
-    for column in results:  # a result that is a key lends it its name and id
+    for column in results:
         number = numbering.number(column.value)
         if number in keys and keys[number].id == 0 and isinstance(keys[number].value, type(column.value)):
             keys[number] = Named(keys[number].value, column.id, column.name)
-    keys = {
-        n: each if each.id or isinstance(each.value, Attribute) else Named(each.value, fresh(), each.name)
-        for n, each in keys.items()
+    return {
+        number: each if each.id or isinstance(each.value, Attribute) else Named(each.value, fresh(), each.name)
+        for number, each in keys.items()
     }
-    builder = _Builder(numbering, keys, fresh)
-    columns = tuple(Named(builder.over(each), each.id, each.name) for each in results)
-    made = Aggregate(child, tuple(keys.values()), tuple(builder.measures.values()))
-    known = {each.id for each in made.keys + made.measures}
+
+
+def _require_known(columns: tuple[Named, ...], known: frozenset[int]) -> None:
+    """Refuse a result that reads what the aggregate does not have.
+
+    Raises:
+        ValueError: It does.
+    """
     for column in columns:
         for term in walk(column.value):
             if isinstance(term, Attribute) and term.id not in known:
                 raise ValueError(f"column {term.name} is neither grouped by nor aggregated")
-    outputs = [each.id for each in made.keys + made.measures]
-    if [each.id for each in columns] == outputs and all(
-        isinstance(each.value, Attribute) and each.value.id == each.id for each in columns
-    ):
-        return made
-    return Project(made, columns)
+
+
+def _is_passed(column: Named) -> bool:
+    return isinstance(column.value, Attribute) and column.value.id == column.id
 
 
 class _Builder:
@@ -87,8 +102,8 @@ class _Builder:
 
     def __init__(self, numbering: Numbering, keys: dict[int, Named], fresh: Callable[[], int]) -> None:
         self.measures: dict[int, Named] = {}
+        self.keys = keys
         self._numbering = numbering
-        self._keys = keys
         self._fresh = fresh
 
     def over(self, column: Named) -> Expression:
@@ -123,8 +138,8 @@ class _Builder:
 
     def _column(self, term: Term) -> Attribute | None:
         number = self._numbering.number(term)
-        if number in self._keys:
-            return self._keys[number].attribute
+        if number in self.keys:
+            return self.keys[number].attribute
         if not is_aggregate(term):
             return None
         if number not in self.measures:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from govtool.records.plan import types as t
+from govtool.records.plan.captured_values import read_value
 from govtool.records.plan.expressions import Attribute, Value
 from govtool.records.plan.nodes import File, Relation
-from govtool.records.plan.terms import TermReader, Unread, read_value
+from govtool.records.plan.term_pieces import Unread
+from govtool.records.plan.terms import TermReader
 
 Json = Any
 FORMATS = {
@@ -19,11 +21,22 @@ _SECRET = ("password", "secret", "token", "accesskey", "access.key", "credential
 
 
 _KINDS = {"JDBCRelation": "a database", "KafkaRelation": "Kafka"}
+_LAKES = {".delta.": "a table of Delta Lake", ".iceberg.": "a table of Iceberg"}
+"""By a part of a class's name. Their rows are not those of their files: deletion vectors, columns under other names."""
 
 
 def no_files(name: str) -> str:
-    """Return why rows of a source cannot be traced, by the class of its relation."""
-    return f"rows of {_KINDS.get(name, 'a source that is no files')} have no positions: {name}"
+    """Return why rows of a source cannot be traced, by the class of its relation, table or format."""
+    kind = name.rsplit(".", 1)[-1]
+    lake = next((title for part, title in _LAKES.items() if part in name), "a source that is no files")
+    return f"rows of {_KINDS.get(kind, lake)} have no positions: {kind}"
+
+
+def no_table(fields: Json) -> str:
+    """Return why rows of a table of a connector (``DataSourceV2Relation``) cannot be traced."""
+    table = fields.get("table")
+    name = (table.get("$object") or table.get("$product")) if isinstance(table, dict) else ""
+    return no_files(name or "DataSourceV2Relation")
 
 
 def rows(found: Json, columns: tuple[Attribute, ...]) -> tuple[tuple[Value, ...], ...]:
@@ -40,8 +53,11 @@ def relation(fields: Json, columns: tuple[Attribute, ...], leaf: int, terms: Ter
     found = (fields["relation"] or {}).get("$files") if isinstance(fields["relation"], dict) else None
     if found is None:
         name = (fields["relation"] or {}).get("$object") or (fields["relation"] or {}).get("$product") or "nothing"
-        raise Unread(no_files(name.rsplit(".", 1)[-1]))
+        raise Unread(no_files(name))
     kind = FORMATS.get(found["formatClass"].rsplit(".", 1)[-1])
+    for name in (found["formatClass"], found["index"]):
+        if any(part in name for part in _LAKES):
+            raise Unread(no_files(name))
     if kind is None:
         raise Unread(f"files of format {found['format']}")
     if found["files"] is None:

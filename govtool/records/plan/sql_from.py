@@ -29,6 +29,7 @@ from govtool.records.plan.nodes import (
     Reference,
     outputs,
 )
+from govtool.records.plan.sql_aggregates import aggregate_call
 from govtool.records.plan.sql_context import Context
 from govtool.records.plan.sql_scope import Scope
 from govtool.records.plan.sql_terms import Terms
@@ -245,7 +246,8 @@ def _pivoted(context: Context, at: exp.Pivot, node: Node) -> Node:
     columns = outputs(node)
     terms = Terms(context, Scope(None, [("", columns)]))
     by = terms.column(chosen.this)
-    calls = [(each.alias, terms.call(each.this if isinstance(each, exp.Alias) else each)) for each in at.expressions]
+    texts = [(each.alias, each.this if isinstance(each, exp.Alias) else each) for each in at.expressions]
+    calls = [(alias, aggregate_call(terms, text)) for alias, text in texts]
     used = {term.id for _, call in calls for term in walk(call) if isinstance(term, Attribute)}
     keys = [passed(column) for column in columns if column.id not in used and column != by]
     measures: list[Named] = []

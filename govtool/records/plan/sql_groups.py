@@ -80,7 +80,7 @@ class Groups:
         return key
 
     def _aliased(self, at: exp.Column) -> bool:
-        here = self._terms._scope.found(at.name.lower(), at.table.lower())
+        here = self._terms.scope.found(at.name.lower(), at.table.lower())
         return not at.table and not here and at.name.lower() in self._selected
 
     def aggregate(self, node: Node, measures: tuple[Named, ...]) -> Node:

@@ -21,9 +21,13 @@ class Tree:
 
     def parts(self) -> tuple[tuple[Term, ...], tuple[Node, ...]]:
         """The terms and the nodes directly in this one, each in the order of the fields."""
+        kind = type(self)
+        names = _TREE_FIELDS[kind] if kind in _TREE_FIELDS else _tree_fields(kind)
+        if not names:
+            return (), ()
         terms: list[Term] = []
         nodes: list[Node] = []
-        _gather([getattr(self, name) for name in field_names(type(self))], terms, nodes)
+        _gather([getattr(self, name) for name in names], terms, nodes)
         return tuple(terms), tuple(nodes)
 
     def terms(self) -> tuple[Term, ...]:
@@ -66,6 +70,12 @@ class Node(Tree):
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {}
+_TREE_FIELDS: dict[type, tuple[str, ...]] = {}
+_PLAIN = frozenset({
+    "str", "int", "bool", "float", "Type", "Value", "Mode", "JoinKind", "SetKind", "Session", "tuple[str, ...]",
+    "tuple[File, ...]", "tuple[Value, ...]", "tuple[tuple[Value, ...], ...]", "tuple[tuple[str, str], ...]",
+})  # fmt: skip
+"""Types of fields that hold neither terms nor nodes: most terms are columns, which have no other fields."""
 
 
 def field_names(kind: type) -> tuple[str, ...]:
@@ -73,6 +83,12 @@ def field_names(kind: type) -> tuple[str, ...]:
     if kind not in _FIELDS:
         _FIELDS[kind] = tuple(field.name for field in dataclasses.fields(kind))
     return _FIELDS[kind]
+
+
+def _tree_fields(kind: type) -> tuple[str, ...]:
+    """The fields that may hold terms or nodes, in order."""
+    plain = {field.name for field in dataclasses.fields(kind) if field.type in _PLAIN}
+    return _TREE_FIELDS.setdefault(kind, tuple(name for name in field_names(kind) if name not in plain))
 
 
 def _gather(values: Sequence[Any], terms: list[Term], nodes: list[Node]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.errors import EngineError, EvidenceError
@@ -72,26 +73,16 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePositi
         EvidenceError: Inputs are gone or have changed (``evidence.changed``), or too many rows differ.
         EngineError: No engine evaluates the plan exactly.
     """
-    if lineage.refused:
-        first = lineage.refused[0]
-        raise EvidenceError(
-            f"the plan cannot be evaluated over what was read: {first.file} {first.reason}", code="evidence.changed"
-        )
-    if lineage.looseness is not None:
-        raise EngineError(f"the plan cannot be evaluated: {lineage.looseness.why}", code="engine.not-exact")
+    _require_evaluation(lineage)
     stage = lineage.stage if position is None else position.stage
     before = Project(whole_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
     wanted = InputChanges(lineage, tuple(changes)).checked(before)
-    reached = reach(wanted, before)
-    shown = tuple(column for column in outputs(before) if column.id not in lineage.blank)
-    steady = frozenset(column.id for column in shown) - computed(before)
+    compared = _comparison(lineage, before, reach(wanted, before), position)
     recorded = lineage.written if stage is lineage.stage else None
-    chosen = None if position is None or position.rows is stage.segment.node else position.rows
-    after = _part(lineage, wanted.applied(before), reached, chosen, shown, steady)
-    own = _part(lineage, before, reached, chosen, shown, steady)
-    old = own if recorded is None else _written(lineage, recorded, before, reached, chosen, shown, steady)
+    after, own = compared.part(wanted.applied(before)), compared.part(before)
+    old = own if recorded is None else compared.part(compared.named(recorded))
     kept = (lineage.executor.keep(old), lineage.executor.keep(after))
-    gone, changed, new = _compared(lineage, kept, tuple(n for n, c in enumerate(shown) if c.id in steady))
+    gone, changed, new = paired(*row_differences(lineage, *kept), compared.steady_places)
     doubts = doubts_of(lineage, before)
     if any(ties(lineage, each) for each in (own, after)):
         doubts = (*doubts, "rows tie in the order of a window that counts rows, and may be counted otherwise")
@@ -101,20 +92,83 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePositi
         run=lineage.run,
         output=lineage.output if stage is lineage.stage else stage.operator,
         recorded=recorded is not None,
-        columns=tuple(column.name for column in shown),
-        reached=tuple(column.name for column in reached.columns),
-        groups=None if reached.values is None else count_rows(lineage.executor, reached.values),
+        columns=tuple(column.name for column in compared.shown),
+        reached=tuple(column.name for column in compared.reached.columns),
+        groups=None if compared.reached.values is None else count_rows(lineage.executor, compared.reached.values),
         before=count_rows(lineage.executor, kept[0]),
         after=count_rows(lineage.executor, kept[1]),
-        gone=tuple(_zoned(row, shown) for row in gone),
-        changed=tuple(ChangedRow(_zoned(row.before, shown), _zoned(row.after, shown)) for row in changed),
-        new=tuple(_zoned(row, shown) for row in new),
+        gone=tuple(map(compared.zoned, gone)),
+        changed=tuple(ChangedRow(compared.zoned(row.before), compared.zoned(row.after)) for row in changed),
+        new=tuple(map(compared.zoned, new)),
         doubts=doubts,
     )
 
 
-def _zoned(row: Row, columns: tuple[Attribute, ...]) -> Row:
-    return tuple(zoned(value, column.type) for value, column in zip(row, columns, strict=True))
+def _require_evaluation(lineage: TracedPlan) -> None:
+    """Refuse a plan that cannot be evaluated over what was read.
+
+    Raises:
+        EvidenceError: Inputs are gone or have changed (``evidence.changed``).
+        EngineError: The plan has parts that cannot be evaluated again (``engine.not-exact``).
+    """
+    if lineage.refused:
+        first = lineage.refused[0]
+        raise EvidenceError(
+            f"the plan cannot be evaluated over what was read: {first.file} {first.reason}", code="evidence.changed"
+        )
+    if lineage.looseness is not None:
+        raise EngineError(f"the plan cannot be evaluated: {lineage.looseness.why}", code="engine.not-exact")
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """The rows and columns that a replay compares.
+
+    Attributes:
+        lineage: The recorded plan.
+        before: Its rows over the recorded inputs.
+        reached: The part that the change reaches.
+        chosen: Only rows like these are compared; None: all.
+        shown: The columns that are compared.
+        steady: Those of ``shown`` that are not computed, by id.
+    """
+
+    lineage: TracedPlan
+    before: Node
+    reached: ReplayReach
+    chosen: Node | None
+    shown: tuple[Attribute, ...]
+    steady: frozenset[int]
+
+    @property
+    def steady_places(self) -> tuple[int, ...]:
+        """The steady columns by their places in ``shown``."""
+        return tuple(place for place, column in enumerate(self.shown) if column.id in self.steady)
+
+    def part(self, node: Node) -> Node:
+        """The rows of a plan that are compared, their columns in order."""
+        rows = self.reached.within(self.lineage, node)
+        if self.chosen is not None:
+            steady = tuple(column for column in self.shown if column.id in self.steady)
+            rows = among(self.lineage, rows, self.chosen, steady)
+        return Project(rows, tuple(self.lineage.ids.named(column.name, column) for column in self.shown))
+
+    def named(self, recorded: Relation) -> Node:
+        """The written rows, under the columns of the plan."""
+        pairs = zip(recorded.columns, outputs(self.before), strict=True)
+        return Project(recorded, tuple(Named(own, column.id, column.name) for own, column in pairs))
+
+    def zoned(self, row: Row) -> Row:
+        """A row whose timestamps have their zone."""
+        return tuple(zoned(value, column.type) for value, column in zip(row, self.shown, strict=True))
+
+
+def _comparison(lineage: TracedPlan, before: Node, reached: ReplayReach, position: StagePosition | None) -> _Comparison:
+    """All rows of a plan, or those at a position, by the columns that can be evaluated again."""
+    chosen = None if position is None or position.rows is position.stage.segment.node else position.rows
+    shown = tuple(column for column in outputs(before) if column.id not in lineage.blank)
+    steady = frozenset(column.id for column in shown) - computed(before)
+    return _Comparison(lineage, before, reached, chosen, shown, steady)
 
 
 def whole_plan(lineage: TracedPlan, stage: Stage) -> Node:
@@ -175,43 +229,6 @@ def _counts_rows(call: WindowCall) -> bool:
 
 def _same(column: Attribute) -> Named:
     return Named(column, column.id, column.name)
-
-
-def _part(
-    lineage: TracedPlan,
-    node: Node,
-    reached: ReplayReach,
-    chosen: Node | None,
-    shown: tuple[Attribute, ...],
-    steady: frozenset[int],
-) -> Node:
-    """The rows of a plan that are compared, their columns in order."""
-    rows = reached.within(lineage, node)
-    if chosen is not None:
-        rows = among(lineage, rows, chosen, tuple(column for column in shown if column.id in steady))
-    return Project(rows, tuple(lineage.ids.named(column.name, column) for column in shown))
-
-
-def _written(
-    lineage: TracedPlan,
-    recorded: Relation,
-    before: Node,
-    reached: ReplayReach,
-    chosen: Node | None,
-    shown: tuple[Attribute, ...],
-    steady: frozenset[int],
-) -> Node:
-    """The written rows that are compared, under the columns of the plan."""
-    pairs = zip(recorded.columns, outputs(before), strict=True)
-    named = Project(recorded, tuple(Named(own, column.id, column.name) for own, column in pairs))
-    return _part(lineage, named, reached, chosen, shown, steady)
-
-
-def _compared(
-    lineage: TracedPlan, kept: tuple[Relation, Relation], steady: tuple[int, ...]
-) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
-    """Rows that are gone, changed and new: a changed row is one of its steady cells, before and after."""
-    return paired(*row_differences(lineage, *kept), steady)
 
 
 def paired(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.capture.openlineage.identity import normalise
 from govtool.errors import EngineError, UnknownNameError, UsageError
+from govtool.names import place_of_id
 from govtool.records.execute.inputs import relations
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import passed
@@ -224,6 +225,10 @@ def is_output(name: str, output: str) -> bool:
         return output.lower() == name or output.lower().endswith(f".{name}") or f"default.{output}".lower() == name
     scheme, separator, rest = name.partition("://")
     if not separator:
-        return normalise("file", name).id == output
+        found = normalise("file", name)
+        place = place_of_id(output)
+        if place is not None and not place[1].startswith("/"):  # ``[paths] root`` makes names relative
+            return found.name.endswith(f"/{place[1]}")
+        return found.id == output
     host, _, key = rest.partition("/")
     return normalise(f"{scheme}://{host}", key).id == output

@@ -6,7 +6,7 @@ compares it. Joins with record ids are narrowed in the same way, and need no sid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from govtool.records.plan.pruned import pruned
 from govtool.records.plan.tree import Node, rewrite_nodes, walk_nodes
 from govtool.records.sidecar.folder import SidecarFolder
 from govtool.records.sidecar.keyfile import KeySet
-from govtool.records.sidecar.rows_read import Places, ReadRows, RowsRead, by_file
+from govtool.records.sidecar.rows_read import Places, ReadRows, RowsRead, by_file, data_columns
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.segment import conjuncts
@@ -27,6 +27,10 @@ MAX_LOOKUPS = 100_000
 """The most values that are looked up; a scan is faster for more."""
 MAX_FOUND = 20_000
 """The most rows that are read by their places."""
+_FEW_FOUND = 1_000
+"""Up to so many rows a scan reads the one column that finds them, and the rest of them by their places."""
+_FEW = 4
+"""Up to so many values each, several columns are compared at once: an engine reads the next ones of hardly any row."""
 _CONSTANTS = 500
 """Up to so many values are looked for as constants."""
 _WRITTEN = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING)
@@ -113,6 +117,10 @@ class SidecarExecutor:
         """The rows of a plan as a pyarrow table."""
         return self.base.arrow(self.narrowed(node))
 
+    def kept_rows(self, leaf: Relation) -> int | None:
+        """The number of rows of what ``keep`` returned; None of another relation."""
+        return self.base.kept_rows(leaf)
+
     def narrowed(self, node: Node) -> Node:
         """A plan that reads no column in vain, and whose leaves are narrowed to rows that may match."""
         self._rows.forget_oldest()
@@ -126,7 +134,7 @@ class SidecarExecutor:
             return node
         try:
             return self._looked_up(node, found)
-        except (duckdb.Error, NotExact):
+        except (duckdb.Error, NotExact, OSError):  # OSError: no room for pages, or a file that is gone
             return node  # the plan itself shows whether it can be evaluated
 
     def _looked_up(self, node: Join, found: KeyLookup) -> Join:
@@ -142,7 +150,7 @@ class SidecarExecutor:
         assert found.record is not None
         name = column_name(found.record)
         text = f"SELECT {name}::BIGINT AS v FROM {kept.dataset} WHERE {name} IS NOT NULL"
-        ids = np.unique(self._rows.ids_of(text)).astype(np.int64)
+        ids = np.array(sorted({*self._rows.ids_of(text).tolist()}), np.int64)  # np.unique imports numpy.ma
         known = self._rows.of_records(found.leaf, ids)
         if known is None and len(ids) <= MAX_FOUND:
             known = self._rows.at_places(found.leaf, by_file(ids.tolist()))
@@ -169,28 +177,42 @@ class SidecarExecutor:
             if sum(map(len, places.values())) > MAX_FOUND:
                 return None
             values = {name: other for name, (_, other) in chosen.items()}
-            return self._rows.at_places(leaf, places, values, kept.dataset)
+            return self._rows.at_places(leaf, places, values, kept)
         self.use.miss(leaf, tuple(sorted(keys)))
         return None
 
     def _by_scan(self, found: KeyLookup, kept: Relation) -> ReadRows | None:
-        """The rows with one of the values, in one scan.
+        """The rows with one of the values: their places first, as few rows are then read by these.
 
         Few values are constants: an engine reads the other columns only of rows that meet them. Many are a join by
         the one column that tells them apart best; what else has to match is left to the plan.
         """
         keys = found.keys()
         constants = self._constants(keys, kept)
-        if constants:
-            where = [f"rows.{column_name(keys[name][0])} IN ({', '.join(each)})" for name, each in constants.items()]
-            values = {name: keys[name][1] for name in constants}
-            return self._rows.scanned(found.leaf, values, kept, f"WHERE {' AND '.join(where)}")
-        name = self._telling(keys, kept)
-        own, other = keys[name]
+        name = self._telling(keys, kept, constants)
+        narrow = [*constants] if constants and max(map(len, constants.values())) <= _FEW else [name]
+        if {*narrow} < {column.name for column in data_columns(found.leaf)}:
+            condition = self._condition(keys, narrow, constants, kept)
+            places = self._rows.places(found.leaf, [keys[each][0] for each in narrow], condition, _FEW_FOUND)
+            if places is not None:
+                return self._rows.at_places(found.leaf, places, {each: keys[each][1] for each in narrow}, kept)
+        names = [*constants] or [name]
+        condition = self._condition(keys, names, constants, kept)
+        return self._rows.scanned(found.leaf, {each: keys[each][1] for each in names}, kept, condition)
+
+    def _condition(
+        self, keys: Compared, names: Sequence[str], constants: Mapping[str, list[str]], kept: Relation
+    ) -> str:
+        """What follows FROM and ``rows``, so that rows with the values in some columns are left."""
+        if constants.keys() >= {*names}:
+            return f"WHERE {' AND '.join(_among(keys[name][0], constants[name]) for name in names)}"
+        (name,) = names
+        return self._joined(*keys[name], kept)
+
+    def _joined(self, own: Attribute, other: Attribute, kept: Relation) -> str:
         same = "=" if self._without_nulls(kept, other) else "IS NOT DISTINCT FROM"
         joined = f"rows.{column_name(own)} {same} v.{column_name(other)}"
-        condition = f"SEMI JOIN (SELECT DISTINCT {column_name(other)} FROM {kept.dataset}) AS v ON {joined}"
-        return self._rows.scanned(found.leaf, {name: other}, kept, condition)
+        return f"SEMI JOIN (SELECT DISTINCT {column_name(other)} FROM {kept.dataset}) AS v ON {joined}"
 
     def _constants(self, keys: Compared, kept: Relation) -> dict[str, list[str]]:
         """By column, the few values that it has to have, as they are written in SQL."""
@@ -206,10 +228,12 @@ class SidecarExecutor:
             if own and None not in own and not any("\x00" in str(value) for value in own)
         }
 
-    def _telling(self, keys: Compared, kept: Relation) -> str:
+    def _telling(self, keys: Compared, kept: Relation, constants: Mapping[str, list[str]]) -> str:
         """The column with the most different values; of several a number, as it is read faster."""
         counts = {
-            name: self._scalar(f"SELECT count(DISTINCT {column_name(other)}) FROM {kept.dataset}")
+            name: len(constants[name])
+            if name in constants
+            else self._scalar(f"SELECT count(DISTINCT {column_name(other)}) FROM {kept.dataset}")
             for name, (_, other) in keys.items()
         }
         return max(keys, key=lambda name: (counts[name], keys[name][0].type != t.STRING, name))
@@ -240,10 +264,15 @@ class SidecarExecutor:
         return rows
 
     def _count(self, kept: Relation) -> int:
-        return self._scalar(f"SELECT count(*) FROM {kept.dataset}")
+        known = self.base.kept_rows(kept)
+        return self._scalar(f"SELECT count(*) FROM {kept.dataset}") if known is None else known
 
     def _scalar(self, text: str) -> int:
         return int(self.base.connection.execute(text).fetchall()[0][0])
+
+
+def _among(column: Attribute, values: list[str]) -> str:
+    return f"rows.{column_name(column)} IN ({', '.join(values)})"
 
 
 def _written(value: object) -> str:

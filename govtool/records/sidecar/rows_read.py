@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.execute.duckdb import RECORD, DuckExecutor, column_name
+from govtool.records.execute.inputs import local_path
+from govtool.records.parquet.cut import CutPiece, cut
+from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import Relation
 from govtool.records.plan.types import LONG, Struct, Type
@@ -30,6 +35,9 @@ MAX_TABLES = 8
 """Searches that are remembered."""
 _LISTED = 256
 """Up to so many rows of a file are written into the statement."""
+_COMPARED = 1_000
+"""Up to so many values are compared here, and not by a statement."""
+_PLAIN = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING)
 _APART = 64
 """Up to so many files are read each by a statement of its own, which skips what is between the rows."""
 Places = Mapping[int, "np.ndarray[Any, Any]"]
@@ -48,6 +56,7 @@ class ReadRows:
         columns: The table's columns, by name and type of the files' column.
         names: The columns by which the rows were looked for; empty: rows were read by their places.
         values: The table of the values that they were looked for by, its columns in the order of ``names``.
+        few: These values, where they are few.
         records: ``[rows] int64``, ids of the rows, ascending.
     """
 
@@ -57,6 +66,7 @@ class ReadRows:
     names: tuple[str, ...]
     values: str
     records: np.ndarray[Any, Any]
+    few: frozenset[tuple[Any, ...]] | None = None
 
     def has_columns_of(self, leaf: Relation) -> bool:
         """Return True if a leaf's rows can be read from here."""
@@ -85,14 +95,32 @@ class RowsRead:
 
     def of_values(self, leaf: Relation, keys: Keys, values: Relation) -> ReadRows | None:
         """Rows that were looked for by these values, or by others that these are among."""
-        for each in self._known:
+        wanted: dict[tuple[str, ...], frozenset[tuple[Any, ...]] | None] = {}
+        for each in reversed(self._known):
             if each.names and each.has_columns_of(leaf) and set(each.names) <= keys.keys():
-                own = ", ".join(f"{column_name(keys[name])} AS k{n}" for n, name in enumerate(each.names))
-                same = " AND ".join(f"k.k{n} IS NOT DISTINCT FROM v.k{n}" for n in range(len(each.names)))
-                text = f"SELECT 1 FROM (SELECT {own} FROM {values.dataset}) AS k ANTI JOIN {each.values} AS v ON {same}"
-                if not self.base.connection.execute(f"{text} LIMIT 1").fetchall():
+                if each.names not in wanted:
+                    wanted[each.names] = self._few({name: keys[name] for name in each.names}, values)
+                few = wanted[each.names]
+                if few is not None and each.few is not None:
+                    if few <= each.few:
+                        return each
+                elif self._is_among(each, keys, values):
                     return each
         return None
+
+    def _is_among(self, known: ReadRows, keys: Keys, values: Relation) -> bool:
+        own = ", ".join(f"{column_name(keys[name])} AS k{n}" for n, name in enumerate(known.names))
+        same = " AND ".join(f"k.k{n} IS NOT DISTINCT FROM v.k{n}" for n in range(len(known.names)))
+        text = f"SELECT 1 FROM (SELECT {own} FROM {values.dataset}) AS k ANTI JOIN {known.values} AS v ON {same}"
+        return not self.base.connection.execute(f"{text} LIMIT 1").fetchall()
+
+    def _few(self, keys: Keys, values: Relation) -> frozenset[tuple[Any, ...]] | None:
+        """The combinations of values, where they are few and of types that Python compares as the engine does."""
+        count = self.base.kept_rows(values)
+        if count is None or count > _COMPARED or any(each.type not in _PLAIN for each in keys.values()):
+            return None
+        columns = ", ".join(column_name(keys[name]) for name in sorted(keys))
+        return frozenset(self.base.connection.execute(f"SELECT {columns} FROM {values.dataset}").fetchall())
 
     def of_records(self, leaf: Relation, records: np.ndarray[Any, Any]) -> ReadRows | None:
         """Rows that were read, and that have all of these ids.
@@ -101,24 +129,25 @@ class RowsRead:
             leaf: The input.
             records: ``[n] int64``.
         """
-        import numpy as np
-
         for each in self._known:
-            if each.has_columns_of(leaf) and np.isin(records, each.records, kind="sort").all():
+            if each.has_columns_of(leaf) and _are_among(records, each.records):
                 return each
         return None
 
-    def at_places(self, leaf: Relation, places: Places, keys: Keys | None = None, values: str = "") -> ReadRows:
+    def at_places(
+        self, leaf: Relation, places: Places, keys: Keys | None = None, values: Relation | None = None
+    ) -> ReadRows:
         """Rows that are read by their places.
 
         Args:
             leaf: The input.
             places: The rows.
             keys: The columns by which they were found, if all rows with some values are among them.
-            values: The table of these values.
+            values: These values.
         """
-        text = self._text_of_places(_with_record(leaf), places)
-        return self._kept(leaf, f"SELECT * FROM ({text})", keys or {}, values)
+        with TemporaryDirectory(prefix="govtool-pages-") as folder:
+            text = self._text_of_places(_with_record(leaf), places, Path(folder))
+            return self._kept(leaf, f"SELECT * FROM ({text})", keys or {}, values)
 
     def scanned(self, leaf: Relation, keys: Keys, values: Relation, condition: str) -> ReadRows | None:
         """Rows that meet a condition that all rows with some values meet; None where there are too many.
@@ -131,11 +160,26 @@ class RowsRead:
         """
         source = self.base.view(_with_record(leaf))
         most = min(MAX_ROWS, MAX_CELLS // max(1, len(data_columns(leaf))))
-        found = self._kept(leaf, f"SELECT rows.* FROM ({source}) AS rows {condition} LIMIT {most + 1}", keys, "")
+        found = self._kept(leaf, f"SELECT rows.* FROM ({source}) AS rows {condition} LIMIT {most + 1}", keys)
         if len(found.records) > most:
             self.base.connection.execute(f"DROP TABLE {found.table}")
             return None
-        return self._looked_for(found, keys, values.dataset)
+        return self._looked_for(found, keys, values)
+
+    def places(self, leaf: Relation, columns: Sequence[Attribute], condition: str, most: int) -> Places | None:
+        """The places of rows that meet a condition on some columns; None where there are more than a bound.
+
+        Args:
+            leaf: The input.
+            columns: The columns.
+            condition: As that of `scanned`.
+            most: The most rows.
+        """
+        own = _with_record(replace(leaf, columns=tuple(columns), metadata=()))
+        record = column_name(own.columns[-1])
+        text = f"SELECT rows.{record} AS v FROM ({self.base.view(own)}) AS rows {condition} LIMIT {most + 1}"
+        found = self.ids_of(text).astype("int64")
+        return None if len(found) > most else by_file(found.tolist())
 
     def leaf(self, leaf: Relation, rows: ReadRows) -> Relation:
         """A leaf that reads kept rows in place of its files."""
@@ -155,7 +199,7 @@ class RowsRead:
 
         return np.asarray(self.base.connection.execute(text).fetchnumpy()["v"])
 
-    def _kept(self, leaf: Relation, text: str, keys: Keys, values: str) -> ReadRows:
+    def _kept(self, leaf: Relation, text: str, keys: Keys, values: Relation | None = None) -> ReadRows:
         import numpy as np
 
         columns = data_columns(leaf)
@@ -167,42 +211,74 @@ class RowsRead:
         self.base.connection.execute(f"CREATE TEMP TABLE {table} AS {made}")
         records = np.sort(self.ids_of(f"SELECT record AS v FROM {table}").astype(np.int64))
         found = ReadRows(table, leaf.files, named, (), "", records)
-        if values:
+        if values is not None:
             return self._looked_for(found, keys, values)
         if not keys:
             self._known.append(found)
         return found
 
-    def _looked_for(self, found: ReadRows, keys: Keys, values: str) -> ReadRows:
+    def _looked_for(self, found: ReadRows, keys: Keys, values: Relation) -> ReadRows:
         """Remember rows with a copy of the values that they were looked for by."""
         names = tuple(sorted(keys))
         copy = f"{found.table}_values"
         columns = ", ".join(f"{column_name(keys[name])} AS k{n}" for n, name in enumerate(names))
-        self.base.connection.execute(f"CREATE TEMP TABLE {copy} AS SELECT DISTINCT {columns} FROM {values}")
-        found = replace(found, names=names, values=copy)
+        self.base.connection.execute(f"CREATE TEMP TABLE {copy} AS SELECT DISTINCT {columns} FROM {values.dataset}")
+        found = replace(found, names=names, values=copy, few=self._few(keys, values))
         self._known.append(found)
         return found
 
-    def _text_of_places(self, leaf: Relation, places: Places) -> str:
+    def _text_of_places(self, leaf: Relation, places: Places, folder: Path) -> str:
         narrow = replace(leaf, files=tuple(each for each in leaf.files if each.ordinal in places))
         if not narrow.files:
             return self.base.view(narrow)
-        given = self._given(places)
-        if len(narrow.files) > _APART:
+        apart = len(narrow.files) <= _APART
+        given = "" if apart and all(len(rows) <= _LISTED for rows in places.values()) else self._given(places)
+        if not apart:
             joined = "files._ordinal = places.file AND data.file_row_number = places.place"
             return f"{self.base.view(narrow)} SEMI JOIN {given} AS places ON {joined}"
         return " UNION ALL ".join(
-            self._text_of_file(replace(leaf, files=(file,)), file.ordinal, places[file.ordinal].tolist(), given)
+            self._text_of_file(replace(leaf, files=(file,)), places[file.ordinal], given, folder)
             for file in narrow.files
         )
 
-    def _text_of_file(self, leaf: Relation, ordinal: int, rows: Sequence[int], given: str) -> str:
-        """A statement that reads rows of one file; of few, an engine skips what is between them."""
-        source = self.base.view(leaf)
+    def _text_of_file(self, leaf: Relation, rows: np.ndarray[Any, Any], given: str, folder: Path) -> str:
+        """A statement that reads rows of one file: of few, only their pages, where the file has an index of these."""
+        (file,) = leaf.files
         if len(rows) <= _LISTED:
-            return f"({source} WHERE data.file_row_number IN ({', '.join(map(str, rows))}))"
-        own = f"(SELECT place FROM {given} WHERE file = {ordinal}) AS places"
-        return f"({source} SEMI JOIN {own} ON data.file_row_number = places.place)"
+            return self._text_of_pages(leaf, rows, folder) or f"({_listed(self.base.view(leaf), rows)})"
+        own = f"(SELECT place FROM {given} WHERE file = {file.ordinal}) AS places"
+        return f"({self.base.view(leaf)} SEMI JOIN {own} ON data.file_row_number = places.place)"
+
+    def _text_of_pages(self, leaf: Relation, rows: np.ndarray[Any, Any], folder: Path) -> str:
+        """A statement that reads pieces of a file; empty where it cannot be cut."""
+        (file,) = leaf.files
+        own, path = folder / str(file.ordinal), local_path(file.uri)
+        names = {column.name for column in data_columns(leaf)} - set(leaf.partitioned)
+        if not names or path is None:
+            return ""
+        own.mkdir()
+        pieces = cut(path, names, rows, own)
+        if pieces is None:
+            return ""
+        record = column_name(leaf.columns[-1])
+        parts = [self._text_of_piece(leaf, number, piece) for number, piece in enumerate(pieces)]
+        places = _values_text([rows, *(piece.places for piece in pieces)])
+        head = ", ".join(["place", *(f"place_{number}" for number in range(len(pieces)))])
+        first = file.ordinal << ROW_BITS
+        joins = [
+            f"JOIN ({part}) AS piece_{number} ON piece_{number}.{record} = {first} + p.place_{number}"
+            for number, part in enumerate(parts)
+        ]
+        columns = [*map(column_name, data_columns(leaf)), f"{first} + p.place AS {record}"]
+        return f"(SELECT {', '.join(columns)} FROM (VALUES {places}) AS p ({head}) {' '.join(joins)})"
+
+    def _text_of_piece(self, leaf: Relation, number: int, piece: CutPiece) -> str:
+        """A statement that reads a piece; the first one has the values of the partition as well."""
+        names = set(piece.columns) | (set(leaf.partitioned) if number == 0 else set())
+        columns = tuple(column for column in data_columns(leaf) if column.name in names)
+        file = replace(leaf.files[0], uri=piece.path.as_uri())
+        own = replace(leaf, files=(file,), columns=(*columns, leaf.columns[-1]))
+        return _listed(self.base.view(own, described=False), piece.places)
 
     def _given(self, places: Places) -> str:
         import numpy as np
@@ -229,13 +305,33 @@ def data_columns(leaf: Relation) -> list[Attribute]:
     return [column for column in leaf.columns if column.id not in marks]
 
 
+def _listed(view: str, rows: np.ndarray[Any, Any]) -> str:
+    return f"{view} WHERE data.file_row_number IN ({', '.join(map(str, rows.tolist()))})"
+
+
+def _values_text(columns: Sequence[np.ndarray[Any, Any]]) -> str:
+    """Whole numbers as the rows of VALUES."""
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return ", ".join(f"({', '.join(map(str, row))})" for row in rows)
+
+
 def by_file(records: Iterable[int]) -> Places:
     """The places of records."""
     import numpy as np
 
     ids = np.array(sorted(records), np.int64)
     files = ids >> ROW_BITS & (1 << FILE_BITS) - 1
-    return {int(file): ids[files == file] & (1 << ROW_BITS) - 1 for file in np.unique(files)}
+    return {file: ids[files == file] & (1 << ROW_BITS) - 1 for file in sorted({*files.tolist()})}
+
+
+def _are_among(records: np.ndarray[Any, Any], others: np.ndarray[Any, Any]) -> bool:
+    """Return whether some ids are among others, which are ascending."""
+    import numpy as np
+
+    if not len(others):
+        return not len(records)
+    at = np.minimum(np.searchsorted(others, records), len(others) - 1)
+    return bool((others[at] == records).all())
 
 
 def _record_of(leaf: Relation) -> Attribute:

@@ -28,7 +28,7 @@ class NotExact(Exception):
 
 
 def quoted(text: str) -> str:
-    """An SQL string of plain ASCII text without quotes, such as a name that the catalogue has."""
+    """A string of standard SQL. Spark reads it alike where the text has no quotes and no backslashes."""
     return "'" + text.replace("'", "''") + "'"
 
 

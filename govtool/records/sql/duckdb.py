@@ -10,14 +10,15 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from collections.abc import Callable
 
 from govtool.records.plan import functions
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import AggregateCall, Call, Cast, Expression, Lambda, Literal, Udf, Value
+from govtool.records.plan.expressions import AggregateCall, Call, Cast, Lambda, Literal, Udf, Value
 from govtool.records.plan.nodes import Generate, Session
 from govtool.records.plan.text_values import text_value
-from govtool.records.sql.dialect import Dialect, NotExact
+from govtool.records.sql.dialect import Dialect, NotExact, quoted
+from govtool.records.sql.duckdb_casts import GUARD, cast_template
+from govtool.records.sql.duckdb_functions import CALLS, quoted_name
 
 _TYPES = {
     "boolean": "BOOLEAN", "byte": "TINYINT", "short": "SMALLINT", "integer": "INTEGER", "long": "BIGINT",
@@ -25,10 +26,7 @@ _TYPES = {
     "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP", "void": "INTEGER",
 }  # fmt: skip
 _COMPARISONS = {"=": "=", "<=>": "IS NOT DISTINCT FROM", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_FLOATS = (t.FLOAT, t.DOUBLE)
 _UTC = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
-GUARD = "govtool: not exact in DuckDB"
-"""The prefix of the message of an error that a guard raised."""
 
 
 class DuckDialect(Dialect):
@@ -99,7 +97,7 @@ class DuckDialect(Dialect):
             return f"[{', '.join(self._value(item, kind.element) for item in value)}]"
         if isinstance(kind, t.Struct):
             fields = zip(value, kind.fields, strict=True)
-            return f"{{{', '.join(f'{_text(each.name)}: {self._value(item, each.type)}' for item, each in fields)}}}"
+            return f"{{{', '.join(f'{quoted(each.name)}: {self._value(item, each.type)}' for item, each in fields)}}}"
         if isinstance(kind, t.Map):
             pairs = [pair for pair in value if isinstance(pair, tuple)]
             keys = ", ".join(self.literal(Literal(key, kind.key)) for key, _ in pairs)
@@ -134,7 +132,7 @@ class DuckDialect(Dialect):
             return self._comparison(call.name, parts, kinds)
         if call.name in ("and", "or"):
             return f"({parts[0]} {call.name.upper()} {parts[1]})"
-        write = _CALLS.get(call.name)
+        write = CALLS.get(call.name)
         if write is None:
             raise NotExact(f"the function {call.name}")
         self.type(call.type)
@@ -162,7 +160,7 @@ class DuckDialect(Dialect):
             found = text_value(cast.value.value, target, self.session.zone)
             if found is not None:
                 return self.literal(Literal(found, target))
-        write = _cast(source, target, cast.mode, self.session.zone in _UTC)
+        write = cast_template(source, target, cast.mode, self.session.zone in _UTC)
         if write is None:
             raise NotExact(f"a cast of {t.to_json(source)} to {t.to_json(target)}")
         return write.format(part=part, kind=kind, guard=GUARD)
@@ -249,7 +247,7 @@ class DuckDialect(Dialect):
             values = (["CAST(p AS INTEGER)"] if position else []) + ["u"]
         elif isinstance(kind, t.Array) and isinstance(kind.element, t.Struct) and name == "inline":
             inner = f"SELECT unnest({generator}) AS u"
-            values = [f"struct_extract(u, {_text(each.name)})" for each in kind.element.fields]
+            values = [f"struct_extract(u, {quoted(each.name)})" for each in kind.element.fields]
         else:
             raise NotExact(f"the generator {name or 'of a function of the user'}")
         columns = ", ".join(f"{value} AS {each}" for value, each in zip(values, names, strict=True))
@@ -257,9 +255,6 @@ class DuckDialect(Dialect):
         return f"{source} {join} LATERAL (SELECT {columns} FROM ({inner})) AS {alias} ON TRUE"
 
 
-# ---- functions by name ----------------------------------------------------------------------------------------------
-
-_Write = Callable[[DuckDialect, Call, list[str], list[t.Type]], str]
 _AGGREGATES = {
     "sum": "sum", "min": "min", "max": "max", "avg": "avg", "bool_and": "bool_and", "bool_or": "bool_or",
     "any_value": "first", "first": "first", "last": "last", "count_if": "count_if", "bit_and": "bit_and",
@@ -275,247 +270,6 @@ def _count(call: AggregateCall, arguments: list[str], distinct: str) -> str:
         there = " AND ".join(f"{each} IS NOT NULL" for each in arguments)
         return f"count({distinct}CASE WHEN {there} THEN row({', '.join(arguments)}) END)"
     return f"count({distinct}{arguments[0]})"
-
-
-def _arithmetic(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    text = f"({parts[0]} {call.name} {parts[1]})"
-    if call.type in t.INTEGRAL and kinds == [call.type, call.type]:
-        return f"CAST({text} AS {self.type(call.type)})"
-    if call.type in _FLOATS and kinds == [call.type, call.type]:
-        return text
-    if isinstance(call.type, t.Decimal) and all(isinstance(each, t.Decimal) for each in kinds):
-        left, right = (each for each in kinds if isinstance(each, t.Decimal))
-        if call.name == "*":
-            scale, precision = left.scale + right.scale, left.precision + right.precision
-        else:
-            scale = max(left.scale, right.scale)
-            precision = max(left.precision - left.scale, right.precision - right.scale) + scale + 1
-        if precision <= 38 and scale == call.type.scale:
-            return f"CAST({text} AS {self.type(call.type)})"
-    raise NotExact(f"{call.name} of {t.to_json(kinds[0])} and {t.to_json(kinds[-1])}")
-
-
-def _divide(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if call.type != t.DOUBLE or kinds != [t.DOUBLE, t.DOUBLE]:
-        raise NotExact("the division of decimals or intervals")
-    return f"({parts[0]} / {_divisor(call, parts)})"
-
-
-def _remainder(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if call.type not in t.INTEGRAL or kinds != [call.type, call.type]:
-        raise NotExact("the remainder of decimals or floats")
-    return f"({parts[0]} % {_divisor(call, parts)})"
-
-
-def _integral_divide(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if any(each not in t.INTEGRAL for each in kinds):
-        raise NotExact("div of decimals or intervals")
-    return f"CAST(({parts[0]} // {_divisor(call, parts)}) AS BIGINT)"
-
-
-def _divisor(call: Call, parts: list[str]) -> str:
-    """What is divided by: NULL in place of 0; in ANSI mode 0 is an error, unless NULL is divided."""
-    left, right = parts
-    if call.mode != "ansi":
-        return f"nullif({right}, 0)"
-    return f"(CASE WHEN {right} = 0 AND {left} IS NOT NULL THEN error('{GUARD}: division by zero') ELSE {right} END)"
-
-
-def _like(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    pattern, escape = call.arguments[1], str(dict(call.options).get("escape", "\\"))
-    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str) or kinds[0] != t.STRING:
-        raise NotExact("LIKE with a pattern that is no constant")
-    suffix = f" ESCAPE {_text(escape)}" if escape in pattern.value else ""
-    return f"({parts[0]} LIKE {parts[1]}{suffix})"
-
-
-def _ascii(function: str) -> _Write:
-    def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-        if kinds != [t.STRING]:
-            raise NotExact(f"{call.name} of what is no text")
-        wide = f"strlen({parts[0]}) <> length({parts[0]})"
-        return f"(CASE WHEN {wide} THEN error('{GUARD}: {function}') ELSE {function}({parts[0]}) END)"
-
-    return write
-
-
-def _concat(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if any(each != t.STRING for each in kinds) or not parts:
-        raise NotExact("concat of what is no text")
-    return f"({' || '.join(parts)})"
-
-
-def _substring(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    start, size = (_number(each) for each in (call.arguments[1], call.arguments[-1]))
-    if kinds[0] != t.STRING or len(parts) != 3 or start is None or size is None or start < 1 or size < 0:
-        raise NotExact("substring at a place that is computed, or from the end")
-    return f"substring({parts[0]}, {start}, {size})"
-
-
-def _number(expression: Expression) -> int | None:
-    value = expression.value if isinstance(expression, Literal) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _typed(template: str, *allowed: tuple[t.Type, ...]) -> _Write:
-    """A template for arguments of exactly these types."""
-
-    def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-        if tuple(kinds) not in allowed:
-            raise NotExact(f"{call.name} of {', '.join(str(t.to_json(each)) for each in kinds)}")
-        return template.format(*parts, kind=self.type(call.type))
-
-    return write
-
-
-def _same_types(function: str) -> _Write:
-    def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-        if any(not t.same(each, call.type) and each != t.VOID for each in kinds):
-            raise NotExact(f"{call.name} of several types")
-        if function != "coalesce" and (call.type in _FLOATS or not isinstance(call.type, (t.Scalar, t.Decimal))):
-            raise NotExact(f"{call.name} of floats or nested values")
-        return f"{function}({', '.join(parts)})"
-
-    return write
-
-
-def _in(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if any(not t.same(each, kinds[0]) and each != t.VOID for each in kinds) or not isinstance(
-        kinds[0], (t.Scalar, t.Decimal)
-    ):
-        raise NotExact("IN over several types or nested values")
-    return f"({parts[0]} IN ({', '.join(parts[1:])}))"
-
-
-def _field(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    self.type(kinds[0])
-    return f"struct_extract({parts[0]}, {_text(str(dict(call.options)['field']))})"
-
-
-def _item(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    return f"(CASE WHEN {parts[1]} >= 0 THEN list_extract({parts[0]}, {parts[1]} + 1) END)"
-
-
-def _map_value(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    return f"list_extract(map_extract({parts[0]}, {parts[1]}), 1)"
-
-
-def _array(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    return f"CAST([{', '.join(parts)}] AS {self.type(call.type)})"
-
-
-def _struct(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if not isinstance(call.type, t.Struct):
-        raise NotExact("a struct of an unknown type")
-    fields = zip(call.type.fields, parts[1::2], strict=True)
-    return f"struct_pack({', '.join(f'{quoted_name(each.name)} := {part}' for each, part in fields)})"
-
-
-def _size(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    if call.mode == "legacy":
-        raise NotExact("size, which is -1 of NULL")
-    return f"CAST({'cardinality' if isinstance(kinds[0], t.Map) else 'len'}({parts[0]}) AS INTEGER)"
-
-
-def _sort_array(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-    """NULLs first in ascending order, last in descending order; equal floats may differ (-0.0)."""
-    kind, order = kinds[0], call.arguments[1]
-    element = kind.element if isinstance(kind, t.Array) else t.VOID
-    if element not in (*t.INTEGRAL, t.STRING, t.DATE, t.BOOLEAN) or not isinstance(order, Literal):
-        raise NotExact(f"sort_array of {t.to_json(kind)}")
-    options = "'ASC', 'NULLS FIRST'" if order.value else "'DESC', 'NULLS LAST'"
-    return f"list_sort({parts[0]}, {options})"
-
-
-def _whole(function: str) -> _Write:
-    def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
-        if kinds == [t.DOUBLE] and call.type == t.LONG:
-            return f"CAST({function}({parts[0]}) AS BIGINT)"
-        raise NotExact(f"{function} of {t.to_json(kinds[0])}")
-
-    return write
-
-
-_INTEGER_PAIRS = tuple((kind, kind) for kind in t.INTEGRAL)
-_CALLS: dict[str, _Write] = {
-    "+": _arithmetic, "-": _arithmetic, "*": _arithmetic, "/": _divide, "%": _remainder, "div": _integral_divide,
-    "not": lambda self, call, parts, kinds: f"(NOT {parts[0]})",
-    "is null": lambda self, call, parts, kinds: f"({parts[0]} IS NULL)",
-    "is not null": lambda self, call, parts, kinds: f"({parts[0]} IS NOT NULL)",
-    "negative": _typed("(- {0})", *((kind,) for kind in (*t.INTEGRAL, *_FLOATS))),
-    "abs": _typed("abs({0})", *((kind,) for kind in (*t.INTEGRAL, *_FLOATS))),
-    "&": _typed("({0} & {1})", *_INTEGER_PAIRS), "|": _typed("({0} | {1})", *_INTEGER_PAIRS),
-    "^": _typed("xor({0}, {1})", *_INTEGER_PAIRS),
-    ">>": _typed("(CASE WHEN {0} < 0 THEN error('" + GUARD + ": >>') ELSE {0} >> {1} END)", (t.LONG, t.INTEGER)),
-    "unix_micros": _typed("epoch_us({0})", (t.TIMESTAMP,)),
-    "timestamp_micros": _typed("make_timestamp({0})", (t.LONG,)),
-    "isnan": _typed("coalesce(isnan({0}), FALSE)", (t.FLOAT,), (t.DOUBLE,)),
-    "in": _in, "like": _like, "coalesce": _same_types("coalesce"), "greatest": _same_types("greatest"),
-    "least": _same_types("least"), "upper": _ascii("upper"), "lower": _ascii("lower"), "concat": _concat,
-    "length": _typed("CAST(length({0}) AS INTEGER)", (t.STRING,)), "substring": _substring,
-    "trim": _typed("trim({0}, ' ')", (t.STRING,)), "ltrim": _typed("ltrim({0}, ' ')", (t.STRING,)),
-    "rtrim": _typed("rtrim({0}, ' ')", (t.STRING,)),
-    "startswith": _typed("starts_with({0}, {1})", (t.STRING, t.STRING)),
-    "endswith": _typed("ends_with({0}, {1})", (t.STRING, t.STRING)),
-    "contains": _typed("contains({0}, {1})", (t.STRING, t.STRING)),
-    "year": _typed("CAST(year({0}) AS INTEGER)", (t.DATE,)), "month": _typed("CAST(month({0}) AS INTEGER)", (t.DATE,)),
-    "dayofmonth": _typed("CAST(day({0}) AS INTEGER)", (t.DATE,)),
-    "quarter": _typed("CAST(quarter({0}) AS INTEGER)", (t.DATE,)),
-    "date_add": _typed("CAST({0} + {1} AS DATE)", (t.DATE, t.INTEGER)),
-    "date_sub": _typed("CAST({0} - {1} AS DATE)", (t.DATE, t.INTEGER)),
-    "datediff": _typed("CAST({0} - {1} AS INTEGER)", (t.DATE, t.DATE)),
-    "add_months": _typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)), "sort_array": _sort_array,
-    "last_day": _typed("last_day({0})", (t.DATE,)),
-    "sqrt": _typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
-    "floor": _whole("floor"), "ceil": _whole("ceil"),
-    "get field": _field, "get item": _item, "get value": _map_value, "array": _array, "named_struct": _struct,
-    "size": _size,
-    "explode": lambda self, call, parts, kinds: parts[0], "posexplode": lambda self, call, parts, kinds: parts[0],
-    "inline": lambda self, call, parts, kinds: parts[0],
-}  # fmt: skip
-
-
-def _cast(source: t.Type, target: t.Type, mode: str, utc: bool) -> str | None:
-    """A template of a cast, or None where Spark's result is another."""
-    plain = "CAST({part} AS {kind})"
-    if source == t.BOOLEAN and target in (t.INTEGER, t.LONG):
-        return plain
-    if source in t.INTEGRAL:
-        return plain if target in (*t.INTEGRAL, *_FLOATS, t.STRING) or isinstance(target, t.Decimal) else None
-    if isinstance(source, t.Decimal):
-        return _from_decimal(source, target)
-    if source in _FLOATS:
-        if target in _FLOATS:
-            return plain
-        return "CAST(trunc({part}) AS {kind})" if target in (t.INTEGER, t.LONG) and mode == "ansi" else None
-    if source == t.STRING and target in (t.INTEGER, t.LONG):
-        digits = 9 if target == t.INTEGER else 18
-        test = "NOT regexp_full_match({part}, '[+-]?[0-9]{{1," + str(digits) + "}}')"
-        return f"(CASE WHEN {test} THEN error('{{guard}}: a cast of text') ELSE {plain} END)"
-    if source == t.DATE and target == t.STRING:
-        return "strftime({part}, '%Y-%m-%d')"
-    if {source, target} == {t.DATE, t.TIMESTAMP} and utc:
-        return plain
-    return None
-
-
-def _from_decimal(source: t.Decimal, target: t.Type) -> str | None:
-    if isinstance(target, t.Decimal):
-        return "CAST({part} AS {kind})"
-    if target == t.DOUBLE and source.precision <= 15:
-        return "CAST({part} AS {kind})"
-    if target in (t.INTEGER, t.LONG):
-        return "CAST(trunc({part}) AS {kind})"
-    return None
-
-
-def quoted_name(name: str) -> str:
-    """A quoted name."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _float(value: float) -> str:

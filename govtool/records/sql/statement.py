@@ -9,28 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from govtool.records.plan.expressions import (
-    AggregateCall,
     Attribute,
     Call,
-    Case,
-    Cast,
-    Exists,
     Expression,
-    Frame,
     InSubquery,
-    Lambda,
     Literal,
     Named,
-    Opaque,
-    Outer,
-    ScalarSubquery,
-    SortKey,
     Udf,
-    Variable,
-    WindowCall,
 )
 from govtool.records.plan.nodes import (
     Aggregate,
@@ -60,8 +48,10 @@ from govtool.records.plan.nodes import (
     With,
     Write,
 )
-from govtool.records.plan.tree import Node, Term, fold, fold_nodes
+from govtool.records.plan.tree import Node, Term, fold_nodes
 from govtool.records.sql.dialect import Dialect, NotExact
+from govtool.records.sql.expressions import ExpressionWriter
+from govtool.records.sql.operands import Operand, Visible
 
 _JOINS = {"inner": "JOIN", "cross": "CROSS JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 KEPT = "kept"
@@ -87,32 +77,6 @@ class SqlStatement:
     """The reason why another run may give other rows without being wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """An operator as a FROM clause names it."""
-
-    alias: str
-    columns: tuple[Attribute, ...]
-    inline: str = ""
-    """Its text, where it cannot stand in the WITH list."""
-    position: str = ""
-    """The column that holds the order of its rows, where they have one."""
-
-    @property
-    def table(self) -> str:
-        """The text behind FROM."""
-        return f"({self.inline}) AS {self.alias}" if self.inline else self.alias
-
-
-@dataclass(frozen=True, slots=True)
-class Visible:
-    """The columns that an expression sees, and those of the query around it."""
-
-    names: dict[int, str]
-    around: Visible | None = None
-    used_outer: list[int] = field(default_factory=list)
-
-
 def write(plan: Plan, dialect: Dialect) -> SqlStatement:
     """Write a plan.
 
@@ -129,14 +93,12 @@ class _Writer:
         self.dialect = dialect
         self.entries: list[tuple[str, str]] = []
         self.relations: dict[str, Relation] = {}
-        self.udfs: dict[str, Udf] = {}
-        self.undetermined: dict[str, None] = {}
+        self.expressions = ExpressionWriter(dialect, self.plan)
+        self.expression = self.expressions.write
         self._known: dict[int, Operand] = {}
         self._keep: list[Node] = []
         self._definitions: dict[int, Operand] = {}
         self._count = 0
-        self._steering: frozenset[int] = frozenset()
-        """Memberships of the filter at hand for which NULL and FALSE are the same."""
         self._operators: dict[type[Node], Callable[..., Operand]] = {
             Relation: self._relation, LocalRows: self._local, Range: self._range, Project: self._project,
             Filter: self._filter, Join: self._join, LateralJoin: self._lateral, Aggregate: self._aggregate,
@@ -154,7 +116,11 @@ class _Writer:
         body = f"SELECT {columns or '1 AS nothing'} FROM {root.table}"
         text = f"WITH {entries}\n{body}" if entries else body
         return SqlStatement(
-            text, root.columns, tuple(self.relations.items()), tuple(self.udfs.values()), tuple(self.undetermined)
+            text,
+            root.columns,
+            tuple(self.relations.items()),
+            tuple(self.expressions.udfs.values()),
+            tuple(self.expressions.undetermined),
         )
 
     # ---- plans ----------------------------------------------------------------------------------------------------
@@ -266,7 +232,7 @@ class _Writer:
     def _filter(self, node: Filter, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         scope = self.scope(around, source)
-        self._steering = _steering(node.condition)
+        self.expressions.steering = _steering(node.condition)
         text = f"SELECT {source.alias}.* FROM {source.table} WHERE {self.expression(node.condition, scope)}"
         return self._new(text, source.columns, inputs, scope, source.position)
 
@@ -382,7 +348,7 @@ class _Writer:
     def _deduplicate(self, node: Deduplicate, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         if self.dialect.name != "spark":
             raise NotExact("dropDuplicates by some columns")
-        self.undetermined["dropDuplicates by some columns keeps a row that is not determined"] = None
+        self.expressions.undetermined["dropDuplicates by some columns keeps a row that is not determined"] = None
         source, keys = inputs[0], {each.id for each in node.keys}
         columns = []
         for each in _unique(source.columns):
@@ -429,7 +395,7 @@ class _Writer:
         if not node.total:
             return self._same(node, inputs, around)
         scope = self.scope(around, source)
-        keys = ", ".join(self.expression_of(each, scope) for each in node.order)
+        keys = ", ".join(self.expression(each, scope) for each in node.order)
         position = f"p{self._count}"
         columns = [(scope.names[each.id], self.column(each)) for each in _unique(source.columns)]
         columns.append((f"row_number() OVER (ORDER BY {keys})", position))
@@ -438,9 +404,9 @@ class _Writer:
     def _limit(self, node: Limit, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         if source.position:
-            self.undetermined["rows that tie at a limit"] = None
+            self.expressions.undetermined["rows that tie at a limit"] = None
         elif node.count != 0:
-            self.undetermined["a limit without an order"] = None
+            self.expressions.undetermined["a limit without an order"] = None
         limit = "" if node.count is None else f" LIMIT {node.count}"
         offset = f" OFFSET {node.offset}" if node.offset else ""
         order = f" ORDER BY {source.alias}.{source.position}" if source.position else ""
@@ -451,7 +417,7 @@ class _Writer:
         source = inputs[0]
         if not source.position:
             raise NotExact("the last rows of what has no order")
-        self.undetermined["rows that tie at a limit"] = None
+        self.expressions.undetermined["rows that tie at a limit"] = None
         order = f" ORDER BY {source.alias}.{source.position} DESC"
         text = f"SELECT {source.alias}.* FROM {source.table}{order} LIMIT {node.count}"
         return self._new(text, source.columns, inputs, None, source.position)
@@ -472,116 +438,6 @@ class _Writer:
         if source is None:
             raise NotExact("a reference to a definition that is not there")
         return self._new(self._positional(source, node.columns), node.columns, ())
-
-    # ---- expressions ----------------------------------------------------------------------------------------------
-
-    def expression(self, value: Expression, scope: Visible) -> str:
-        """An expression over the columns of a scope."""
-        return self.expression_of(value, scope)
-
-    def expression_of(self, value: Term, scope: Visible) -> str:
-        """An expression, or a piece of one."""
-        return fold(value, lambda term, parts: self._term(term, list(parts), scope))
-
-    def _term(self, term: Term, parts: list[str], scope: Visible) -> str:
-        dialect = self.dialect
-        if isinstance(term, Attribute):
-            return self._attribute(term, scope)
-        if isinstance(term, Outer):
-            return self._outer(term, scope)
-        if isinstance(term, Literal):
-            return dialect.literal(term)
-        if isinstance(term, Call):
-            return self._call(term, parts)
-        if isinstance(term, Cast):
-            return dialect.cast(term, parts[0])
-        if isinstance(term, Case):
-            return dialect.case(term, parts)
-        if isinstance(term, Variable):
-            return dialect.variable(term)
-        if isinstance(term, Lambda):
-            return dialect.parameter(term, parts)
-        if isinstance(term, SortKey):
-            return dialect.sort_key(term, parts[0])
-        if isinstance(term, Frame):
-            return dialect.frame(term, parts)
-        return self._larger(term, parts, scope)
-
-    def _larger(self, term: Term, parts: list[str], scope: Visible) -> str:
-        if isinstance(term, AggregateCall):
-            return self._aggregate_call(term, parts)
-        if isinstance(term, WindowCall):
-            return self._window_call(term, parts)
-        if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
-            return self._subquery(term, parts, scope)
-        if isinstance(term, Udf):
-            self.udfs[f"{term.reference.kind} {term.reference.digest}"] = term
-            return self.dialect.udf(term, parts)
-        if isinstance(term, Opaque):
-            raise NotExact(term.reason)
-        raise NotExact(f"the expression {type(term).__name__}")
-
-    def _attribute(self, attribute: Attribute, scope: Visible) -> str:
-        name = scope.names.get(attribute.id)
-        if name is None:
-            raise NotExact(f"column {attribute.name} is not in the input")
-        return name
-
-    def _outer(self, term: Outer, scope: Visible) -> str:
-        around = scope.around
-        if around is None or term.attribute.id not in around.names:
-            raise NotExact(f"column {term.attribute.name} of a query further out")
-        scope.used_outer.append(term.attribute.id)
-        return around.names[term.attribute.id]
-
-    def _call(self, call: Call, parts: list[str]) -> str:
-        if not call.deterministic:
-            raise NotExact(f"{call.name}, which is drawn at random or by partition")
-        if call.name in _RUN_DEPENDENT:
-            raise NotExact(f"{call.name}, which depends on when the query runs")
-        if call.name in _RANKS:
-            return self.dialect.rank(call, parts)
-        return self.dialect.call(call, parts)
-
-    def _aggregate_call(self, call: AggregateCall, parts: list[str]) -> str:
-        if not call.deterministic and not call.order:
-            self.undetermined[f"{call.name} depends on the order of rows"] = None
-        count = len(call.arguments)
-        condition = parts[count] if call.filter is not None else ""
-        order = parts[count + (1 if call.filter is not None else 0) :]
-        return self.dialect.aggregate(call, parts[:count], condition, order)
-
-    def _window_call(self, call: WindowCall, parts: list[str]) -> str:
-        function, rest = parts[0], parts[1:]
-        partition, rest = rest[: len(call.partition)], rest[len(call.partition) :]
-        order, rest = rest[: len(call.order)], rest[len(call.order) :]
-        name = call.function.name if isinstance(call.function, (Call, AggregateCall)) else ""
-        rows = call.frame is not None and call.frame.kind == "rows" and (call.frame.lower, call.frame.upper) != _WHOLE
-        if name in ("row_number", "ntile", "lag", "lead", "nth_value") or rows:
-            self.undetermined[f"rows that tie in the order of a window ({name or 'a function'})"] = None
-        return self.dialect.over(call, function, partition, order, rest[0] if rest else "")
-
-    def _subquery(self, term: ScalarSubquery | Exists | InSubquery, parts: list[str], scope: Visible) -> str:
-        if isinstance(term, InSubquery):
-            self.dialect.membership(id(term) in self._steering)
-        source = self.plan(term.plan, scope)
-        if isinstance(term, Exists):
-            return f"EXISTS (SELECT 1 FROM {source.table})"
-        columns = ", ".join(f"{source.alias}.{self.column(each)}" for each in source.columns)
-        if isinstance(term, InSubquery):
-            values = parts[: len(term.values)]  # behind them are the columns that a correlated subquery reads
-            value = values[0] if len(values) == 1 else f"({', '.join(values)})"
-            return f"({value} IN (SELECT {columns} FROM {source.table}))"
-        return f"(SELECT {columns} FROM {source.table})"
-
-
-_RANKS = frozenset(
-    {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value"}
-)
-_WHOLE = ("unbounded preceding", "unbounded following")
-_RUN_DEPENDENT = frozenset(
-    {"current_timestamp", "current_date", "now", "localtimestamp", "current_time", "current_timezone"}
-)
 
 
 def _unique(columns: tuple[Attribute, ...]) -> tuple[Attribute, ...]:

@@ -32,6 +32,11 @@ class StepAnswer:
     why: str
     rows: int
 
+    @property
+    def text(self) -> str:
+        """The step in words."""
+        return f"{self.operator}: {self.rows:,} rows, {self.exactness}{f' ({self.why})' if self.why else ''}"
+
     def to_dict(self) -> dict[str, Any]:
         """The step in JSON's types."""
         return {"operator": self.operator, "exactness": self.exactness, "why": self.why, "rows": self.rows}

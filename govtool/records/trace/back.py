@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -142,6 +142,9 @@ def with_source(rows: Node, source: LeafSource | LinkSource) -> Node:
 
 def exists(executor: Executor, node: Node) -> bool:
     """Return True if a plan has rows."""
+    known = _known_rows(executor, node)
+    if known is not None:
+        return known > 0
     one = Named(Literal(True, BOOLEAN), 0, "one")
     return bool(executor.fetch(Limit(Project(node, (one,)), 1)))
 
@@ -167,8 +170,17 @@ def matching(link: Link, values: Relation) -> Node:
 
 def count_rows(executor: Executor, node: Node) -> int:
     """Return the number of rows of a plan."""
+    known = _known_rows(executor, node)
+    if known is not None:
+        return known
     calls = Named(AggregateCall("count", (Literal(1, INTEGER),), LONG), 0, "rows")
     return int(executor.fetch(Aggregate(node, (), (calls,)))[0][0])
+
+
+def _known_rows(executor: Executor, node: Node) -> int | None:
+    """The number of rows that were kept; None of a plan, and where the executor does not count."""
+    counted: Callable[[Relation], int | None] | None = getattr(executor, "kept_rows", None)
+    return counted(node) if counted is not None and isinstance(node, Relation) else None
 
 
 def trace_back(executor: Executor, positions: Iterable[StagePosition]) -> tuple[list[Step], list[ReachedRows]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from govtool.names import written_id
 from govtool.records.plan.nodes import Range, Relation
 from govtool.records.trace.segment import Leaf
 
@@ -15,5 +16,5 @@ def leaf_name(leaf: Leaf) -> str:
 
 def is_called(leaf: Leaf, dataset: str) -> bool:
     """Return whether a leaf is meant by its dataset's name or the end of it."""
-    name = leaf_name(leaf)
+    name, dataset = leaf_name(leaf), written_id(dataset)
     return name == dataset or name.endswith((f"/{dataset}", f".{dataset}"))

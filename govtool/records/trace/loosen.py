@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 from govtool.records.plan.expressions import (
@@ -291,17 +292,21 @@ class _Loosening:
         if not (lost or other_rows):
             return _Rows(node)
         self.unsure = self.unsure or bool(lost_keys)
+        child = Repartition(node.child) if other_rows or _has_own_terms(node, lost) else node.child
+        return _Rows(self._loose_groups(node, child, lost_keys, lost), other_rows and bool(node.keys))
+
+    def _loose_groups(self, node: Aggregate, child: Node, lost_keys: Sequence[Named], lost: Sequence[Named]) -> Node:
+        """The groups by the keys that are known, with the lost keys and measures blank."""
         known = [key for key in node.keys if key not in lost_keys]
         if lost_keys:
             known.append(self.ids.named("group", always(read_by(key.value for key in lost_keys))))
         kept = [each for each in node.measures if each not in lost]
         helpers = {each.id: self.ids.named("read", _counted([each.value])) for each in lost}
-        child = Repartition(node.child) if other_rows or _has_own_terms(node, lost) else node.child
         made = Aggregate(child, tuple(known), (*kept, *helpers.values()))
         blank = {key.id: self._nothing(key, []) for key in lost_keys}
         blank.update({each.id: self._nothing(each, [helpers[each.id].attribute]) for each in lost})
         shown = tuple(blank.get(column.id, passed(column)) for column in outputs(node))
-        return _Rows(Project(made, shown), other_rows and bool(node.keys))
+        return Project(made, shown)
 
     def _distinct(self, node: Distinct, inputs: Sequence[_Rows]) -> _Rows:
         lost = [column for column in outputs(node.child) if column.id in self.blank]
@@ -337,18 +342,18 @@ class _Loosening:
         if not (any(lost) or inputs[0].extra or inputs[1].extra):
             return _Rows(node)
         self.unsure = self.unsure or any(lost) or node.all or inputs[1].extra
-        parts = []
-        for child, columns in zip((node.left, node.right), sides, strict=True):
-            gone = [column for column, is_lost in zip(columns, lost, strict=True) if is_lost]
-            parts.append(self._known_of(Repartition(child), columns, gone))
-        left, right = parts
+        left, right = (
+            self._known_of(Repartition(child), columns, tuple(compress(columns, lost)))
+            for child, columns in zip((node.left, node.right), sides, strict=True)
+        )
         if node.kind == "except" and (any(lost) or inputs[1].extra):
             right = Project(Filter(right, Literal(False, BOOLEAN)), everything(right))
+        blank = {column.id for column in compress(node.columns, lost)}
         own = tuple(column for column, is_lost in zip(node.columns, lost, strict=True) if not is_lost)
-        if any(lost):
+        if blank:
             own = (*own, self.ids.attribute("read", BOOLEAN))
-        made = SetOperation(left, right, node.kind, node.all and not any(lost), own)
-        self.blank.update(column.id for column, is_lost in zip(node.columns, lost, strict=True) if is_lost)
+        made = SetOperation(left, right, node.kind, node.all and not blank, own)
+        self.blank |= blank
         return _Rows(self._with_blank(made, node.columns), extra=True)
 
     def _window(self, node: Window, inputs: Sequence[_Rows]) -> _Rows:

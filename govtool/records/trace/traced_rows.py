@@ -187,11 +187,7 @@ class TracedRows:
 
     def explain(self) -> str:
         """The steps in words, one a line."""
-        lines = []
-        for step in (*self._step_answers(), *self._reached_lines()):
-            why = f" ({step.why})" if step.why else ""
-            lines.append(f"{step.operator}: {step.rows:,} rows, {step.exactness}{why}")
-        return "\n".join(lines)
+        return "\n".join(step.text for step in (*self._step_answers(), *self._reached_lines()))
 
     def answer(self, limit: int = SHOWN) -> TraceAnswer:
         """The answer in the form of ``trace/1``.
@@ -314,11 +310,12 @@ class TracedRows:
         return PositionToken(name, version or "current", file, row)
 
     def _input_answer(self, part: ReachedRows, limit: int) -> InputAnswer:
+        part = replace(part, rows=self.lineage.executor.keep(part.rows))
         count = count_rows(self.lineage.executor, part.rows)
         files = {each.ordinal: each.uri for each in part.leaf.files} if isinstance(part.leaf, Relation) else {}
         kinds = {column.name: column.type for column in outputs(part.leaf)}
         rows = []
-        for token, file, row, values in self._records(part, limit):
+        for token, file, row, values in self._records(part, limit if count > limit else None):
             shown = {row_key(name): json_value(zoned(value, kinds[name])) for name, value in values.items()}
             rows.append({"_id": str(token), "_file": files.get(file, file), "_row": row, **shown})
         version = part.leaf.version if isinstance(part.leaf, Relation) else ""

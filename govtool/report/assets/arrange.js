@@ -1,15 +1,14 @@
-// Places for what is shown: layers from left to right by the layout that was computed ahead, heights as they are now.
+// What is shown of the lineage: closed groups, datasets with their columns, and what leads from one to another.
 
-const SIZE = { width: 236, header: 46, row: 23, gap: 18, between: 88, group: 84, lane: 34, rows: 14 };
-
-class Arrangement {
+class Arrangement extends Placement {
   constructor(graph, drawing, state) {
+    super();
     this.graph = graph;
     this.drawing = drawing;
     this.lanes = state.mode === "focus" ? state.lanes : null;
-    this.items = this.chosen(state);
-    this.at = new Map(this.items.map((item, i) => [item.key, i]));
-    this.edges = this.between(state);
+    this.take(this.chosen(state));
+    this.item = Int32Array.from(graph.datasets, (_, d) => this.placeOf(d));
+    this.edges = this.between();
     this.place();
   }
 
@@ -56,186 +55,27 @@ class Arrangement {
     return all.filter((node) => chosen.has(node));
   }
 
-  itemOf(d) {
-    const own = this.at.get(`d${d}`);
-    return own !== undefined ? own : this.at.get(`g${this.drawing.group[d]}`);
+  // The number of the item that a dataset is, or that it is in; -1: it is not shown.
+  itemOf(d) { return this.item[d]; }
+
+  placeOf(d) {
+    const own = this.at.get(`d${d}`), group = this.at.get(`g${this.drawing.group[d]}`);
+    return own !== undefined ? own : group !== undefined ? group : -1;
   }
 
   // One edge for each pair of items, with the roles of all that it stands for.
   between() {
-    const found = new Map(), n = this.items.length;
-    const visible = this.graph.datasets.map((_, d) => {
-      const own = this.at.get(`d${d}`);
-      if (own !== undefined) return own;
-      const group = this.at.get(`g${this.drawing.group[d]}`);
-      return group !== undefined && this.items[group].members ? group : -1;
-    });
+    const found = new Map(), n = this.items.length, visible = this.item;
     this.graph.near.down.forEach((targets, a) => {
       const from = visible[a];
-      if (from === undefined || from < 0) return;
+      if (from < 0) return;
       for (const [b, roles] of targets) {
         const to = visible[b];
-        if (to === undefined || to < 0 || to === from) continue;
+        if (to < 0 || to === from) continue;
         const key = from * n + to;
         found.set(key, (found.get(key) || 0) | roles);
       }
     });
     return [...found].map(([key, roles]) => ({ a: Math.floor(key / n), b: key % n, roles }));
   }
-
-  place() {
-    const linked = new Set(this.edges.flatMap(({ a, b }) => [a, b]));
-    const layers = this.lanes ? this.laned() : this.layered(linked);
-    if (!this.lanes) this.order(layers);
-    let x = 0;
-    for (const layer of layers) {
-      for (const item of layer) item.x = x;
-      x += SIZE.width + SIZE.between + Math.min(120, layer.length * 3);
-      stack(layer);
-    }
-    if (this.lanes) this.head(layers);
-    else {
-      for (let pass = 0; pass < 6; pass++) this.align(layers, pass % 2 === 0);
-      this.grid(this.items.filter((_, i) => !linked.has(i)), layers.length);
-    }
-    this.passed = this.items.length > 400 ? [] : layers.map((layer) => ({ items: layer.slice().sort((a, b) => a.y - b.y),
-      left: layer[0].x, right: layer[0].x + SIZE.width }));
-    this.bounds = bounds(this.items);
-  }
-
-  // One layer a lane, all from the top; the headings are items of their own kind.
-  laned() {
-    const found = new Map();
-    for (const item of this.items) {
-      const lane = this.lanes.get(item.d).order || Infinity;
-      if (!found.has(lane)) found.set(lane, []);
-      found.get(lane).push(item);
-    }
-    return [...found].sort((a, b) => a[0] - b[0]).map(([lane, items]) => Object.assign(items, { lane }));
-  }
-
-  head(layers) {
-    for (const layer of layers) {
-      let y = SIZE.lane;
-      for (const item of layer) {
-        item.y = y;
-        y += item.h + SIZE.gap;
-      }
-    }
-    this.headings = layers.map((layer) => ({ x: layer[0].x, words: layer.lane === Infinity ? "Nothing to do" : `Step ${layer.lane}` }));
-  }
-
-  // Layers by the longest way among what is shown; edges against the order that was computed ahead do not count.
-  layered(linked) {
-    const { items } = this, layer = new Int32Array(items.length), into = items.map(() => []), out = items.map(() => []);
-    for (const { a, b } of this.edges) {
-      if (items[a].layer < items[b].layer) {
-        into[b].push(a);
-        out[a].push(b);
-      }
-    }
-    const order = [...linked].sort((a, b) => items[a].layer - items[b].layer);
-    for (const i of order) for (const j of into[i]) layer[i] = Math.max(layer[i], layer[j] + 1);
-    for (const i of order) {
-      if (!into[i].length && out[i].length) layer[i] = Math.min(...out[i].map((j) => layer[j])) - 1;
-    }
-    const found = [];
-    for (const i of order) (found[layer[i]] = found[layer[i]] || []).push(items[i]);
-    this.into = into;
-    this.out = out;
-    return found.filter(Boolean).map((one) => one.sort((a, b) => a.rank - b.rank || a.key.localeCompare(b.key)));
-  }
-
-  // Two sweeps by barycentre: what is shown may be a small part of what the order was computed for.
-  order(layers) {
-    if (this.items.length > 400) return;
-    const rank = new Map();
-    const note = (layer) => layer.forEach((item, i) => rank.set(item, layer.length > 1 ? i / (layer.length - 1) : 0.5));
-    layers.forEach(note);
-    for (const [near, rows] of [[this.into, layers], [this.out, layers.slice().reverse()], [this.into, layers]]) {
-      for (const layer of rows) {
-        const mean = new Map(layer.map((item) => {
-          const others = near[this.at.get(item.key)].map((j) => rank.get(this.items[j]));
-          return [item, others.length ? others.reduce((a, b) => a + b, 0) / others.length : rank.get(item)];
-        }));
-        layer.sort((a, b) => mean.get(a) - mean.get(b));
-        note(layer);
-      }
-    }
-  }
-
-  // Moves each layer towards its neighbours without changing its order.
-  align(layers, toRight) {
-    const near = toRight ? this.into : this.out;
-    for (const layer of toRight ? layers : layers.slice().reverse()) {
-      const wanted = layer.map((item) => {
-        const others = near[this.at.get(item.key)].map((j) => this.items[j]);
-        if (!others.length) return item.y;
-        return others.reduce((sum, one) => sum + one.y + port(one), 0) / others.length - port(item);
-      });
-      settle(layer, wanted);
-    }
-  }
-
-  // What nothing shown depends on, below the rest.
-  grid(items, layers) {
-    const columns = Math.max(3, Math.min(8, layers || 4)), step = SIZE.width + SIZE.between / 2;
-    const below = bounds(this.items.filter((item) => item.y !== undefined)).bottom;
-    const heights = new Array(columns).fill(below ? below + 48 : 0);
-    items.sort((a, b) => a.key.localeCompare(b.key, undefined, { numeric: true }));
-    items.forEach((item) => {
-      const at = heights.indexOf(Math.min(...heights));
-      item.x = at * step;
-      item.y = heights[at];
-      heights[at] += item.h + SIZE.gap;
-    });
-  }
-}
-
-function port(item) { return item.d === undefined ? item.h / 2 : SIZE.header / 2; }
-
-function stack(layer) {
-  const height = layer.reduce((sum, item) => sum + item.h + SIZE.gap, -SIZE.gap);
-  let y = -height / 2;
-  for (const item of layer) {
-    item.y = y;
-    y += item.h + SIZE.gap;
-  }
-}
-
-// The least squares fit to wanted places that keeps order and distance (pool adjacent violators).
-function settle(layer, wanted) {
-  const blocks = [];
-  layer.forEach((item, i) => {
-    let block = { items: [item], sum: wanted[i], size: 1, height: item.h + SIZE.gap };
-    for (;;) {
-      const above = blocks[blocks.length - 1];
-      if (!above || above.sum / above.size + above.height <= block.sum / block.size) break;
-      blocks.pop();
-      block = { items: [...above.items, ...block.items], size: above.size + block.size,
-        sum: above.sum + block.sum - above.height * block.size, height: above.height + block.height };
-    }
-    blocks.push(block);
-  });
-  for (const block of blocks) {
-    let y = block.sum / block.size;
-    for (const item of block.items) {
-      item.y = y;
-      y += item.h + SIZE.gap;
-    }
-  }
-}
-
-function bounds(items) {
-  const found = { left: 0, top: 0, right: 0, bottom: 0 };
-  if (!items.length) return found;
-  found.left = found.top = Infinity;
-  found.right = found.bottom = -Infinity;
-  for (const item of items) {
-    found.left = Math.min(found.left, item.x);
-    found.top = Math.min(found.top, item.y);
-    found.right = Math.max(found.right, item.x + item.w);
-    found.bottom = Math.max(found.bottom, item.y + item.h);
-  }
-  return found;
 }

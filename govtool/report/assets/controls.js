@@ -1,14 +1,14 @@
 // What keys, clicks and the mouse do to the page; printing and downloading.
 
-class Controls extends Page {
+class Controls extends AddressedPage {
   listen() {
     const { stage, boxes } = this.picture;
     document.addEventListener("click", (event) => this.click(event));
     document.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => this.restore());
     new ResizeObserver(() => this.picture.resized()).observe(stage);
-    boxes.addEventListener("pointerover", (event) => this.hover(event.target.closest("[data-node]")));
-    boxes.addEventListener("pointerleave", () => this.hover(null));
+    boxes.addEventListener("pointerover", (event) => (this.scene() ? this.hoverKey(event.target.closest("[data-key]")) : this.hover(event.target.closest("[data-node]"))));
+    boxes.addEventListener("pointerleave", () => (this.scene() ? this.hoverKey(null) : this.hover(null)));
     stage.addEventListener("wheel", (event) => {
       event.preventDefault();
       const box = stage.getBoundingClientRect(), unit = event.deltaMode ? 30 : 1;
@@ -45,8 +45,8 @@ class Controls extends Page {
       stage.classList.remove("dragging");
       if (from && !from.moved) {
         const box = stage.getBoundingClientRect(), wire = this.wireAt(event.clientX - box.left, event.clientY - box.top);
-        if (wire) this.showWire(wire);
-        else if (this.state.picked >= 0 || this.state.onPath) this.clear();
+        if (wire && !this.scene()) this.showWire(wire);
+        else if (this.state.picked >= 0 || this.state.onPath || this.state.key) this.clear();
       }
       from = null;
     });
@@ -60,8 +60,15 @@ class Controls extends Page {
     this.light(node);
   }
 
+  hoverKey(box) {
+    const key = box ? box.dataset.key : "";
+    if (key === this.hovered) return;
+    this.hovered = key;
+    this.light(key || undefined);
+  }
+
   click(event) {
-    const target = event.target.closest("[data-act], [data-node], [data-go], [data-focus], [data-finding], [data-tab], [data-level], #fit, #json, #theme, #help");
+    const target = event.target.closest("[data-act], button[data-key], a[data-key], [data-node], [data-go], [data-focus], [data-finding], [data-tab], [data-scene], [data-level], #fit, #json, #theme, #help");
     if (!event.target.closest("#search")) this.closeSearch();
     if (!target) return;
     if (target.tagName === "A") event.preventDefault();
@@ -70,10 +77,23 @@ class Controls extends Page {
     else if (data.go !== undefined) (this.state.choosing ? this.pathTo(Number(data.go)) : this.go(Number(data.go)));
     else if (data.focus !== undefined) this.focus(Number(data.focus));
     else if (data.finding !== undefined) this.showFinding(Number(data.finding));
-    else if (data.tab !== undefined) { this.lists.show(data.tab); this.save(); }
+    else if (data.tab !== undefined) this.chooseTab(data.tab);
+    else if (data.scene !== undefined) this.showScene(this.scenes[Number(data.scene)]);
+    else if (data.key !== undefined) this.pickKey(data.key);
     else if (data.level !== undefined) this.setLevel(data.level);
     else if (data.act) this.act(data.act, target);
     else ({ fit: () => this.picture.fit(), json: () => this.download(), theme: () => this.theme(), help: () => this.help() })[target.id]();
+  }
+
+  // The tabs of traces and workflows show these in the picture, the others the lineage.
+  chooseTab(tab) {
+    const own = this.scenes.find((one) => one.tab === tab);
+    if (own && !(this.scene() && this.state.scene.tab === tab)) this.showScene(own);
+    else {
+      if (!own) this.leaveScene();
+      this.lists.show(tab);
+    }
+    this.save();
   }
 
   chose(node, path) {
@@ -93,8 +113,13 @@ class Controls extends Page {
       close: () => { this.chosen(); this.clear(); }, ways: () => this.ways(), "path-to": () => this.choose(),
       focus: () => this.focus(this.graph.of[this.state.picked]),
       "show-erasure": () => this.showErasure(),
+      zoom: () => this.zoomModule(Number(target.dataset.module)),
     };
     if (actions[act]) actions[act]();
+  }
+
+  zoomModule(module) {
+    if (this.scene() && this.state.scene.canZoom && module >= 0) this.rezoom(() => this.state.scene.zoom(module));
   }
 
   choose() {
@@ -175,6 +200,7 @@ class Controls extends Page {
       1: () => this.setLevel("zones"), 2: () => this.setLevel("datasets"), 3: () => this.setLevel("columns"), "?": () => this.help(),
       Escape: () => this.clear(), "+": () => this.picture.zoom(1.25, w / 2, h / 2), "=": () => this.picture.zoom(1.25, w / 2, h / 2),
       "-": () => this.picture.zoom(0.8, w / 2, h / 2),
+      z: () => { const item = this.picture.find(this.state.key); if (item && item.module !== undefined) this.zoomModule(item.module); },
     };
     const arrows = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
     if (arrows[event.key] && event.target.id === "stage") this.picture.pan(...arrows[event.key]);
@@ -202,7 +228,7 @@ class Controls extends Page {
 
   help() {
     const keys = [["/", "search"], ["1 2 3", "zones, datasets, columns"], ["f", "fit to the window"], ["+ −", "zoom"], ["Tab, arrows", "move between boxes and rows"],
-      ["Enter", "open, pick"], ["w", "show all ways of what is picked"], ["p, Shift+click", "path to another column"], ["d", "light or dark"], ["Esc", "clear"]];
+      ["Enter", "open, pick"], ["w", "show all ways of what is picked"], ["p, Shift+click", "path to another column"], ["z", "zoom the picked module of a workflow in or out"], ["d", "light or dark"], ["Esc", "clear"]];
     const dialog = byId("keys");
     dialog.replaceChildren(el("h2", {}, "Keys"), el("dl", {}, keys.map(([key, words]) => [el("dt", {}, key), el("dd", {}, words)])),
       el("form", { method: "dialog" }, el("button", {}, "Close")));
@@ -245,4 +271,4 @@ class Controls extends Page {
 
 const page = new Controls(JSON.parse(byId("data").textContent));
 document.documentElement.dataset.ready = "yes";
-window.govtool = { page, Graph };
+window.govtool = { page, Graph, WorkflowScene };

@@ -12,6 +12,10 @@ const REMOVED = 8, KEPT = 16, ADDED = 32, CHANGED = 64;
 // On which side of the picked column a lit node is.
 const UP = 128, DOWN = 256;
 
+// States of a walk upstream, as SourceState has them, and the rank of each; downstream a state is its rank.
+const SOURCE_VALUE = 0, ANY_COLUMN = 1, SOURCE_UNKNOWN = 2, SOURCE_ROWS = 3;
+const SOURCE_RANK = [0, 1, 1, 2], STATE_RANK = [0, 1, 2, 3];
+
 class Graph {
   constructor(data) {
     this.data = data;
@@ -32,6 +36,7 @@ class Graph {
     this.unknown = new Uint8Array(count);
     this.gone = new Uint8Array(count);
     this.children = new Map();
+    this.nested = new Uint8Array(count); // contains fields, or is one
     data.datasets.forEach((dataset, d) => this.readDataset(dataset, d));
     this.kinds = data.kinds;
     this.role = data.kinds.map((kind) => (kind === "opaque" ? OPAQUE : CONTRIBUTED.has(kind) ? VALUE : REFERENCE));
@@ -55,6 +60,7 @@ class Graph {
       if (column.parent !== undefined) {
         const above = base + 1 + column.parent;
         this.parent[node] = above;
+        this.nested[node] = this.nested[above] = 1;
         if (!this.children.has(above)) this.children.set(above, []);
         this.children.get(above).push(node);
       }
@@ -164,27 +170,26 @@ class Graph {
 
   // A walk downstream from keys (state × count + node), as SmallWalk does it for `--change logic`.
   walk(seeds, backward) {
-    const n = this.count, states = backward ? 2 : 4;
+    const n = this.count, states = 4;
     const hops = new Int32Array(states * n).fill(-1), before = new Int32Array(states * n).fill(-1);
     const edge = new Int32Array(states * n).fill(-1), anyColumn = new Set(), reached = [];
     const expand = backward ? this.backward : this.forward;
-    let level = 0, frontier = [...new Set(seeds)];
+    let level = 0, frontier = [...new Set(seeds)], from, following, passed;
+    const visit = (goal, e) => {
+      if (hops[goal] >= 0) return;
+      const shown = this.isShown(this.of[goal % n]);
+      hops[goal] = shown ? level + 1 : level;
+      before[goal] = from;
+      edge[goal] = e;
+      reached.push(goal);
+      (shown ? following : passed).push(goal);
+    };
     for (const key of frontier) { hops[key] = 0; reached.push(key); }
     while (frontier.length) {
-      const following = [];
+      following = [];
       while (frontier.length) {
-        const passed = [];
-        for (const key of frontier) {
-          expand.call(this, key, anyColumn, (goal, e) => {
-            if (hops[goal] >= 0) return;
-            const shown = this.isShown(this.of[goal % n]);
-            hops[goal] = shown ? level + 1 : level;
-            before[goal] = key;
-            edge[goal] = e;
-            reached.push(goal);
-            (shown ? following : passed).push(goal);
-          });
-        }
+        passed = [];
+        for (from of frontier) expand.call(this, from, anyColumn, visit);
         frontier = passed;
       }
       level++;
@@ -202,8 +207,10 @@ class Graph {
       }
     };
     follow(node, rows ? "rows" : "self");
-    for (const part of this.fields(node)) follow(part, "part");
-    for (const whole of this.containers(node)) follow(whole, "whole");
+    if (this.nested[node]) {
+      for (const part of this.fields(node)) follow(part, "part");
+      for (const whole of this.containers(node)) follow(whole, "whole");
+    }
     const seen = state * this.datasets.length + this.of[node];
     if (!rows && !anyColumn.has(seen)) {
       anyColumn.add(seen);
@@ -221,17 +228,22 @@ class Graph {
   }
 
   backward(key, _anyColumn, visit) {
-    const n = this.count, node = key % n;
-    const around = key >= n ? range(node, this.base[this.of[node] + 1])
-      : [node, ...this.containers(node), ...this.fields(node)];
+    const n = this.count, state = Math.floor(key / n), node = key % n;
+    const around = state === ANY_COLUMN ? range(node, this.base[this.of[node] + 1])
+      : this.nested[node] ? [node, ...this.containers(node), ...this.fields(node)] : [node];
     for (const other of around) {
       for (const e of this.inTo(other)) {
         if (this.ignored[this.kind[e]] || !this.isLive(e)) continue;
         const source = this.source[e];
-        const any = this.kind[e] !== this.readKind && this.isRows(source) ? 1 : 0;
-        visit(any * n + source, e);
+        visit(this.sourceState(state, this.kind[e], this.isRows(source)) * n + source, e);
       }
     }
+  }
+
+  sourceState(state, kind, rows) {
+    if (rows && kind !== this.readKind) return ANY_COLUMN;
+    if (kind === this.opaqueKind || state === ANY_COLUMN) return SOURCE_UNKNOWN;
+    return state === SOURCE_VALUE && this.role[kind] !== VALUE ? SOURCE_ROWS : state;
   }
 
   // The entries of `govtool impact NAME --format json` (`--upstream`): Map of node → {verdict, hops, value, rows}.
@@ -239,13 +251,14 @@ class Graph {
     const n = this.count, d = this.of[node], rows = this.base[d], whole = node === rows;
     const members = whole ? [rows, ...this.columns(d)] : [node];
     let seeds;
-    if (backward) seeds = whole ? members : [node, rows];
+    if (backward) seeds = [...members.filter((one) => one !== rows), SOURCE_ROWS * n + rows];
     else seeds = members.map((one) => (one === rows ? ROWS : CHANGES) * n + one);
     const subjects = new Set(backward ? [rows, ...members] : members);
     const walk = this.walk(seeds, backward);
-    const rank = (key) => (backward ? 0 : Math.floor(key / n));
+    const rank = (key) => (backward ? SOURCE_RANK : STATE_RANK)[Math.floor(key / n)];
+    const implies = (key) => !backward || Math.floor(key / n) === ANY_COLUMN;
     const best = new Map();
-    for (const key of walk.reached.slice().sort((a, b) => rank(a) - rank(b) || a - b)) {
+    for (const key of Int32Array.from(walk.reached).sort()) { // by state, which is by rank, then by node: a key is state × n + node
       const one = key % n;
       if (this.isShown(this.of[one]) && !best.has(one)) best.set(one, key);
     }
@@ -253,12 +266,12 @@ class Graph {
     for (const [one, key] of best) {
       if (subjects.has(one)) continue;
       const of = best.get(this.base[this.of[one]]);
-      const winner = !this.isRows(one) && of !== undefined && rank(of) < rank(key) ? of : key;
+      const winner = !this.isRows(one) && of !== undefined && implies(of) && rank(of) < rank(key) ? of : key;
       entries.set(one, { verdict: backward ? null : VERDICTS[rank(winner)], hops: walk.hops[winner], key: winner,
         own: key });
     }
     for (const [one, entry] of [...entries]) {
-      if (!this.isRows(one)) continue;
+      if (!this.isRows(one) || !implies(entry.key)) continue;
       for (const column of this.columns(this.of[one])) {
         if (this.parent[column] < 0 && !this.unknown[column] && !this.gone[column] && !entries.has(column)
           && !subjects.has(column)) entries.set(column, { ...entry, implied: true });
@@ -292,7 +305,7 @@ class Graph {
       const at = stack.pop();
       if (found.has(at)) continue;
       found.add(at);
-      for (const one of [at, ...this.containers(at), ...this.fields(at)]) {
+      for (const one of this.nested[at] ? [at, ...this.containers(at), ...this.fields(at)] : [at]) {
         for (const e of this.inTo(one)) {
           if (this.isLive(e) && this.role[this.kind[e]] === VALUE) stack.push(this.source[e]);
         }
@@ -309,7 +322,7 @@ class Graph {
       for (const e of this.outOf(node)) {
         const target = this.target[e];
         if (!this.isLive(e) || this.ignored[this.kind[e]]) continue;
-        if (walk.hops[target] < 0 && walk.hops[n + target] < 0) continue;
+        if ([0, 1, 2, 3].every((state) => walk.hops[state * n + target] < 0)) continue;
         const role = this.role[this.kind[e]];
         if (role !== VALUE || !impact.up.has(target)) found.set(node, (found.get(node) || 0)
           | (role === OPAQUE ? OPAQUE : REFERENCE));

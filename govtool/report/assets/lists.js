@@ -8,6 +8,9 @@ class Lists {
     if (report.diff) this.pages.push(["changes", "Changes", () => this.changes()]);
     if (report.erasure) this.pages.push(["erasure", "Erasure", () => this.erasure()]);
     if (report.sources) this.pages.push(["coverage", "Coverage", () => this.coverage()]);
+    for (const [key, title] of [["trace", "Trace"], ["workflow", "Workflow"]]) {
+      if (state.scenes.some((scene) => scene.tab === key)) this.pages.push([key, title, () => this.sceneList(key)]);
+    }
     this.tabs.append(...this.pages.map(([key, title]) => el("button", { role: "tab", "data-tab": key }, title,
       key === "findings" ? el("span", { class: "number" }, report.findings.length) : "")));
   }
@@ -87,6 +90,15 @@ class Lists {
     }))))];
   }
 
+  // The scenes of a tab; the shown one with its own list.
+  sceneList(tab) {
+    const { scenes, scene, mode } = this.state, own = scenes.map((one, i) => [one, i]).filter(([one]) => one.tab === tab);
+    const current = mode === "scene" && scene.tab === tab ? scene : null;
+    const choice = own.length > 1 ? el("ul", { class: "plain" }, own.map(([one, i]) => el("li", {},
+      el("a", { href: "#", "data-scene": i, class: one === current ? "current" : "" }, `${one.index + 1}. ${one.title()}`)))) : "";
+    return [choice, current ? current.list() : ""];
+  }
+
   // The tasks of an erasure plan as lanes, in the order to work through.
   erasure() {
     const lanes = new Map();
@@ -133,7 +145,11 @@ class Lists {
       svg.append(path);
       return el("span", {}, svg, words);
     };
-    const { graph } = this;
+    const { graph, state: { mode, scene } } = this;
+    if (mode === "scene") {
+      byId("legend").replaceChildren(...scene.legend().map(([style, words]) => line(style, words)));
+      return;
+    }
     const wires = this.state.isDiff ? [["added", "added"], ["removed", "removed"], ["changed", "changed"], ["value", "unchanged"]]
       : [["value", "C contributed"], ["reference", "R referenced"], ["both", "B both"], ["opaque", "U unknown"]];
     byId("legend").replaceChildren(...wires.map(([style, words]) => line(style, words)),
@@ -144,6 +160,7 @@ class Lists {
   status() {
     const { report, graph } = this, shown = graph.datasets.filter((_, d) => graph.isShown(d));
     const columns = shown.reduce((sum, dataset) => sum + dataset.columns.length, 0), counts = report.coverage;
+    if (!report.commit) return; // a graph in a notebook, of no version
     const all = counts.understood + counts.partial + counts.opaque + counts.unread;
     const cover = all ? `${((100 * counts.understood) / all).toFixed(1)}%` : "100%";
     byId("status").replaceChildren(el("span", {}, `commit ${report.commit.seq} (${report.commit.id.slice(0, 7)}) · ${report.commit.time}`),

@@ -1,6 +1,6 @@
 // The page: its state, which is also in the address, and what it shows.
 
-const LEGIBLE = 0.55, SAVE_AFTER = 200;
+const LEGIBLE = 0.55;
 
 class Page {
   constructor(report) {
@@ -15,10 +15,12 @@ class Page {
     this.impacts = new Map();
     this.picture = new Picture(graph, this.state);
     this.details = new Details(graph, this.state);
+    this.scenes = [...(report.traces || []).map((data, i) => new TraceScene("trace", i, data, graph)),
+      ...(report.workflows || []).map((data, i) => new WorkflowScene("workflow", i, data, graph))];
+    this.state.scenes = this.scenes;
     this.lists = new Lists(graph, this.state, report);
     this.visible = graph.datasets.map((_, d) => d).filter((d) => graph.isShown(d));
     this.listen();
-    this.lists.legend();
     this.lists.status();
     if (!this.restore()) this.start();
     this.ready = true;
@@ -28,6 +30,10 @@ class Page {
     this.lists.show(this.report.diff ? "changes" : "tables");
     if (this.report.diff && this.showChanges()) return;
     if (this.visible.length <= 150) this.openAll();
+    if (this.scenes.length) {
+      this.showScene(this.scenes[0]);
+      return;
+    }
     this.redraw();
     this.picture.fit();
     if (!this.visible.length) {
@@ -71,14 +77,30 @@ class Page {
 
   redraw(anchor) {
     this.hovered = -1;
-    this.picture.show(new Arrangement(this.graph, this.report.drawing, this.state), anchor);
-    for (const button of byId("levels").children) button.setAttribute("aria-pressed", button.dataset.level === this.level());
+    const scene = this.scene();
+    this.picture.show(scene ? scene.arrange() : new Arrangement(this.graph, this.report.drawing, this.state), anchor);
+    this.showLevels(scene);
+    this.lists.legend();
     this.light();
     this.save();
   }
 
+  // The scene that is shown instead of the lineage.
+  scene() { return this.state.mode === "scene" ? this.state.scene : null; }
+
+  showLevels(scene) {
+    const names = scene ? ["Modules", "Tuples", "Operators"] : ["Zones", "Datasets", "Columns"];
+    byId("levels").hidden = Boolean(scene) && !scene.canZoom;
+    [...byId("levels").children].forEach((button, i) => {
+      button.textContent = names[i];
+      button.title = `${names[i]} (${i + 1})`;
+      button.setAttribute("aria-pressed", button.dataset.level === this.level());
+    });
+  }
+
   level() {
     const { state } = this;
+    if (this.scene()) return state.scene.canZoom ? state.scene.level() : "";
     if (state.mode === "focus") return "";
     return state.expanded.size > this.visible.length / 2 ? "columns" : state.open.size ? "datasets" : "zones";
   }
@@ -118,6 +140,11 @@ class Page {
 
   light(hover) {
     const { state } = this;
+    if (this.scene()) {
+      const key = typeof hover === "string" ? hover : state.key;
+      this.picture.lightItems(key ? state.scene.reach(key) : null);
+      return;
+    }
     const node = hover !== undefined && hover >= 0 ? hover : state.picked;
     if (state.onPath && !(hover >= 0)) {
       this.picture.light(...state.onPath);
@@ -153,7 +180,7 @@ class Page {
       this.chosen();
       return;
     }
-    Object.assign(state, { picked: -1, to: -1, finding: -1, onPath: null });
+    Object.assign(state, { picked: -1, to: -1, finding: -1, onPath: null, key: "" });
     this.details.welcome();
     this.light();
     this.save();
@@ -173,6 +200,10 @@ class Page {
   // Goes to a column or dataset: in the picture if it is there, else by focusing its dataset.
   go(node) {
     const { state, graph } = this, d = graph.of[node];
+    if (this.scene()) {
+      this.focus(d);
+      return;
+    }
     if (this.picture.arrangement.at.get(`d${d}`) === undefined) {
       state.lanes = null;
       if (state.mode === "focus") state.shown.add(d);
@@ -287,6 +318,10 @@ class Page {
 
   setLevel(level) {
     const { state } = this;
+    if (this.scene()) {
+      if (state.scene.canZoom) this.rezoom(() => state.scene.setLevel(level));
+      return;
+    }
     Object.assign(state, { mode: "map", open: new Set(), expanded: new Set(), onPath: null, lit: state.picked >= 0 ? state.lit : null });
     if (level !== "zones") this.openAll();
     if (level === "columns") state.expanded = new Set(this.visible);
@@ -317,52 +352,6 @@ class Page {
       }
     }
     this.details.edges(from, to, [...found]);
-  }
-
-  // ---- the address
-
-  // Browsers refuse more than a few changes of the address at once.
-  save() {
-    clearTimeout(this.saving);
-    if (this.ready) this.saving = setTimeout(() => this.saveNow(), SAVE_AFTER);
-  }
-
-  saveNow() {
-    const { state, graph } = this, words = new URLSearchParams(), names = (set) => [...set].map((d) => graph.datasets[d].name).join("\n");
-    if (state.mode === "focus" && state.shown.size <= 80) words.set("show", names(state.shown));
-    if (state.mode === "map" && state.open.size < this.report.drawing.groups.length) {
-      words.set("zones", [...state.open].map((group) => this.report.drawing.groups[group]).join("\n"));
-    }
-    if (state.expanded.size && state.expanded.size <= 80) words.set("open", names(state.expanded));
-    if (state.picked >= 0) words.set("pick", graph.isRows(state.picked) ? graph.datasets[graph.of[state.picked]].name : graph.name(state.picked));
-    if (state.to >= 0) words.set("to", graph.isRows(state.to) ? graph.datasets[graph.of[state.to]].name : graph.name(state.to));
-    if (state.finding >= 0) words.set("finding", this.report.findings[state.finding].fingerprint);
-    if (state.tab && state.tab !== "tables") words.set("tab", state.tab);
-    try { history.replaceState(null, "", `#${words}`); } catch { /* a frame without an address of its own */ }
-  }
-
-  // Restores the state of the address; false if it has none.
-  restore() {
-    const words = new URLSearchParams(location.hash.slice(1)), { state, graph } = this;
-    if (![...words].length) return false;
-    const numbers = (key) => (words.get(key) || "").split("\n").map((name) => graph.node(name)).filter((node) => node >= 0).map((node) => graph.of[node]);
-    Object.assign(state, { mode: "map", open: new Set(), picked: -1, to: -1, finding: -1, lit: null, onPath: null, lanes: null,
-      expanded: new Set(numbers("open")) });
-    if (words.has("show")) Object.assign(state, { mode: "focus", shown: new Set(numbers("show")) });
-    else if (words.has("zones")) {
-      const names = words.get("zones").split("\n");
-      this.report.drawing.groups.forEach((name, group) => { if (names.includes(name)) state.open.add(group); });
-    } else this.openAll();
-    this.lists.show(words.get("tab") || "tables");
-    const picked = graph.node(words.get("pick") || ""), to = graph.node(words.get("to") || "");
-    if (picked >= 0) state.lit = this.litBy(picked);
-    this.redraw();
-    this.picture.fit();
-    if (picked >= 0) this.pick(picked, true);
-    if (picked >= 0 && to >= 0) this.pathTo(to);
-    const finding = (this.report.findings || []).findIndex((one) => one.fingerprint === words.get("finding"));
-    if (finding >= 0) this.showFinding(finding);
-    return true;
   }
 }
 

@@ -1,7 +1,7 @@
 // The picture: boxes of HTML, wires of SVG, both in one moving plane. Only what is in the window is in the document.
 
 const SVG = "http://www.w3.org/2000/svg";
-const FAR = 0.3;
+const FAR = 0.3, MOST_FAR_BOXES = 120, MOST_FAR_ROWS = 500, GRID = 24, REST_AFTER = 250;
 
 class Picture {
   constructor(graph, state) {
@@ -11,6 +11,7 @@ class Picture {
     this.world = byId("world");
     this.boxes = byId("boxes");
     this.near = byId("near");
+    this.grid = byId("grid");
     this.lit = byId("lit");
     this.view = { x: 0, y: 0, k: 1 };
     this.drawn = new Map();
@@ -59,6 +60,7 @@ class Picture {
     this.view.x = w / 2 - ((box.left + box.right) / 2) * this.view.k;
     this.view.y = h / 2 - ((box.top + box.bottom) / 2) * this.view.k;
     if (this.view.k > k) this.view.x = margin - box.left * this.view.k;
+    this.release();
     this.move();
   }
 
@@ -67,12 +69,14 @@ class Picture {
     this.view.x = x - (x - this.view.x) * (k / this.view.k);
     this.view.y = y - (y - this.view.y) * (k / this.view.k);
     this.view.k = k;
+    this.release();
     this.move();
   }
 
   pan(dx, dy) {
     this.view.x += dx;
     this.view.y += dy;
+    this.hold();
     this.move();
   }
 
@@ -91,11 +95,22 @@ class Picture {
   move() {
     const { x, y, k } = this.view;
     this.world.style.transform = `translate(${x}px, ${y}px) scale(${k})`;
-    const grid = 24 * (k < 0.5 ? 2 : 1) * k;
-    this.stage.style.backgroundSize = `${grid}px ${grid}px`;
-    this.stage.style.backgroundPosition = `${x}px ${y}px`;
+    const cell = GRID * (k < 0.5 ? 2 : 1) * k;
+    if (this.cell !== cell) this.grid.style.backgroundSize = `${cell}px ${cell}px`;
+    this.cell = cell;
+    this.grid.style.transform = `translate(${x % cell}px, ${y % cell}px)`;
     this.refresh();
   }
+
+  // While the picture moves it is a layer of its own, which is moved and not painted again; at rest it is painted
+  // anew, for a layer stays as sharp as it was when it was made.
+  hold() {
+    clearTimeout(this.resting);
+    this.world.classList.add("moving");
+    this.resting = setTimeout(() => this.release(), REST_AFTER);
+  }
+
+  release() { this.world.classList.remove("moving"); }
 
   // Adds the boxes that came into the window and takes out those that left it.
   refresh() {
@@ -110,8 +125,9 @@ class Picture {
     this.cull = { l: cell.l - wide, t: cell.t - wide, r: cell.r + wide, b: cell.b + wide, k };
     const inside = this.arrangement.items.filter((item) => this.everything || item.x < this.cull.r && item.x + item.w > this.cull.l
       && item.y < this.cull.b && item.y + item.h > this.cull.t);
-    const far = k < FAR && inside.length > 120 && !this.everything;
+    const far = k < FAR && inside.length > MOST_FAR_BOXES && !this.everything;
     this.drawFar(far ? inside : []);
+    this.chooseDetail(k, inside);
     const wanted = new Set(far ? [] : inside);
     for (const [item, box] of this.drawn) {
       if (!wanted.has(item)) {
@@ -122,7 +138,7 @@ class Picture {
     const fresh = document.createDocumentFragment();
     for (const item of wanted) {
       if (this.drawn.has(item)) continue;
-      const box = item.d === undefined ? this.groupBox(item) : this.datasetBox(item);
+      const box = item.scene ? item.scene.box(item) : item.d === undefined ? this.groupBox(item) : this.datasetBox(item);
       box.style.transform = `translate(${item.x}px, ${item.y}px)`;
       box.style.width = `${item.w}px`;
       box.style.height = `${item.h}px`;
@@ -131,6 +147,16 @@ class Picture {
       fresh.append(box);
     }
     this.boxes.append(fresh);
+  }
+
+  // From far away, where no column can be read, very many columns are not drawn: their boxes are empty.
+  chooseDetail(k, inside) {
+    const rows = inside.reduce((sum, item) => sum + (item.rows ? item.rows.length : 0), 0);
+    const detail = this.everything || k >= FAR || rows <= MOST_FAR_ROWS;
+    if (detail === this.detail) return;
+    this.detail = detail;
+    for (const box of this.drawn.values()) box.remove();
+    this.drawn.clear();
   }
 
   // The headings of lanes, if the arrangement has lanes.
@@ -174,13 +200,13 @@ class Picture {
       task ? el("span", { class: `badges task ${task.action}`, title: task.why }, el("span", { class: "action" }, task.action))
         : this.badges(item.open ? [] : classesOf(this.graph, [item.d]), this.state.findingsIn([item.d])),
       this.hopButton(item, "up"), this.hopButton(item, "down"),
-      item.open ? el("div", { class: "rows" }, item.rows.map((node) => this.row(node)),
+      item.open && this.detail ? el("div", { class: "rows" }, item.rows.map((node) => this.row(node)),
         item.more > 0 ? el("button", { class: "row more", "data-act": "whole" }, `${item.more} more columns`) : "") : "");
   }
 
   row(node) {
     const column = this.graph.column(node), depth = this.graph.containers(node).length;
-    const row = el("button", { class: `row${column.change ? ` ${column.change}` : ""}`, "data-node": node,
+    const row = el("button", { class: this.rowClass(node), "data-node": node,
       title: `${this.graph.name(node)}${column.type ? ` · ${column.type}` : ""}` },
     el("span", { class: "name" }, column.unknown ? "other columns, not known" : shortPath(column.path)),
     chips(this.graph, column), el("span", { class: "type" }, column.type || ""));
@@ -282,8 +308,29 @@ class Picture {
     for (const [style, d] of shapes) this.wires(this.lit, style, d);
   }
 
+  // Lights boxes of a scene: a Map of key → UP, DOWN or both; wires between two boxes of one side are on a way.
+  lightItems(reached) {
+    this.lighting = reached;
+    this.stage.classList.toggle("lighting", Boolean(reached));
+    for (const [item, box] of this.drawn) this.markBox(item, box);
+    this.lit.replaceChildren();
+    if (!reached) return;
+    const { items, edges } = this.arrangement, shapes = new Map();
+    for (const { a, b, roles } of edges) {
+      const [from, to] = [items[a], items[b]], style = wireStyle(roles, false);
+      if (!(reached.get(from.key) & reached.get(to.key))) continue;
+      shapes.set(style, (shapes.get(style) || "") + this.wire(from.x + from.w, from.y + port(from), to.x, to.y + port(to)));
+    }
+    for (const [style, d] of shapes) this.wires(this.lit, style, d);
+  }
+
   markBox(item, box) {
     const lit = this.lighting;
+    if (item.scene) {
+      box.classList.toggle("on", Boolean(lit && lit.has(item.key)));
+      box.classList.toggle("picked", this.state.key === item.key);
+      return;
+    }
     const members = item.d === undefined ? item.members : [item.d];
     let inside = 0;
     if (lit) {
@@ -294,14 +341,23 @@ class Picture {
     box.classList.toggle("on", inside > 0);
     box.classList.toggle("picked", item.d !== undefined && this.state.picked === this.graph.base[item.d]);
     for (const row of box.querySelectorAll(".row[data-node]")) {
-      const node = Number(row.dataset.node), roles = lit ? lit.get(node) : undefined;
-      row.classList.toggle("on", roles !== undefined);
-      row.classList.toggle("picked", this.state.picked === node || this.state.to === node);
-      for (const [style, mask] of [["value", VALUE], ["reference", REFERENCE], ["opaque", OPAQUE]]) {
-        row.classList.toggle(style, roles !== undefined && (roles & 7 & mask) !== 0 && (roles & 7) === mask);
-      }
-      row.classList.toggle("both", roles !== undefined && (roles & 3) === 3);
+      const node = Number(row.dataset.node), classes = `${this.rowClass(node)}${this.litClass(node)}`;
+      if (row.className !== classes) row.className = classes;
     }
+  }
+
+  rowClass(node) {
+    const { change } = this.graph.column(node);
+    return change ? `row ${change}` : "row";
+  }
+
+  // The marks of a row that is picked, or lit: by its value, by a reference, by both, or by something unknown.
+  litClass(node) {
+    const { state, lighting } = this, roles = lighting ? lighting.get(node) : undefined;
+    const picked = state.picked === node || state.to === node ? " picked" : "";
+    if (roles === undefined) return picked;
+    const style = { [VALUE]: " value", [REFERENCE]: " reference", [OPAQUE]: " opaque" }[roles & 7] || "";
+    return ` on${picked}${style}${(roles & 3) === 3 ? " both" : ""}`;
   }
 }
 

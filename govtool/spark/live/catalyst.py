@@ -82,38 +82,55 @@ def _supplement(plan: Any, nodes: list[dict[str, Json]], leaves: dict[str, Json]
 
     Leaves are counted in the order of the JSON, which is that of ``collectLeaves()``; they are marked ``leaf``.
     """
+    if not _add_leaves(plan, nodes, leaves, budget):
+        return
+    _add_projections(plan, nodes, budget)
+    for behind, inner in [*_plans_of_command(plan, nodes), *_plans_of_subqueries(plan, nodes)]:
+        _supplement(behind, inner, leaves, budget)
+
+
+def _add_leaves(plan: Any, nodes: list[dict[str, Json]], leaves: dict[str, Json], budget: list[int]) -> bool:
+    """Add the facts of a plan's own leaves; return False where the budget did not suffice."""
     own = [node for node in nodes if not node["n"]]
     wanted = [(i, node) for i, node in enumerate(own) if node["c"] in LEAVES]
-    if wanted:
-        behind = sequence(plan.collectLeaves())
-        if len(behind) == len(own):
-            for i, node in wanted:
-                if not budget[0]:
-                    return
-                budget[0] -= 1
-                key = str(len(leaves))
-                leaves[key] = safely(partial(leaf_facts, behind[i]))
-                node["leaf"] = key
+    behind = sequence(plan.collectLeaves()) if wanted else []
+    if len(behind) != len(own):
+        return True
+    for i, node in wanted:
+        if not budget[0]:
+            return False
+        budget[0] -= 1
+        key = str(len(leaves))
+        leaves[key] = safely(partial(leaf_facts, behind[i]))
+        node["leaf"] = key
+    return True
+
+
+def _add_projections(plan: Any, nodes: list[dict[str, Json]], budget: list[int]) -> None:
+    """Add the rows of each Expand, which the JSON does not hold as lists."""
     for path, node in _paths(nodes):
         if node["c"] == "Expand" and not isinstance(node.get("projections"), list) and budget[0]:
             budget[0] -= 1
             rows = safely(partial(_projections_at, plan, path))
             if rows:
                 node["projections"] = rows
-    commands = [node for node in nodes if any(_is_tree(node.get(name)) for name in _PLANS)]
-    if commands and commands[0] is nodes[0]:
-        for name in _PLANS:
-            inner: Json = nodes[0].get(name)
-            if _is_tree(inner):
-                behind_command = safely(partial(called, plan, name))
-                if behind_command is not None:
-                    _supplement(behind_command, inner, leaves, budget)
+
+
+def _plans_of_command(plan: Any, nodes: list[dict[str, Json]]) -> Iterator[tuple[Any, Json]]:
+    """The plans in the fields of a command at the root, each with its nodes."""
+    for name in _PLANS:
+        inner: Json = nodes[0].get(name) if nodes else None
+        if _is_tree(inner):
+            behind = safely(partial(called, plan, name))
+            if behind is not None:
+                yield behind, inner
+
+
+def _plans_of_subqueries(plan: Any, nodes: list[dict[str, Json]]) -> list[tuple[Any, Json]]:
+    """The subqueries of a plan's own expressions, each with its nodes; none where they cannot be matched."""
     subqueries = [inner for node in nodes for inner in _subqueries(node)]
-    if subqueries:
-        own_queries = _own_subqueries(plan, nodes)
-        if len(own_queries) == len(subqueries):
-            for query, inner in zip(own_queries, subqueries):
-                _supplement(query, inner, leaves, budget)
+    own = _own_subqueries(plan, nodes) if subqueries else []
+    return list(zip(own, subqueries)) if len(own) == len(subqueries) else []
 
 
 def _paths(nodes: list[dict[str, Json]]) -> Iterator[Any]:

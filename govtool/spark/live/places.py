@@ -44,7 +44,19 @@ class ReplayPlaces:
 
 
 def _roots(one: dict[str, Any]) -> list[str]:
-    return [unwritten_path(root) for root in (one["name"], *one["name"].split(","))]
+    return [_root(name, one["files"]) for name in (one["name"], *one["name"].split(","))]
+
+
+def _root(name: str, files: Sequence[str]) -> str:
+    """The path of a name; of one that is relative to the project's root by the files that lie there."""
+    if not name.startswith("file:") or name.startswith("file:/"):
+        return unwritten_path(name)
+    inner = "/" + name.removeprefix("file:")
+    for path in map(unwritten_path, files):
+        head, found, _ = f"{path}/".rpartition(f"{inner}/")
+        if found:
+            return head + inner
+    return inner
 
 
 def _meets(path: str, one: dict[str, Any]) -> bool:
@@ -79,10 +91,8 @@ def unwritten_path(place: str) -> str:
     >>> unwritten_path("file:///data/my%20orders/"), unwritten_path("file//data/orders"), unwritten_path("s3a://b/k")
     ('/data/my orders', '/data/orders', 's3://b/k')
     """
-    for prefix in ("file:", "file//"):
-        if place.startswith(prefix):
-            local = "/" + place.removeprefix(prefix).lstrip("/")
-            return os.path.normpath(unquote(local) if prefix == "file:" else local)
+    if place.startswith(("file:", "file//")):
+        return os.path.normpath("/" + unquote(place[5:]).lstrip("/"))
     scheme, separator, rest = place.partition("://")
     if separator:
         return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest.rstrip('/')}"

@@ -121,6 +121,8 @@ class GraphFile:
             wanted = f"{terms.TIMES} or {terms.CELL}"
         elif type_ == terms.OPERATOR and (label in _OF_VALUES or label == terms.CELL):
             wanted = "an operator, a comparison or a function, and not that of a value"
+        elif type_ == terms.OPERATOR and not _is_operator(label):
+            wanted = "one of + · δ ⊖, a comparison in brackets, or the name of a function"
         elif type_ == terms.VALUE and (label in _OF_TUPLES or terms.is_guard(label)):
             wanted = "⊗, const, an aggregate or a function, and not that of a tuple"
         if wanted:
@@ -324,6 +326,11 @@ def _noun(value: object) -> str:
     if value is None:
         return "missing"
     return next((name for type_, name in names if isinstance(value, type_)), "a number")
+
+
+def _is_operator(label: str) -> bool:
+    """Return whether a label may be that of an ``op`` node; names of functions have a letter or a digit."""
+    return label in _OF_TUPLES or terms.is_guard(label) or (label[:1] != "[" and any(map(str.isalnum, label)))
 
 
 def _shown(value: object) -> str:

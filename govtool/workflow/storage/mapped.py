@@ -17,7 +17,7 @@ from govtool.workflow.graph import NodeIds, ProvenanceGraph
 from govtool.workflow.rules import support_of
 from govtool.workflow.values import NodeValues
 
-FORMAT = 1001
+FORMAT = 1002
 """Version of the layout and of the arrays' meaning; far from those of other files of arrays."""
 FILE = "provenance.graph"
 """The file's name in a cache directory."""

@@ -256,3 +256,14 @@ def test_no_run_is_lost_or_counted_twice(runs):
     counted = sum(s.count for script in (*found.definitions, *found.queries) for s in script.statements)
     assert counted + found.rolled_back == len(runs)
     list(extract_in_turn([found.definitions, found.queries], Options(dialect="postgres")))
+
+
+def test_a_script_that_rolls_back_loses_nothing_that_it_wrote_outside_of_the_transaction():
+    write = "insert into {0} select x from s".format
+    partly = "; ".join([write("a"), "begin", write("b"), "rollback", write("c")])
+    assert {"a.x <- s.x", "c.x <- s.x"} <= set(edges(("m", partly)))
+    assert edges(("m", f"begin; {write('b')}; rollback")) == []
+    twice = "; ".join(["begin", write("a"), "commit", "begin", write("b"), "rollback"])
+    assert "a.x <- s.x" in edges(("m", twice))
+    across = [("m", f"{write('a')}; begin; {write('b')}"), ("m", write("d")), ("m", f"{write('b')}; rollback")]
+    assert edges(*across) == ["a.x <- s.x", "b.x <- s.x"]

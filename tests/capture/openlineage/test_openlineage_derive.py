@@ -120,6 +120,7 @@ def test_sql_without_column_lineage_is_read_as_sql():
         ("postgres://dw:5432/dw.crm.users.country", "filter", "*"),
         ("postgres://dw:5432/dw.shop.orders.user_id", "join", "*"),
     }
+    assert [reference.text for reference in made.references] == ["postgres://dw:5432/dw.mart.audience.*"]
 
 
 def test_the_old_form_of_column_lineage():

@@ -43,7 +43,7 @@ def edges_of(found: EventLogFindings) -> dict[str, list[str]]:
 
 
 def _short(name: str) -> str:
-    return re.sub(r"file//tmp/shop\d?/", "/", name)
+    return re.sub(r"file:///tmp/shop\d?/", "/", name)
 
 
 def expected(path: Path) -> dict[str, list[str]]:

@@ -72,7 +72,7 @@ def test_a_delta_table_is_known_by_its_name_its_path_and_its_version() -> None:
     (merged,) = [r for r in found.runs if r.outputs and r.outputs[0].mode == "update"]
     assert merged.outputs[0].dataset == "default.dt"
     assert [(i.dataset, i.identity.version if i.identity else None) for i in merged.inputs] == [("default.dt", 1)]
-    assert "file//tmp/shop3/warehouse/dt" in {alias.id for alias in found.places["default.dt"].aliases}
+    assert "file:///tmp/shop3/warehouse/dt" in {alias.id for alias in found.places["default.dt"].aliases}
 
 
 def test_breaks_are_counted_by_kind() -> None:
@@ -92,7 +92,7 @@ def run_of(found: EventLogFindings, target: str) -> object:
 
 def test_runs_have_rows_files_and_bytes_and_no_secret() -> None:
     found = gathered(SHOP)
-    figures = {r.outputs[0].dataset.removeprefix("file//tmp/shop"): r for r in found.runs if r.outputs}
+    figures = {r.outputs[0].dataset.removeprefix("file:///tmp/shop"): r for r in found.runs if r.outputs}
     # 3 rows in two partitions; CREATE TABLE AS is two executions, saveAsTable three: each is one run.
     assert [(o.rows, o.files) for o in figures["/orders"].outputs] == [(3, 2)]
     assert [(i.dataset, i.rows, i.files) for i in figures["default.names"].inputs] == [("default.sales", 2, 2)]
@@ -100,7 +100,7 @@ def test_runs_have_rows_files_and_bytes_and_no_secret() -> None:
     report = figures["/report"]
     assert {i.dataset: i.rows for i in report.inputs} == {"default.names": 5, "default.sales": 3}
     assert (report.outputs[0].rows, report.outputs[0].mode) == (4, "append")
-    assert report.job == "shop_nightly.py:file//tmp/shop/report"
+    assert report.job == "shop_nightly.py:file:///tmp/shop/report"
     assert dict(report.software)["spark"] == "4.3.0"
     assert dict(report.software)["helper-lib"] == "1.2.3"
     assert report.host == "Linux-x86_64"
@@ -112,18 +112,18 @@ def test_runs_have_rows_files_and_bytes_and_no_secret() -> None:
 
 def test_a_failed_write_adds_nothing_it_cannot_have_added() -> None:
     found = gathered(SHOP)
-    failed = run_of(found, "file//tmp/shop/failed")
+    failed = run_of(found, "file:///tmp/shop/failed")
     assert (failed.status, failed.error[:23]) == ("failed", "[USER_RAISED_EXCEPTION]")
-    (stated,) = [d for d in found.derivations() if d.target == "file//tmp/shop/failed" and d.mode != "declare"]
+    (stated,) = [d for d in found.derivations() if d.target == "file:///tmp/shop/failed" and d.mode != "declare"]
     assert (stated.mode, stated.status) == ("append", "partial")
 
 
 def test_an_rdd_is_a_break_and_no_guess() -> None:
     found = gathered(SHOP)
-    run = run_of(found, "file//tmp/shop/from_rdd")
+    run = run_of(found, "file:///tmp/shop/from_rdd")
     assert [note.code for note in run.breaks] == ["break.rdd"]
     assert found.breaks["break.rdd"] == 1
-    (stated,) = [d for d in found.derivations() if d.target == "file//tmp/shop/from_rdd" and d.mode != "declare"]
+    (stated,) = [d for d in found.derivations() if d.target == "file:///tmp/shop/from_rdd" and d.mode != "declare"]
     assert not [edge for edge in stated.edges if edge.kind is not EdgeKind.OPAQUE]
     assert stated.status == "partial"
 
@@ -135,8 +135,8 @@ def test_a_table_and_its_path_are_one() -> None:
         if d.statement.kind == "alias"
         for e in d.edges
     }
-    assert ("file//tmp/shop/warehouse/sales", "default.sales") in aliases
-    assert ("default.sales", "file//tmp/shop/warehouse/sales") in aliases
+    assert ("file:///tmp/shop/warehouse/sales", "default.sales") in aliases
+    assert ("default.sales", "file:///tmp/shop/warehouse/sales") in aliases
 
 
 def test_columns_that_were_read_are_declared_with_their_types() -> None:
@@ -302,15 +302,18 @@ def test_what_was_put_in_the_place_of_something_else_is_said_again(tmp_path: Pat
         log += [started(number, write_plan(source=source), time=1_600_000_000_000 + number * 1000), ended(number)]
     stated = [d for d in gathered(write(tmp_path, "log", log)).derivations() if d.statement.kind == "insert"]
     assert [e.source.dataset for d in stated for e in d.edges if e.target_path == "*"] == [
-        "file//in/a",
-        "file//in/b",
-        "file//in/a",
+        "file:///in/a",
+        "file:///in/b",
+        "file:///in/a",
     ]
 
 
 def test_jobs_of_one_name_are_told_apart_by_their_targets(tmp_path: Path) -> None:
     log = [started(0, write_plan("/out/a")), ended(0), started(1, write_plan("/out/b")), ended(1)]
-    assert [r.job for r in gathered(write(tmp_path, "log", log)).runs] == ["job.py:file//out/a", "job.py:file//out/b"]
+    assert [r.job for r in gathered(write(tmp_path, "log", log)).runs] == [
+        "job.py:file:///out/a",
+        "job.py:file:///out/b",
+    ]
 
 
 @pytest.mark.parametrize(

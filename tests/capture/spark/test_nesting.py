@@ -78,7 +78,7 @@ def test_three_executions_of_save_as_table_are_one_action():
     (action,) = actions_of(SAVE)
     assert (action.lead.name, action.main.name) == ("save", "insert")
     assert action.written.place.id == "hard.t"
-    assert [alias.id for alias in action.written.place.aliases] == ["file//w/hard.db/t"]
+    assert [alias.id for alias in action.written.place.aliases] == ["file:///w/hard.db/t"]
     assert action.written.columns == ("a",)
 
 
@@ -174,11 +174,11 @@ def test_a_write_that_found_something_there_already_wrote_nothing(tmp_path):
 
 
 def test_a_write_that_found_nothing_there_is_one(tmp_path):
-    assert ignoring(tmp_path, files=2) == [("file//out/t", 2)]
+    assert ignoring(tmp_path, files=2) == [("file:///out/t", 2)]
 
 
 def test_a_write_that_nothing_measures_may_be_one(tmp_path):
-    assert ignoring(tmp_path, registered=False) == [("file//out/t", None)]
+    assert ignoring(tmp_path, registered=False) == [("file:///out/t", None)]
 
 
 @pytest.mark.parametrize(("version", "runs"), [("4.3.0", []), ("2.4.8", ["default.t"])])

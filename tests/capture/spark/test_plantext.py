@@ -248,7 +248,7 @@ def test_paths_that_are_left_out_are_told_by_the_event_or_missed() -> None:
         text,
         metadata={"Scan parquet": [{"Location": "InMemoryFileIndex(3 paths)[file:/in/a, file:/in/b, file:/in/c]"}]},
     )
-    assert reported.flow.reads == ("file//in/a", "file//in/b", "file//in/c")
+    assert reported.flow.reads == ("file:///in/a", "file:///in/b", "file:///in/c")
     assert not reported.notes
 
 
@@ -288,7 +288,7 @@ Execute InsertIntoHadoopFsRelationCommand file:/out/r, false, Parquet, Map(path 
     )
     assert plan.write is not None
     assert (plan.write.place.id, plan.write.save_mode, plan.write.columns) == (
-        "file//out/r",
+        "file:///out/r",
         "overwrite",
         ("total", "k"),
     )
@@ -299,7 +299,7 @@ Execute InsertIntoHadoopFsRelationCommand file:/out/r, false, Parquet, Map(path 
         "default.sales.day filter",
         "default.sales.v filter",
         "default.sales.k join",
-        "file//in/keys.csv.id join",
+        "file:///in/keys.csv.id join",
     }
 
 

@@ -140,8 +140,8 @@ STREAM, STATIC = "/data/in/part-1.parquet", "/data/regions.parquet"
 
 def test_only_the_files_of_a_stream_are_those_of_its_folder(tmp_path: Path) -> None:
     run = log(tmp_path, batch_plan(STREAM, STATIC), reported(1, sink="FileSink[file:/data/out]"))
-    assert [read.dataset for read in run.inputs] == ["file//data/in", "file//data/regions.parquet"]
-    assert [written.dataset for written in run.outputs] == ["file//data/out"]
+    assert [read.dataset for read in run.inputs] == ["file:///data/in", "file:///data/regions.parquet"]
+    assert [written.dataset for written in run.outputs] == ["file:///data/out"]
     assert run.breaks == ()
     assert (run.batches.query, run.batches.first, run.batches.offsets[0].end) == (QUERY, 1, '{"logOffset": 1}')
 
@@ -154,7 +154,7 @@ def test_without_progress_it_is_a_break_which_files_are_a_stream(tmp_path: Path)
 
 def test_the_one_source_of_a_batch_is_a_folder_even_without_progress(tmp_path: Path) -> None:
     run = log(tmp_path, batch_plan(STREAM))
-    assert [read.dataset for read in run.inputs] == ["file//data/in"]
+    assert [read.dataset for read in run.inputs] == ["file:///data/in"]
     assert {note.code for note in run.breaks} == {"break.streaming-sink"}
 
 

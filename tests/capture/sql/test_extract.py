@@ -95,6 +95,11 @@ def test_a_column_that_another_statement_shows_is_resolved() -> None:
     assert any(source == "web.page" and kind == "identity" for source, _, kind in edges(shown))
 
 
+def test_types_of_other_names_are_told_apart() -> None:
+    (table,) = run("create table t (a my.kind, b other, c numeric(3), d numeric(4))").derivations
+    assert [column.type for column in table.columns] == ["my.kind", "other", "DECIMAL(3)", "DECIMAL(4)"]
+
+
 def test_an_ambiguous_column_has_no_value_edge_but_candidates() -> None:
     extraction = run("CREATE VIEW v AS SELECT page FROM users, web")
     (note,) = [n for n in extraction.diagnostics if n.code == "ambiguous"]

@@ -167,10 +167,10 @@ GUARDS: dict[str, tuple[str, str]] = {
     "a comparison decides rows only in a predicate": ("if self._clause(source) not in PREDICATES:", "if False:"),
     "arrows and named arguments are no comparisons": ("(char in \"=<>\" and _compares(source, at))", 'char in "=<>"'),
     "a list begins behind IN": (
-        'char == "(" and _word_at(source, _before(source, at)) == "IN"', 'char == "("',
+        'source[at] == "(" and _word_at(source, _before(source, at)) == "IN"', 'source[at] == "("',
     ),
-    "a list decides rows only in a predicate": ("if here in PREDICATES and char", "if char"),
-    "a cell ends behind its literal": ("or not _cell_ends(source, end)", ""),
+    "a list decides rows only in a predicate": ("if here in PREDICATES and source", "if source"),
+    "a cell ends behind its literal": ("and _cell_ends(source, end) and", "and"),
     "a later cell ends behind its literal": ("return _cell_ends(source, end)", "return True"),
     "an argument within VALUES is no cell": ("return self.depth == 1", "return True"),
     "BETWEEN has one end": ("self.between = self.listing = False\n", "self.listing = False\n"),

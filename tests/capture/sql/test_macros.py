@@ -1,4 +1,4 @@
-"""Macros that are understood without their package: dbt's own, dbt_utils, dbt_date, fivetran_utils."""
+"""Macros that are understood without their package: dbt's own, dbt_utils, fivetran_utils."""
 
 from __future__ import annotations
 
@@ -71,25 +71,9 @@ EXPRESSIONS = {
     "dbt_utils.safe_divide('a', 'b')": {"a", "b"},
     "dbt_utils.safe_add(['a', 'b'])": {"a", "b"},
     "dbt_utils.safe_subtract('a', 'b')": {"a", "b"},
-    "dbt_utils.haversine_distance('a', 'b', 'd', 'e', unit='km')": {"a", "b", "d", "e"},
-    "dbt_utils.width_bucket('a', 'b', 'd', 10)": {"a", "b", "d"},
-    "dbt_utils.get_url_parameter(field='a', url_parameter='utm')": {"a"},
-    "dbt_utils.get_url_host('a')": {"a"},
-    "dbt_date.convert_timezone('d', 'America/New_York')": {"d"},
-    "dbt_date.date_part('month', 'd')": {"d"},
-    "dbt_date.day_name('d', short=false)": {"d"},
-    "dbt_date.week_start('d')": {"d"},
-    "dbt_date.n_days_ago(3)": set(),
-    "dbt_date.n_months_ago(2, 'd')": {"d"},
-    "dbt_date.last_month_number()": set(),
-    "dbt_date.periods_since('d', 'day')": {"d"},
-    "dbt_date.from_unixtimestamp('n')": {"n"},
-    "dbt_date.to_unixtimestamp('d')": {"d"},
-    "dbt_date.round_timestamp('d')": {"d"},
     "fivetran_utils.timestamp_add('day', 'n', 'd')": {"n", "d"},
     "fivetran_utils.json_parse('a', ['x', 0, 'y'])": {"a"},
     "fivetran_utils.json_extract(string='a', string_path='x')": {"a"},
-    "snowplow_utils.timestamp_diff('d', 'e', 'second')": {"d", "e"},
 }
 
 
@@ -236,12 +220,7 @@ def test_queries(dialect: str):
     made = read({"m": f"with s as ({spine}) select date_day from s"}, dialect)
     assert (warnings(made), columns(made)) == ([], ["date_day"])
     assert flow(made) == {"t.d -> m.date_day"}
-    for query, column in (
-        ("{{ dbt_utils.generate_series(10) }}", "generated_number"),
-        ("{{ dbt_date.get_base_dates('2020-01-01', '2021-01-01') }}", "date_day"),
-        ("{{ dbt_date.get_base_dates(n_dateparts=12, datepart='month') }}", "date_month"),
-        ("{{ dbt_date.get_date_dimension('2020-01-01', '2021-01-01') }}", "iso_week_of_year"),
-    ):
+    for query, column in (("{{ dbt_utils.generate_series(10) }}", "generated_number"),):
         made = read({"m": f"with s as ({query}) select {column} from s"}, dialect)
         assert (query, warnings(made), columns(made)) == (query, [], [column])
 

@@ -147,7 +147,16 @@ def test_raw_snapshots_tests_and_statements():
         "NULLIF(CURRENT_TIMESTAMP, CURRENT_TIMESTAMP) AS dbt_valid_to FROM dbt_snapshot;"
     ]
     assert texts("{% call statement('x') %}select 1{% endcall %}select 2") == ["select 2"]
-    assert texts("{% include 'x.sql' %}{% import 'y' as y %}select 1") == ["select 1"]
+    assert texts("{% import 'y' as y %}select 1") == ["select 1"]
+
+
+def test_what_another_file_would_bring_is_reported_as_missing():
+    rendered = render("{% import 'y' as y %}\n{% include 'x.sql' %}\nselect a from t\n{% include name %}", {}, "z.sql")
+    assert "select a from t" in rendered.variants[0].text
+    assert [(note.code, note.line, note.message) for note in rendered.diagnostics] == [
+        ("template", 4, "the SQL of another file is missing: include is not followed"),
+        ("template", 2, "the SQL of x.sql is missing: include is not followed"),
+    ]
 
 
 def test_an_invalid_template_loses_its_tags_and_is_reported():

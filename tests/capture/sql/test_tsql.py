@@ -10,7 +10,7 @@ from lineage_cases import lines_of
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import lexer
-from govtool.capture.sql.scripts.clauses_tsql import simplified
+from govtool.capture.sql.scripts.clauses import simplified
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.ssms_templates import rendered
 from govtool.capture.sql.scripts.tsql import split_statements
@@ -285,7 +285,7 @@ def test_what_needs_no_simpler_form_stays_as_it_is() -> None:
         "CREATE TABLE t (a int NOT NULL, b AS (a + 1))",
     ):
         tokens = lexer("tsql").tokenize(text)
-        assert simplified(tokens) is tokens
+        assert simplified(tokens, "tsql") is tokens
 
 
 # -- changes with common tables ------------------------------------------------------------------------------------
@@ -520,12 +520,12 @@ def test_a_pattern_is_a_condition_on_nodes_and_edges() -> None:
 )
 def test_patterns(pattern: str, condition: str) -> None:
     tokens = lexer("tsql").tokenize(f"SELECT 1 FROM a WHERE MATCH({pattern})")
-    assert " ".join(token.text for token in simplified(tokens)[5:]) == condition
+    assert " ".join(token.text for token in simplified(tokens, "tsql")[5:]) == condition
 
 
 def test_a_pattern_that_is_not_understood_stays() -> None:
     tokens = lexer("tsql").tokenize("SELECT 1 FROM a WHERE MATCH(a-(b)->)")
-    assert simplified(tokens) is tokens
+    assert simplified(tokens, "tsql") is tokens
 
 
 def test_tables_of_nodes_and_edges() -> None:
@@ -762,7 +762,7 @@ def test_parameters_of_templates_stand_for_their_values() -> None:
 
 
 def test_a_parameter_without_a_value_leaves_nothing() -> None:
-    assert simplified(lexer("tsql").tokenize("<statement, , >")) == []
+    assert simplified(lexer("tsql").tokenize("<statement, , >"), "tsql") == []
     assert _codes(_extract("<statement, , >")) == ["parse-error"]
 
 

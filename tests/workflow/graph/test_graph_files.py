@@ -142,6 +142,8 @@ MISTAKES = [
     (b'{"nodes": [\n{"id": "a", "type": "wi", "label": "\\ud800"}], "edges": []}', 2, "surrogate"),
     (b'{"nodes": [\n{"id": "a", "type": "val", "label": "const", "value": ["\\ud800"]}], "edges": []}', 2, "surrogate"),
     (lines({**PLUS, "label": "SUM"}), 2, "not that of a value"),
+    (lines({**PLUS, "label": "×"}), 2, "the name of a function"),
+    (lines({**PLUS, "label": "[COUNT >= 2"}), 2, "a comparison in brackets"),
     (lines({**PLUS, "type": "val", "kind": "v"}), 2, "not that of a tuple"),
     (lines({**CALL, "type": "i", "label": "+"}), 2, "has to be · or value"),
     (lines({**CALL, "label": "N"}), 2, "has to be that of its module"),

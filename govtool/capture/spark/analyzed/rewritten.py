@@ -5,7 +5,7 @@ listed too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.relations import RelationReader
@@ -114,18 +114,7 @@ def _values(
         if query.name == "Union":  # the rows that are set, and those that stay
             query = query.children[0]
             continue
-        if query.name == "Expand":
-            rows = query.fields.get("projections")
-            row = list(trees(rows[-1])) if isinstance(rows, list) and rows else []
-            outputs = named(query.fields.get("output"))
-            items = [(o.name, o.id, value) for o, value in zip(outputs, row, strict=False)]
-        elif query.name == "Project":
-            items = [
-                (str(item.fields.get("name", "")), id_of(item), item.children[0] if item.name == "Alias" else item)
-                for item in trees(query.fields.get("projectList"))
-            ]
-        else:
-            items = []
+        items = _items(query)
         named_ = named_ or {name.lower(): value for name, _, value in items}
         for _, number, computed in items:
             if computed.name != "AttributeReference" or id_of(computed) != number:
@@ -134,14 +123,34 @@ def _values(
     pairs = []
     for column in columns:
         value = named_.get(column.name.lower())
-        for _ in range(len(made)):  # a name for what a lower list computes
-            lower = made.get(id_of(value)) if value is not None and value.name == "AttributeReference" else None
-            if lower is None or lower is value:
-                break
-            value = lower
         if value is not None:
-            pairs.append((column.name, reader.expression(_chosen(value, column.id))))
+            pairs.append((column.name, reader.expression(_chosen(_computed(value, made), column.id))))
     return changed_values(pairs, own)
+
+
+def _items(query: CatalystTree) -> list[tuple[str, int, CatalystTree]]:
+    """The name, the id and the computation of each column; those of an ``Expand`` are of the rows that come."""
+    if query.name == "Expand":
+        rows = query.fields.get("projections")
+        row = list(trees(rows[-1])) if isinstance(rows, list) and rows else []
+        outputs = named(query.fields.get("output"))
+        return [(o.name, o.id, value) for o, value in zip(outputs, row, strict=False)]
+    if query.name == "Project":
+        return [
+            (str(item.fields.get("name", "")), id_of(item), item.children[0] if item.name == "Alias" else item)
+            for item in trees(query.fields.get("projectList"))
+        ]
+    return []
+
+
+def _computed(value: CatalystTree, made: Mapping[int, CatalystTree]) -> CatalystTree:
+    """What lower lists compute under a name; the value itself if it is more than a name."""
+    for _ in range(len(made)):
+        lower = made.get(id_of(value)) if value.name == "AttributeReference" else None
+        if lower is None or lower is value:
+            break
+        value = lower
+    return value
 
 
 def _chosen(value: CatalystTree, own: int) -> CatalystTree:
@@ -167,9 +176,14 @@ def _merged_rows(reader: RelationReader, merge: CatalystTree, columns: Sequence[
         target = target.children[0]
     stated = tuple(condition for condition in conditions if condition is not None and condition != p.CONSTANT)
     on = p.Apply("", stated) if stated else None
+    clauses = tuple(_clauses(reader, merge, columns))
+    return p.Modify(reader.relation(target), reader.relation(right), on, clauses)
+
+
+def _clauses(reader: RelationReader, merge: CatalystTree, columns: Sequence[p.Named]) -> Iterator[p.Clause]:
+    """The clauses of a MERGE by the instructions of its ``MergeRows``; rows that are copied are none's."""
     outputs = named(merge.fields.get("output"))
     names = {column.name.lower() for column in columns}
-    clauses = []
     for key in ("matchedInstructions", "notMatchedInstructions", "notMatchedBySourceInstructions"):
         for instruction in trees(merge.fields.get(key)):
             kind, rows = _instruction(instruction)
@@ -183,8 +197,7 @@ def _merged_rows(reader: RelationReader, merge: CatalystTree, columns: Sequence[
             ]
             own = columns if kind == "update" else ()
             assignments = changed_values(values, own) if kind != "delete" else ()
-            clauses.append(p.Clause(kind, condition if condition != p.CONSTANT else None, assignments))
-    return p.Modify(reader.relation(target), reader.relation(right), on, tuple(clauses))
+            yield p.Clause(kind, condition if condition != p.CONSTANT else None, assignments)
 
 
 def _is_source(side: CatalystTree) -> bool:

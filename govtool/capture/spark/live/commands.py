@@ -69,19 +69,26 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | No
         place = plan.target or (place_of(facts) if isinstance(facts, Mapping) else None)
         mode = "delete" if plan.kind == "delete" else "update"
         return WrittenDataset(place, plan.kind, plan.kind, mode) if place is not None else None
-    kind = "insert" if isinstance(facts, Mapping) and facts.get("stream") else _KINDS.get(command)
-    if kind is None or not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
+    if not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
+        return None
+    kind = "insert" if facts.get("stream") else _KINDS.get(command)
+    if kind is None:
         return None
     place = place_of(facts)
     if place is None:
         return None
     if kind == "create_view":
         place = DatasetPlace(place.name, "view", place.aliases)
-    save, mode = _V2_MODES.get(command) or SAVE_MODES.get(str(facts.get("mode", "")).lower(), ("", "append"))
-    if mode == "replace" and (facts.get("static") or facts.get("dynamic") or facts.get("condition")):
-        mode = "append"  # some partitions of it
+    save, mode = _modes(command, facts)
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
     parts = len(facts.get("table") or ())
     nested = command in _NESTED and record.get("execution") is not None
     return WrittenDataset(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE, nested=nested)
+
+
+def _modes(command: str, facts: Mapping[str, Any]) -> tuple[str, str]:
+    """The mode in which a command saves, and what that does to the rows that are there."""
+    save, mode = _V2_MODES.get(command) or SAVE_MODES.get(str(facts.get("mode", "")).lower(), ("", "append"))
+    partial = facts.get("static") or facts.get("dynamic") or facts.get("condition")
+    return save, "append" if mode == "replace" and partial else mode

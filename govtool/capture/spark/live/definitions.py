@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.definitions import RESTORED, Defined
@@ -45,20 +46,31 @@ def defined_by(facts: object) -> Defined | None:
         case "truncate":
             return Defined(does, place, "truncate", "")
         case "rename" | "clone":
-            other = place_of({"table": facts.get("to" if does == "rename" else "from") or ()})
-            if other is None:
-                return None
-            pairs = tuple((path, path) for path, _ in columns)
-            if does == "clone":
-                return Defined(does, place, "create_table_as", "replace", columns, other, pairs)
-            return Defined(does, DatasetPlace(other.name, place.kind), "rename", "rename", columns, place, pairs)
+            return _of_two_tables(does, facts, place, columns)
         case "rename_column":
-            old = tuple(str(part) for part in facts.get("column") or ())
-            if not old:
-                return None
-            new = field_path((*old[:-1], str(facts.get("to") or "")))
-            return Defined(does, place, "alter", "update", ((new, None),), place, ((field_path(old), new),))
+            return _renamed_column(facts, place)
     return None
+
+
+def _of_two_tables(
+    does: str, facts: Mapping[str, Any], place: DatasetPlace, columns: tuple[tuple[str, str | None], ...]
+) -> Defined | None:
+    """A table that is renamed, or made as a clone of another; None if the other one is not named."""
+    other = place_of({"table": facts.get("to" if does == "rename" else "from") or ()})
+    if other is None:
+        return None
+    pairs = tuple((path, path) for path, _ in columns)
+    if does == "clone":
+        return Defined(does, place, "create_table_as", "replace", columns, other, pairs)
+    return Defined(does, DatasetPlace(other.name, place.kind), "rename", "rename", columns, place, pairs)
+
+
+def _renamed_column(facts: Mapping[str, Any], place: DatasetPlace) -> Defined | None:
+    old = tuple(str(part) for part in facts.get("column") or ())
+    if not old:
+        return None
+    new = field_path((*old[:-1], str(facts.get("to") or "")))
+    return Defined("rename_column", place, "alter", "update", ((new, None),), place, ((field_path(old), new),))
 
 
 def _called(procedure: str, place: DatasetPlace | None) -> Defined | None:

@@ -32,23 +32,14 @@ class Aggregates(PlanReader):
         keys_text = lists.split(operator.fields.get("Keys", ""), operator.counts.get("Keys")).items
         child, keys, functions = self._first_phase(operator, list(keys_text), functions)
         child = _without_steps(child, keys, functions)
-        bindings = []
         values = [self.reader.expression(text) for text in functions]
-        for position, named in enumerate(attributes):
-            if len(attributes) == len(functions):
-                bindings.append((named.id, values[position]))
-            else:
-                bindings.append((named.id, p.Apply("", tuple(values), EdgeKind.AGGREGATION)))
         outputs = [self._output(item) for item in results.items]
         if "Aggregate Attributes" not in operator.fields:
             outputs = _by_position(outputs, keys, values)
-        if not results.certain or any(o is None for o in outputs):
-            self._note(TRUNCATED, f"{operator.name}: results that cannot be distinguished")
-            everything = tuple(p.Attribute(o.id, o.name) for o in p.outputs_of(child))
-            wanted = self._read_above(operator)
-            opaque = p.Opaque(TRUNCATED, everything)
-            return p.Aggregate(child, tuple(keys.values()), tuple(p.Output(*named, opaque) for named in wanted))
         made = [o for o in outputs if o is not None]
+        if not results.certain or len(made) < len(outputs):
+            return self._indistinct(operator, child, keys)
+        bindings = _bindings(attributes, values)
         if self._is_deduplication(functions, attributes):
             kept = tuple(p.Output(o.id, o.name, _let([*bindings, *keys.items()], o.value)) for o in made)
             return p.Project(p.Distinct(child, tuple(keys.values())), _without_first(kept))
@@ -57,6 +48,14 @@ class Aggregates(PlanReader):
         if not functions and len(keys) == len(full) and {o.id for o in full} == set(keys):
             return _distinct(child, keys, full)
         return p.Aggregate(child, tuple(keys.values()), full)
+
+    def _indistinct(self, operator: Operator, child: p.Node, keys: Mapping[int, p.Expression]) -> p.Node:
+        """An aggregate whose results the text does not distinguish: any column may be in each."""
+        self._note(TRUNCATED, f"{operator.name}: results that cannot be distinguished")
+        everything = tuple(p.Attribute(o.id, o.name) for o in p.outputs_of(child))
+        opaque = p.Opaque(TRUNCATED, everything)
+        wanted = tuple(p.Output(*named, opaque) for named in self._read_above(operator))
+        return p.Aggregate(child, tuple(keys.values()), wanted)
 
     def _first_phase(
         self, operator: Operator, keys_text: list[str], functions: list[str]
@@ -88,12 +87,7 @@ class Aggregates(PlanReader):
                     below_reuse += lower
                 if not _is_phase(operator, below, lower, functions, keys):
                     break
-                # A condition, FILTER (WHERE …), is with the first phase only.
-                first = all(f.startswith("partial_") for f in lower)
-                if len(lower) == len(functions) and (renamed or (first and any(" FILTER (" in f for f in lower))):
-                    functions = lower
-                elif first:  # beside a count of distinct values, which has phases of its own
-                    functions = _with_conditions(functions, lower)
+                functions = _as_below(functions, lower, reused=bool(renamed))
                 computed = self._keys(lists.split(below.fields.get("Keys", ""), below.counts.get("Keys")).items)
                 keys = {number: _computed(key, computed) for number, key in keys.items()}
                 current = through = below
@@ -280,6 +274,22 @@ def _is_phase(
         return True
     grouping = not lower and not functions and len(keys) == operator.counts.get("Keys", 0)
     return grouping and below.counts.get("Keys") == operator.counts.get("Keys")
+
+
+def _as_below(functions: list[str], lower: list[str], *, reused: bool) -> list[str]:
+    """Functions as the phase below has them: its conditions, ``FILTER (WHERE …)``, are with the first phase only."""
+    first = all(f.startswith("partial_") for f in lower)
+    if len(lower) == len(functions) and (reused or (first and any(" FILTER (" in f for f in lower))):
+        return lower
+    # Beside a count of distinct values, which has phases of its own.
+    return _with_conditions(functions, lower) if first else functions
+
+
+def _bindings(attributes: Sequence[p.Named], values: Sequence[p.Expression]) -> list[tuple[int, p.Expression]]:
+    """The values of aggregate attributes by id: position by position, or all of them if there are not as many."""
+    if len(attributes) == len(values):
+        return [(named.id, value) for named, value in zip(attributes, values, strict=True)]
+    return [(named.id, p.Apply("", tuple(values), EdgeKind.AGGREGATION)) for named in attributes]
 
 
 def _distinct(child: p.Node, keys: Mapping[int, p.Expression], outputs: tuple[p.Output, ...]) -> p.Node:

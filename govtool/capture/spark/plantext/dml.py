@@ -16,6 +16,7 @@ from govtool.capture.spark.plantext.expressions import TextExpressionReader
 from govtool.capture.spark.plantext.tree import Operator, PlanTree
 
 _ASSIGNMENT = re.compile(r"`((?:[^`]|``)+)` = ")
+_NEXT_CLAUSE = re.compile(r"(?<=\]), (?=(?:Update|Insert|Delete)\b)")
 _ACTIONS = re.compile(r"(?:Update|Insert|Delete)\b")
 _GUARD = re.compile(r"\A\w+ \[condition: (.*?)(?:, actions: |\]\Z)", re.DOTALL)
 _SOURCE = "_source_row_present_#"
@@ -48,7 +49,7 @@ def relation(
     child = _scans({number for part in parts for number in _ids(part)}, known)
     if child is None:
         return None
-    condition = p.Apply("", tuple(reader.condition(part) for part in conditions)) if conditions else None
+    condition = _all_of(conditions, reader)
     if kind == "delete":
         return p.Modify(child, None, None, (p.Clause("delete", condition),))
     listed = [part for part in parts if part.startswith("[")]
@@ -59,12 +60,20 @@ def relation(
     values = lists.split(listed[-1])
     if values.more or len(values.items) > len(columns):
         return None
-    assignments = []
-    for column, text in zip(columns, values.items, strict=False):
+    assignments = _new_values(columns, values.items, reader)
+    return p.Modify(child, None, None, (p.Clause("update", condition, assignments),))
+
+
+def _new_values(
+    columns: Sequence[p.Named], values: Sequence[str], reader: TextExpressionReader
+) -> tuple[p.Assignment, ...]:
+    """The values of an UPDATE by position, without those of columns that stay as they are."""
+    found = []
+    for column, text in zip(columns, values, strict=False):
         own = lists.attribute(text)
-        if own is None or own[0] != column.id:  # else it stays as it is
-            assignments.append(p.Assignment(column_path(column.name), reader.expression(text)))
-    return p.Modify(child, None, None, (p.Clause("update", condition, tuple(assignments)),))
+        if own is None or own[0] != column.id:
+            found.append(p.Assignment(column_path(column.name), reader.expression(text)))
+    return tuple(found)
 
 
 def _merge(
@@ -83,32 +92,49 @@ def _merge(
     own_names = {place.id, *(name.id for name in place.aliases)}
     own = {number for number in ids if number in known and known[number][0] in own_names}
     others = ids - own
-    target = _scans(own, known)
-    source = next((each for each in sources if others <= {output.id for output in p.outputs_of(each)}), None)
-    if source is None:
-        source = _scans(others, known) if others <= set(known) else None
+    target, source = _scans(own, known), _source(others, known, sources)
     if not isinstance(target, p.Scan) or source is None or isinstance(source, p.Join) or not others:
         return None
-    conditions = [part for part in parts if part.startswith("(") and "#" in part]
-    on = p.Apply("", tuple(reader.condition(part) for part in conditions)) if conditions else None
-    clauses = []
+    on = _all_of([part for part in parts if part.startswith("(") and "#" in part], reader)
+    clauses = _clauses(parts, reader, target)
+    return p.Modify(target, source, on, clauses) if clauses else None
+
+
+def _clauses(parts: list[str], reader: TextExpressionReader, target: p.Scan) -> tuple[p.Clause, ...]:
+    """The clauses of a MERGE; empty if the text of one cannot be taken apart."""
+    found = []
     for part in parts:
-        for text in re.split(r"(?<=\]), (?=(?:Update|Insert|Delete)\b)", part[1:-1]) if part.startswith("[") else ():
-            action = _ACTIONS.match(text)
-            if action is None:
-                return None
-            guard = _GUARD.search(text)
-            pairs = [(name, reader.expression(value)) for name, value in _assignments(text)]
-            if len({name for name, _ in pairs}) < len(pairs):
-                return None  # a literal that reads like an assignment
-            clauses.append(
-                p.Clause(
-                    action[0].lower(),
-                    reader.condition(guard[1]) if guard is not None else None,
-                    changed_values(pairs, target.outputs if action[0] == "Update" else ()),
-                )
-            )
-    return p.Modify(target, source, on, tuple(clauses)) if clauses else None
+        for text in _NEXT_CLAUSE.split(part[1:-1]) if part.startswith("[") else ():
+            clause = _clause(text, reader, target)
+            if clause is None:
+                return ()
+            found.append(clause)
+    return tuple(found)
+
+
+def _clause(text: str, reader: TextExpressionReader, target: p.Scan) -> p.Clause | None:
+    """One clause of a MERGE; None if its text cannot be taken apart."""
+    action = _ACTIONS.match(text)
+    if action is None:
+        return None
+    pairs = [(name, reader.expression(value)) for name, value in _assignments(text)]
+    if len({name for name, _ in pairs}) < len(pairs):
+        return None  # a literal that reads like an assignment
+    guard = _GUARD.search(text)
+    condition = reader.condition(guard[1]) if guard is not None else None
+    return p.Clause(
+        action[0].lower(), condition, changed_values(pairs, target.outputs if action[0] == "Update" else ())
+    )
+
+
+def _all_of(conditions: list[str], reader: TextExpressionReader) -> p.Expression | None:
+    return p.Apply("", tuple(reader.condition(part) for part in conditions)) if conditions else None
+
+
+def _source(ids: set[int], known: dict[int, tuple[str, str]], sources: Sequence[p.Node]) -> p.Node | None:
+    """The source of a MERGE by the ids of its columns: of a query of one of its jobs, else of a table."""
+    found = next((each for each in sources if ids <= {output.id for output in p.outputs_of(each)}), None)
+    return found or (_scans(ids, known) if ids <= set(known) else None)
 
 
 def merged(tree: PlanTree) -> Operator | None:

@@ -24,42 +24,37 @@ class Generators(PlanReader):
         child = self._child(operator)
         if found is None:
             return self._unknown(operator, "Generate")
-        generator, required = found[1], found[2]
-        outputs = tuple(p.Named(*item) for item in map(named_of, lists.split(found[5]).items) if item is not None)
         elements = lists.split(found[5])
+        outputs = tuple(p.Named(*item) for item in map(named_of, elements.items) if item is not None)
         if elements.more:
             known = {o.id for o in (*p.outputs_of(child), *outputs)}
             outputs = (*outputs, *(o for o in self._read_above(operator) if o.id not in known))
             self._note(TRUNCATED, "Generate: columns that the plan text leaves out")
-        kept = (
-            None
-            if required is None
-            else frozenset(o[0] for o in map(named_of, lists.split(required).items) if o is not None)
-        )
-        if required is None:
-            # A physical plan leaves an empty list out: nothing of the child stays.
-            kept = frozenset[int]() if "Input" in operator.fields or self._drops_all(operator, outputs) else None
-        call = _CALL.match(generator)
-        name = call[1].lower() if call is not None else generator.lower()
-        arguments = [self.reader.expression(item) for item in lists.arguments(call[2])] if call is not None else []
+        call = _CALL.match(found[1])
+        name = call[1].lower() if call is not None else found[1].lower()
+        arguments = lists.arguments(call[2]) if call is not None else []
+        values = [self.reader.expression(item) for item in arguments]
         if name == "replicaterows":
             return self._all_rows(operator, child, outputs)
         rows = 1
         if name == "stack" and call is not None:
             first = re.match(r"\s*(\d+)", call[2])
             rows = int(first[1]) if first else 1
-            arguments = arguments[1:]
-        if name.startswith("inline"):
-            name = "inline"
+            values = values[1:]
+        name = "inline" if name.startswith("inline") else name
+        of_map = name in ("explode", "explode_outer") and len(outputs) == 2
         return p.Generate(
-            child,
-            name,
-            tuple(arguments),
-            outputs,
-            rows,
-            map=name in ("explode", "explode_outer") and len(outputs) == 2,
-            kept=kept,
+            child, name, tuple(values), outputs, rows, map=of_map, kept=self._kept(operator, found[2], outputs)
         )
+
+    def _kept(self, operator: Operator, required: str | None, outputs: tuple[p.Named, ...]) -> frozenset[int] | None:
+        """The columns of the child that stay beside those that are made; None: all.
+
+        A physical plan leaves an empty list out: then nothing of the child stays.
+        """
+        if required is not None:
+            return frozenset(o[0] for o in map(named_of, lists.split(required).items) if o is not None)
+        return frozenset() if "Input" in operator.fields or self._drops_all(operator, outputs) else None
 
     def _all_rows(self, operator: Operator, child: p.Node, outputs: tuple[p.Named, ...]) -> p.Node:
         """EXCEPT ALL and INTERSECT ALL: Spark counts the rows of both sides and repeats as many as remain."""
@@ -139,13 +134,23 @@ class Generators(PlanReader):
                     return self._unknown(operator, "MergeRows")
                 by += self.reader.attributes(instructions[0]) if instructions else []
                 if outputs and call[1].lower() in ("keep", "split"):
-                    for start in range(len(instructions) - len(outputs), 0, -len(outputs)):
-                        for at, text in enumerate(instructions[start : start + len(outputs)]):
-                            values[at].append(self.reader.expression(text))
-        made = []
-        for output, found in zip(outputs, values, strict=True):
-            different = list(dict.fromkeys(found))
-            value = different[0] if len(different) == 1 else p.Apply("", tuple(different), EdgeKind.IDENTITY)
-            conditional = p.Conditional(value, tuple(dict.fromkeys(by))) if by else value
-            made.append(p.Output(output.id, output.name, conditional))
+                    self._add_values(values, instructions)
+        conditions = tuple(dict.fromkeys(by))
+        made = (
+            p.Output(output.id, output.name, _one_of(found, conditions))
+            for output, found in zip(outputs, values, strict=True)
+        )
         return p.Project(child, tuple(made))
+
+    def _add_values(self, values: list[list[p.Expression]], instructions: list[str]) -> None:
+        """Add the values that an instruction gives to each column; ``split`` makes two rows, with values for each."""
+        for start in range(len(instructions) - len(values), 0, -len(values)):
+            for found, text in zip(values, instructions[start : start + len(values)], strict=True):
+                found.append(self.reader.expression(text))
+
+
+def _one_of(values: list[p.Expression], conditions: tuple[p.Expression, ...]) -> p.Expression:
+    """One of several values, chosen by conditions."""
+    different = list(dict.fromkeys(values))
+    value = different[0] if len(different) == 1 else p.Apply("", tuple(different), EdgeKind.IDENTITY)
+    return p.Conditional(value, conditions) if conditions else value

@@ -83,10 +83,7 @@ class Leaves(PlanReader):
             for condition in lists.split(arguments[-1]).items:
                 kept = written_conditions(condition, self.compared)
                 node = p.Filter(node, p.Apply("", tuple(map(self.reader.condition, kept)))) if kept else node
-        handled = [f for f in lists.split(operator.fields.get("PushedFilters", "")).items if f.startswith("*")]
-        names = {
-            name for item in handled for name in re.findall(r"\(([\w`. ]+?)[,)]", item) if "*IsNotNull" not in item
-        }
+        names = _handled(operator)
         if not names:
             return node
         # A column that a database compared need not be among those that it sent.
@@ -135,6 +132,13 @@ class Leaves(PlanReader):
                 value: p.Expression = p.Attribute(same[0].id) if len(same) == 1 else p.Attribute(output.id, output.name)
                 node = p.Extend(node, (p.Output(output.id, output.name, value),))
         return p.Project(node, tuple(p.Output(o.id, o.name, p.Attribute(o.id, o.name)) for o in outputs))
+
+
+def _handled(operator: Operator) -> set[str]:
+    """The columns of conditions that a database answers by itself."""
+    pushed = lists.split(operator.fields.get("PushedFilters", "")).items
+    handled = [item for item in pushed if item.startswith("*") and "*IsNotNull" not in item]
+    return {name for item in handled for name in re.findall(r"\(([\w`. ]+?)[,)]", item)}
 
 
 def _is_of(operator: Operator, outputs: tuple[p.Named, ...], batch: p.Node) -> bool:

@@ -190,49 +190,52 @@ class _Parser:
         at = self.at
         if at >= len(text):
             return p.CONSTANT, None
-        char = text[at]
-        if char == "(":
-            self.at += 1
-            items = [argument for _, argument in self.call_arguments()]
-            return (items[0] if len(items) == 1 else p.Apply("", tuple(items), EdgeKind.IDENTITY)), None
-        if char == "[":
-            self.at += 1
-            items = [argument for _, argument in self.call_arguments("]")]
-            return _together(items), None
-        if text.startswith("CASE ", at):
-            return self.case(), None
-        if text.startswith("NOT ", at):
-            self.at += 4
-            return p.Apply("", (self.postfixed(),)), None
-        if text.startswith("if (", at):
-            return self.choice(), None
+        for opening, read in _OPENINGS.items():
+            if text.startswith(opening, at):
+                self.at += len(opening)
+                return read(self), None
         if text.startswith("distinct ", at):
             self.at += 9
             return self.operand()
-        if char in "-~" and at + 1 < len(text) and (text[at + 1] == "(" or _ATTRIBUTE.match(text, at + 1)):
+        if text[at] in "-~" and at + 1 < len(text) and (text[at + 1] == "(" or _ATTRIBUTE.match(text, at + 1)):
             self.at += 1
-            return p.Apply("", (self.postfixed(),)), None
+            return self.computed(), None
         if (found := LAMBDA.match(text, at)) is not None:
             self.at = found.end()
             return p.CONSTANT, None
         if (found := QUERY.match(text, at)) is not None:
             self.at = found.end()
-            inner = self.query(int(found[2]), exists=found[1] == "exists")
-            if inner is None:
-                if found[1] == "dynamicpruning":
-                    return p.CONSTANT, None
-                raise UnreadablePlanError
-            return inner, None
-        if text.startswith("input[", at):
-            self.at += 6
-            self.call_arguments("]")
-            return p.CONSTANT, None
+            return self.subquery(int(found[2]), found[1]), None
         if (found := _CALL.match(text, at)) is not None:
             self.at = found.end()
             return self.call(found[1])
         if (found := _ATTRIBUTE.match(text, at)) is not None:
             return self.attribute(found), None
         return self.literal(), None
+
+    def bracketed(self) -> p.Expression:
+        items = [argument for _, argument in self.call_arguments()]
+        return items[0] if len(items) == 1 else p.Apply("", tuple(items), EdgeKind.IDENTITY)
+
+    def listed(self) -> p.Expression:
+        return self.until("]")
+
+    def computed(self) -> p.Expression:
+        """What stands behind a sign or NOT."""
+        return p.Apply("", (self.postfixed(),))
+
+    def input_column(self) -> p.Expression:
+        """``input[0, string, true]``: a column by its position in rows that the text does not show."""
+        self.call_arguments("]")
+        return p.CONSTANT
+
+    def subquery(self, number: int, kind: str) -> p.Expression:
+        found = self.query(number, exists=kind == "exists")
+        if found is not None:
+            return found
+        if kind == "dynamicpruning":
+            return p.CONSTANT
+        raise UnreadablePlanError
 
     def attribute(self, found: re.Match[str]) -> p.Expression:
         """An attribute; unless the id is another's: then it is text, ``Brand#12``."""
@@ -264,7 +267,6 @@ class _Parser:
         return p.CONSTANT
 
     def case(self) -> p.Expression:
-        self.at += 5
         conditions: list[p.Expression] = []
         values: list[p.Expression] = []
         while True:
@@ -290,7 +292,8 @@ class _Parser:
         return build.choice("case", conditions, values)
 
     def choice(self) -> p.Expression:
-        self.at += 3
+        """``if (condition) value else other``, from the bracket on."""
+        self.at -= 1
         start = self.at
         condition = self.operand()[0]
         compared = self.text[start : self.at]
@@ -315,11 +318,7 @@ class _Parser:
         return tuple(found)
 
     def call(self, name: str) -> tuple[p.Expression, tuple[str, list[p.Expression]] | None]:
-        lower = name.lower()
-        lower = _RENAMED.get(lower, lower)
-        for phase in _PHASES:
-            if lower.startswith(phase) and lower != phase and lower not in ("merge_rows",):
-                lower = lower.removeprefix(phase)
+        lower = _function_name(name)
         if lower in _TYPES:
             value = self.value()
             self.close()
@@ -328,25 +327,36 @@ class _Parser:
         items = [argument for _, argument in found]
         if lower == "specifiedwindowframe" or not items:
             return build.call(lower, ()) if lower != "specifiedwindowframe" else p.CONSTANT, (lower, items)
-        if lower == "precisetimestampconversion":
-            # What a time window computes its bounds with: the CASE in it is Spark's own.
-            return p.Apply("", tuple(attributes_of(found[0][0], self.known))), None
-        if lower in _TRANSPARENT or lower.startswith("checkoverflow"):
-            return items[0], None
-        if lower in ("struct", "named_struct", "createnamedstruct") and len(found) % 2 == 0:
-            names = [text for text, _ in found[::2]]
-            if len(set(names)) == len(names) and all(isinstance(argument, p.Constant) for argument in items[::2]):
-                fields = zip((column_path(text) for text in names), items[1::2], strict=True)
-                return p.StructValue("struct" if lower == "struct" else "named_struct", tuple(fields)), None
-        if lower == "pivotfirst" and len(items) > 1:
-            return p.Conditional(p.Apply("", (items[1],), EdgeKind.AGGREGATION), (items[0],)), None
-        if lower in ("invoke", "staticinvoke"):
-            return p.Apply("", tuple(items)), None
+        special = self.special(lower, found)
+        if special is not None:
+            return special, None
         while len(found) > 1 and isinstance(items[-1], p.Constant) and _CONSTANT_ARGUMENTS.match(found[-1][0].strip()):
             found.pop()
             items.pop()
         kind = EdgeKind.AGGREGATION if name.lower().startswith(("partial_", "merge_")) else None
         return build.call(lower, items, kind=kind), (lower, items)
+
+    def special(self, name: str, found: list[tuple[str, p.Expression]]) -> p.Expression | None:
+        """The meaning of a function that is no function of SQL; None if it is one.
+
+        Args:
+            name: In lower case, without a phase.
+            found: Its arguments with their text, at least one.
+        """
+        items = [argument for _, argument in found]
+        if name == "precisetimestampconversion":
+            # What a time window computes its bounds with: the CASE in it is Spark's own.
+            return p.Apply("", tuple(attributes_of(found[0][0], self.known)))
+        if name in _TRANSPARENT or name.startswith("checkoverflow"):
+            return items[0]
+        if name in ("struct", "named_struct", "createnamedstruct") and len(found) % 2 == 0:
+            names = [text for text, _ in found[::2]]
+            if len(set(names)) == len(names) and all(isinstance(argument, p.Constant) for argument in items[::2]):
+                fields = zip((column_path(text) for text in names), items[1::2], strict=True)
+                return p.StructValue("struct" if name == "struct" else "named_struct", tuple(fields))
+        if name == "pivotfirst" and len(items) > 1:
+            return p.Conditional(p.Apply("", (items[1],), EdgeKind.AGGREGATION), (items[0],))
+        return p.Apply("", tuple(items)) if name in ("invoke", "staticinvoke") else None
 
     def call_arguments(self, end: str = ")") -> list[tuple[str, p.Expression]]:
         """Arguments with their text, up to and with the closing bracket."""
@@ -420,6 +430,27 @@ class _Parser:
             self.at += len(text)
             return True
         return False
+
+
+_OPENINGS: dict[str, Callable[[_Parser], p.Expression]] = {
+    "(": _Parser.bracketed,
+    "[": _Parser.listed,
+    "CASE ": _Parser.case,
+    "NOT ": _Parser.computed,
+    "if (": _Parser.choice,
+    "input[": _Parser.input_column,
+}
+"""How an operand is read that begins so, from behind the opening on."""
+
+
+def _function_name(name: str) -> str:
+    """A function by its name in SQL, in lower case; without the phase of an aggregate."""
+    lower = name.lower()
+    lower = _RENAMED.get(lower, lower)
+    for phase in _PHASES:
+        if lower.startswith(phase) and lower not in (phase, "merge_rows"):
+            lower = lower.removeprefix(phase)
+    return lower
 
 
 def attributes_of(text: str, known: Mapping[int, set[str]]) -> list[p.Expression]:

@@ -105,32 +105,16 @@ def _read(
     sources: Sequence[p.Node],
     batch: p.Node | None,
 ) -> PlanText:
-    left = {name: list(texts) for name, texts in (metadata or {}).items()}
-    locations: dict[int, dict[str, str]] = {}
-    for operator in sorted(tree.operators.values(), key=lambda o: o.id):
-        waiting = left.get(operator.name.strip())
-        if waiting and not operator.children:
-            locations[operator.id] = _matching(operator, waiting)
-
+    locations = _locations(tree, metadata or {})
     builder = Builder(tree, known or {}, lambda operator: source_of(operator, names, locations.get(operator.id)), batch)
     write = write_of(tree, names)
     unplaced = write is None and has_target(tree) and "TempView" not in text
     command = write is None and not unplaced and is_command(tree)
-    root = None if command else write.query if write is not None else tree.root
     try:
-        node: p.Node | None = None
-        if write is not None and write.command is not None:
-            builder.node(write.query or write.command)
-            attributes = {**(known or {}), **builder.lineage.attributes}
-            builder.reader.add_attributes((number, column) for number, (_, column) in attributes.items())
-            node = relation(write.command, write.kind, builder.reader, attributes, write.place, sources)
-            if node is None:
-                message = f"{write.kind.upper()}: what it sets, or of which tables, is not in its text"
-                node = p.LineageBreak((), (), "break.operator", message)
-        if node is None:
-            node = builder.node(root) if root is not None else p.Values(())
-            if write is not None and write.kind in ("update", "delete", "merge") and write.command is None:
-                node = changed(node, write.kind)
+        if write is not None:
+            node = _of_write(write, builder, known or {}, sources)
+        else:
+            node = p.Values(()) if command else builder.node(tree.root)
         flow = flow_of(node, expand_views=True)
     except RecursionError as error:
         raise PlanTextError("a plan that is nested too deep") from error
@@ -151,6 +135,34 @@ def _read(
         ids=tuple(output.id for output in p.outputs_of(node)),
         root=node if write is None and not command else None,
     )
+
+
+def _locations(tree: PlanTree, metadata: Mapping[str, list[dict[str, str]]]) -> dict[int, dict[str, str]]:
+    """What the execution's event has besides of leaves, by their numbers."""
+    left = {name: list(texts) for name, texts in metadata.items()}
+    found: dict[int, dict[str, str]] = {}
+    for operator in sorted(tree.operators.values(), key=lambda o: o.id):
+        waiting = left.get(operator.name.strip())
+        if waiting and not operator.children:
+            found[operator.id] = _matching(operator, waiting)
+    return found
+
+
+def _of_write(
+    write: PlanWrite, builder: Builder, known: Mapping[int, tuple[str, str]], sources: Sequence[p.Node]
+) -> p.Node:
+    """The relation that is written, by the arguments of the command where these alone name it."""
+    if write.command is None:
+        node = builder.node(write.query) if write.query is not None else p.Values(())
+        return changed(node, write.kind) if write.kind in ("update", "delete", "merge") else node
+    builder.node(write.query or write.command)
+    attributes = {**known, **builder.lineage.attributes}
+    builder.reader.add_attributes((number, column) for number, (_, column) in attributes.items())
+    found = relation(write.command, write.kind, builder.reader, attributes, write.place, sources)
+    if found is not None:
+        return found
+    message = f"{write.kind.upper()}: what it sets, or of which tables, is not in its text"
+    return p.LineageBreak((), (), "break.operator", message)
 
 
 def _joined(tree: PlanTree, builder: Builder) -> p.Node | None:

@@ -30,14 +30,9 @@ def rewriting(query: Operator | None) -> str:
         if name == "Expand":
             return "update"
         if name == "Project":
-            text = query.fields.get("Output") or query.fields.get("Arguments", "")
-            items = lists.split(text).items
-            made = [found[2] for found in map(lists.alias, items) if found is not None]
-            plain = [found[1] for found in map(lists.attribute, items) if found is not None and " AS " not in found[1]]
-            if any(column not in NOT_DATA for column in made):
-                return "update"
-            if made and not any(column not in NOT_DATA for column in plain):
-                return "delete"
+            kind = _of_columns(query)
+            if kind:
+                return kind
         elif name == "Filter" or name in kinds.JOINS:
             return "delete"
         elif name not in kinds.THROUGH and name != "Union":
@@ -46,35 +41,25 @@ def rewriting(query: Operator | None) -> str:
     return "update"
 
 
+def _of_columns(query: Operator) -> str:
+    """How rows are made, by the columns of a projection: ``update``, ``delete``, or empty if these do not decide."""
+    items = lists.split(query.fields.get("Output") or query.fields.get("Arguments", "")).items
+    made = {found[2] for found in map(lists.alias, items) if found is not None}
+    plain = {found[1] for found in map(lists.attribute, items) if found is not None and " AS " not in found[1]}
+    if made - NOT_DATA:
+        return "update"
+    return "delete" if made and not plain - NOT_DATA else ""
+
+
 def changed(node: p.Node, kind: str) -> p.Node:
     """The rows that are written, without what is no data of the table; an UPDATE whose rows are told by conditions on
     the table alone as one: what decides about it steers the columns that it sets.
     """
     if kind == "update" and isinstance(node, p.Union):
         node = node.children[0]  # the others are rows that stay
-    top = node
-    while isinstance(top, p.Project) and _only_hands_on(top) and isinstance(top.child, p.Project | p.Expand):
-        top = top.child  # Spark before 4.1 takes the places of rows off again
-    if kind == "update" and isinstance(top, p.Project | p.Expand):
-        values = (
-            [(output.name, output.value) for output in top.outputs]
-            if isinstance(top, p.Project)
-            else [(output.name, value) for output, value in zip(top.outputs, top.projections[-1], strict=False)]
-        )
-        target, conditions = top.child, []
-        while isinstance(target, p.Filter) or (isinstance(target, p.Project) and _only_hands_on(target)):
-            if isinstance(target, p.Filter):
-                conditions.append(target.condition)
-            target = target.child
-        if isinstance(target, p.Scan):
-            own = {output.id: output.name for output in target.outputs}
-            assignments = tuple(
-                p.Assignment(column_path(name), _chosen(value, name, own))
-                for name, value in values
-                if name not in NOT_DATA and not (isinstance(value, p.Attribute) and own.get(value.id) == name)
-            )
-            condition = p.Apply("", tuple(conditions)) if conditions else None
-            return p.Modify(target, None, None, (p.Clause("update", condition, assignments),))
+    updated = _updated(node) if kind == "update" else None
+    if updated is not None:
+        return updated
     if kind == "delete":
         return p.Project(node, ())
     outputs = p.outputs_of(node)
@@ -82,6 +67,37 @@ def changed(node: p.Node, kind: str) -> p.Node:
     if len(kept) == len(outputs):
         return node
     return p.Project(node, tuple(p.Output(o.id, o.name, p.Attribute(o.id, o.name)) for o in kept))
+
+
+def _updated(node: p.Node) -> p.Modify | None:
+    """An UPDATE whose rows follow from conditions on the table alone; None if they do not."""
+    top = node
+    while isinstance(top, p.Project) and _only_hands_on(top) and isinstance(top.child, p.Project | p.Expand):
+        top = top.child  # Spark before 4.1 takes the places of rows off again
+    if not isinstance(top, p.Project | p.Expand):
+        return None
+    target, conditions = top.child, []
+    while isinstance(target, p.Filter) or (isinstance(target, p.Project) and _only_hands_on(target)):
+        if isinstance(target, p.Filter):
+            conditions.append(target.condition)
+        target = target.child
+    if not isinstance(target, p.Scan):
+        return None
+    own = {output.id: output.name for output in target.outputs}
+    assignments = tuple(
+        p.Assignment(column_path(name), _chosen(value, name, own))
+        for name, value in _values(top)
+        if name not in NOT_DATA and not (isinstance(value, p.Attribute) and own.get(value.id) == name)
+    )
+    condition = p.Apply("", tuple(conditions)) if conditions else None
+    return p.Modify(target, None, None, (p.Clause("update", condition, assignments),))
+
+
+def _values(node: p.Project | p.Expand) -> list[tuple[str, p.Expression]]:
+    """The columns of rows as they come, by name."""
+    if isinstance(node, p.Project):
+        return [(output.name, output.value) for output in node.outputs]
+    return [(output.name, value) for output, value in zip(node.outputs, node.projections[-1], strict=False)]
 
 
 def _chosen(value: p.Expression, name: str, own: dict[int, str]) -> p.Expression:

@@ -205,18 +205,14 @@ def _draw(lines: list[str], operators: dict[int, Operator]) -> Operator:
 
 
 def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
+    """Add to operators what stands below the tree: a head for each, ``(1) Scan parquet``, and its fields."""
     current: Operator | None = None
     key = ""
     for number, line in enumerate(lines):
-        if line.startswith("(") and (number == 0 or not lines[number - 1].strip()):
-            found = _HEAD.match(line)
-            known = operators.get(int(found[1])) if found is not None else None
-            if found is not None and known is not None and _same(known.name, found[2]):
-                current, key = known, ""
-                reuses = _REUSES.search(line)
-                if reuses is not None:
-                    current.reuses = int(reuses[1])
-                continue
+        headed = _headed(line, operators) if number == 0 or not lines[number - 1].strip() else None
+        if headed is not None:
+            current, key = headed, ""
+            continue
         if current is None:
             continue
         # Spark up to 3.3 prints a table's whole description among the arguments, lines and all.
@@ -237,6 +233,18 @@ def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
         for name, value in operator.fields.items():
             value = _PLAN_ID.sub("", value.rstrip("\n"))
             operator.fields[name] = _CATALOG_TABLE.sub(_table, value) if "CatalogTable(" in value else value
+
+
+def _headed(line: str, operators: dict[int, Operator]) -> Operator | None:
+    """The operator of which a line is the head; None if it is none."""
+    found = _HEAD.match(line) if line.startswith("(") else None
+    known = operators.get(int(found[1])) if found is not None else None
+    if found is None or known is None or not _same(known.name, found[2]):
+        return None
+    reuses = _REUSES.search(line)
+    if reuses is not None:
+        known.reuses = int(reuses[1])
+    return known
 
 
 def _ended(text: str) -> bool:

@@ -308,18 +308,9 @@ def table_of(text: str, names: Names, *, create: bool = False) -> DatasetPlace |
         names: How names are read.
         create: The command makes the table: it is named by its catalog's class and its name.
     """
-    delta = _DELTA_TABLE.search(text)
+    delta = _delta_table(text, names)
     if delta is not None:
-        path = path_name(delta[2] or delta[3])
-        described = _DESCRIBED.search(text)
-        quoted = _QUALIFIED.search(text)
-        if described is not None:
-            return DatasetPlace(
-                names.table(".".join(f"`{part}`" for part in described.groups() if part)), "table", (path,)
-            )
-        return (
-            DatasetPlace(names.table(quoted[0]), "table", (path,)) if quoted is not None else DatasetPlace(path, "file")
-        )
+        return delta
     parts = lists.arguments(text)
     for part in parts:
         if _QUALIFIED.fullmatch(part.strip()) or (create and TABLE.fullmatch(part.strip())):
@@ -332,15 +323,26 @@ def table_of(text: str, names: Names, *, create: bool = False) -> DatasetPlace |
         return DatasetPlace(names.in_catalog(_JDBC_CATALOG, behind[1].strip()), "table")
     if create and len(parts) > 1 and "@" in parts[0]:
         return DatasetPlace(names.in_catalog(parts[0].split("@", 1)[0].strip(), parts[1].strip()), "table")
-    for part in parts:
-        for word in re.findall(r"[^\s(),\[\]@]+", part):
-            if _DOTTED.match(word) and not word.startswith(("org.", "com.", "io.", "java.")):
-                return DatasetPlace(names.table(word), "table")
-    for part in parts:
-        found = _PATHS.search(part)
-        if found is not None and found.start() == 0:
-            return DatasetPlace(path_name(part), "file")
-    return None
+    words = (word for part in parts for word in re.findall(r"[^\s(),\[\]@]+", part))
+    dotted = next((w for w in words if _DOTTED.match(w) and not w.startswith(("org.", "com.", "io.", "java."))), None)
+    if dotted is not None:
+        return DatasetPlace(names.table(dotted), "table")
+    path = next((part for part in parts if _PATHS.match(part)), None)
+    return DatasetPlace(path_name(path), "file") if path is not None else None
+
+
+def _delta_table(text: str, names: Names) -> DatasetPlace | None:
+    """A table of Delta Lake by its name where the text has it, else by its path; None if the text names none."""
+    found = _DELTA_TABLE.search(text)
+    if found is None:
+        return None
+    path = path_name(found[2] or found[3])
+    described = _DESCRIBED.search(text)
+    if described is not None:
+        name = ".".join(f"`{part}`" for part in described.groups() if part)
+        return DatasetPlace(names.table(name), "table", (path,))
+    quoted = _QUALIFIED.search(text)
+    return DatasetPlace(path, "file") if quoted is None else DatasetPlace(names.table(quoted[0]), "table", (path,))
 
 
 def _dml(operator: Operator, name: str, names: Names) -> PlanWrite | None:

@@ -104,7 +104,7 @@ def _call(name: Token, arguments: list[list[Token]], end: Token) -> list[Token]:
 
 
 def _unaliased(item: list[Token]) -> list[Token]:
-    """An attribute without the name that the model knows it by: ``a AS b``, ``'F' b``."""
+    """An attribute without its name in the model: ``a AS b``, ``'F' b``."""
     as_ = find_word(item, {"AS"}, 1)
     if as_ > 0:
         return item[:as_]

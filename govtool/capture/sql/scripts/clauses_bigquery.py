@@ -1,4 +1,4 @@
-"""BigQuery's legacy SQL: tables in brackets, and a comma between them that is a UNION ALL; ``regexp`` as a name.
+"""BigQuery's legacy SQL: tables in brackets, and a comma between them that is a UNION ALL.
 
 Source: BigQuery documentation, "Legacy SQL query reference" (FROM clause, table decorators).
 """
@@ -15,24 +15,20 @@ from govtool.capture.sql.lexer import like, word
 _DECORATORS: Final = frozenset({"$", "@"})
 
 
-def simplified(tokens: list[Token]) -> list[Token]:
+def with_standard_tables(tokens: list[Token]) -> list[Token]:
     """Return a statement's tokens with legacy tables in the standard form; the same list if there are none."""
     out: list[Token] = []
     changed = False
     index = 0
     while index < len(tokens):
         token = tokens[index]
-        if token.token_type == TokenType.RLIKE:  # an operator of other dialects
-            out.append(like(token, marks.VAR, token.text))
-            changed = True
-        elif word(token) in ("FROM", "JOIN") and _bracketed(tokens, index + 1) is not None:
+        if word(token) in ("FROM", "JOIN") and _bracketed(tokens, index + 1) is not None:
             names, index = _names(tokens, index + 1, several=word(token) == "FROM")
             out.append(token)
             out.extend(names[0] if len(names) == 1 else _union(names))
             changed = True
             continue
-        else:
-            out.append(token)
+        out.append(token)
         index += 1
     return out if changed else tokens
 

@@ -1,21 +1,25 @@
-"""Oracle's clauses that the parser does not know: states of constraints, storage, models of data mining, bind numbers.
+"""Oracle's definitions without states of constraints, storage and references; SQL*Plus's continued lines.
 
-Source: Oracle Database SQL Language Reference. What is taken away here names no column or table whose values flow;
-what takes its arguments in a form of its own (``PREDICTION(m USING a, b)``) is read as a call of them.
+Source: Oracle Database SQL Language Reference. What is taken away here names no column or table whose values flow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, like, name_end, word, word_set
-from govtool.capture.sql.scripts.calls_oracle import plain_calls
+from govtool.capture.sql.lexer import closing, find_word, name_end, word, word_set
+from govtool.capture.sql.scripts.clause_patterns import clause, end_of
 
 _STATES: Final = word_set("ENABLE DISABLE VALIDATE NOVALIDATE RELY NORELY")
+_CONSTRAINTS: Final = (
+    clause("oracle", f"{'|'.join(sorted(_STATES))} QUERY _?"),
+    clause("oracle", "|".join(sorted(_STATES))),
+    clause("oracle", "EXCEPTIONS INTO name"),
+)
+"""States of constraints, and ``ENABLE QUERY REWRITE``."""
 _VIEW_WORDS: Final = word_set("FORCE NOFORCE EDITIONABLE NONEDITIONABLE EDITIONING SHARING")
 _PHYSICAL: Final = word_set(
     """SEGMENT PCTFREE PCTUSED INITRANS MAXTRANS STORAGE TABLESPACE COMPRESS NOCOMPRESS LOGGING NOLOGGING CACHE NOCACHE
@@ -34,26 +38,11 @@ _BEFORE_OPERAND: Final = word_set(
 )
 
 
-def simplified(tokens: list[Token]) -> list[Token]:
-    """Return a statement's tokens without what the parser of Oracle does not know; the same list if there is nothing of
-    the kind.
-    """
-    for rule in _RULES:
-        tokens = rule(tokens)
-    return tokens
+# -- hyphens ------------------------------------------------------------------------------------------------
 
 
-def unread(tokens: list[Token]) -> list[Token]:
-    """Return the tokens of a clause that ``simplified`` leaves out though rows flow by it: ``LOG ERRORS``."""
-    at = _log_errors(tokens)
-    return tokens[at:] if at > 0 else []
-
-
-# -- hyphens and binds ------------------------------------------------------------------------------------------------
-
-
-def _without_continuations(tokens: list[Token]) -> list[Token]:
-    """SQL*Plus joins a line that ends in a hyphen to the next. A hyphen between two operands stays a subtraction."""
+def without_continuations(tokens: list[Token]) -> list[Token]:
+    """Return a statement without the hyphens by which SQL*Plus joins lines; one between operands is a subtraction."""
     out = [token for index, token in enumerate(tokens) if not _continues(tokens, index)]
     return tokens if len(out) == len(tokens) else out
 
@@ -80,23 +69,13 @@ _NO_OPERAND = frozenset({marks.COMMA, marks.R_PAREN, marks.EQ, TokenType.DPIPE, 
 _NO_END = frozenset({marks.COMMA, marks.L_PAREN, marks.EQ, TokenType.DPIPE})
 
 
-def _with_named_binds(tokens: list[Token]) -> list[Token]:
-    """``:1`` as ``:name``: the parser takes a number behind a colon for something else."""
-    out = tokens
-    for index in range(1, len(tokens)):
-        token = tokens[index]
-        if token.token_type == marks.NUMBER and tokens[index - 1].token_type == marks.COLON:
-            if out is tokens:
-                out = list(tokens)
-            out[index] = like(token, marks.VAR, f"p{token.text}")
-    return out
-
-
 # -- definitions ------------------------------------------------------------------------------------------------------
 
 
-def _without_states(tokens: list[Token]) -> list[Token]:
-    """``ENABLE NOVALIDATE``, ``USING INDEX …`` and the like of constraints; modifiers of views; storage of tables."""
+def without_states(tokens: list[Token]) -> list[Token]:
+    """Return a definition without states of constraints (``ENABLE NOVALIDATE``, ``USING INDEX …``), modifiers of views
+    and storage of tables.
+    """
     head = word(tokens[0])
     if head not in ("CREATE", "ALTER"):
         return tokens
@@ -133,18 +112,11 @@ def _query_at(tokens: list[Token], start: int) -> int:
 
 def _after_constraint(tokens: list[Token], index: int) -> int:
     """The index behind a state of a constraint that begins here; ``index`` if none does."""
-    text = word(tokens[index])
-    before = tokens[index - 1].token_type
-    if before in (marks.COMMA, marks.L_PAREN, marks.DOT):  # the name of a column
+    if tokens[index - 1].token_type in (marks.COMMA, marks.L_PAREN, marks.DOT):  # the name of a column
         return index
-    if text in _STATES:
-        following = word(tokens[index + 1]) if index + 1 < len(tokens) else ""
-        return index + (3 if following == "QUERY" else 1)  # ENABLE QUERY REWRITE
-    if text == "USING" and index + 1 < len(tokens) and word(tokens[index + 1]) == "INDEX":
+    if word(tokens[index]) == "USING" and index + 1 < len(tokens) and word(tokens[index + 1]) == "INDEX":
         return _after_index(tokens, index + 2)
-    if text == "EXCEPTIONS" and index + 2 < len(tokens) and word(tokens[index + 1]) == "INTO":
-        return name_end(tokens, index + 2)
-    return index
+    return end_of(_CONSTRAINTS, tokens, index)
 
 
 def _after_index(tokens: list[Token], index: int) -> int:
@@ -174,32 +146,10 @@ def _without_storage(tokens: list[Token], query: list[Token]) -> list[Token]:
     return tokens[:end]
 
 
-def _without_types(tokens: list[Token]) -> list[Token]:
-    """``NUMBER(7, -2)`` without the sign, ``b REF t SCOPE IS s`` as a column of type ``t``."""
-    out: list[Token] = []
-    skip = 0
-    for index, token in enumerate(tokens):
-        if skip:
-            skip -= 1
-        elif _is_sign_of_scale(tokens, index) or _is_reference(tokens, index):
-            continue
-        elif word(token) == "SCOPE" and index + 2 < len(tokens) and word(tokens[index + 1]) == "IS":
-            skip = name_end(tokens, index + 2) - index - 1
-        else:
-            out.append(token)
+def without_references(tokens: list[Token]) -> list[Token]:
+    """Return ``b REF t`` of a definition as a column of type ``t``."""
+    out = [token for index, token in enumerate(tokens) if not _is_reference(tokens, index)]
     return tokens if len(out) == len(tokens) else out
-
-
-def _is_sign_of_scale(tokens: list[Token], index: int) -> bool:
-    return (
-        tokens[index].token_type == marks.DASH
-        and 3 < index < len(tokens) - 2
-        and tokens[index - 1].token_type == marks.COMMA
-        and tokens[index - 2].token_type == marks.NUMBER
-        and tokens[index - 3].token_type == marks.L_PAREN
-        and tokens[index + 2].token_type == marks.R_PAREN
-        and word(tokens[index - 4]) in ("NUMBER", "NUMERIC", "DECIMAL", "DEC")
-    )
 
 
 def _is_reference(tokens: list[Token], index: int) -> bool:
@@ -210,65 +160,3 @@ def _is_reference(tokens: list[Token], index: int) -> bool:
         and tokens[index - 2].token_type in (marks.COMMA, marks.L_PAREN)
         and tokens[index + 1].token_type in (marks.VAR, marks.IDENTIFIER)
     )
-
-
-# -- changes of rows --------------------------------------------------------------------------------------------------
-
-
-def _log_errors(tokens: list[Token]) -> int:
-    if word(tokens[0]) not in ("INSERT", "UPDATE", "DELETE", "MERGE"):
-        return -1
-    for index in range(len(tokens) - 2, 2, -1):
-        if word(tokens[index]) == "LOG" and word(tokens[index + 1]) == "ERRORS":
-            return index
-    return -1
-
-
-def _without_error_log(tokens: list[Token]) -> list[Token]:
-    at = _log_errors(tokens)
-    return tokens[:at] if at > 0 else tokens
-
-
-def _with_whole_operators(tokens: list[Token]) -> list[Token]:
-    """``a < = b`` with the operator in one piece."""
-    out: list[Token] = []
-    for token in tokens:
-        if token.token_type == marks.EQ and out and out[-1].token_type in _WHOLE:
-            out[-1] = like(out[-1], _WHOLE[out[-1].token_type], f"{out[-1].text}=")
-        else:
-            out.append(token)
-    return tokens if len(out) == len(tokens) else out
-
-
-_WHOLE: Final = {TokenType.LT: TokenType.LTE, TokenType.GT: TokenType.GTE}
-
-
-def _without_hints(tokens: list[Token]) -> list[Token]:
-    """A MERGE without the hints of its branches."""
-    if word(tokens[0]) != "MERGE":
-        return tokens
-    out = [t for t in tokens if t.token_type != TokenType.HINT]
-    return tokens if len(out) == len(tokens) else out
-
-
-def _without_locks(tokens: list[Token]) -> list[Token]:
-    """``FOR UPDATE … SKIP LOCKED``, ``DROP INDEX … DEFERRED INVALIDATION`` without the last two words."""
-    if len(tokens) > 4 and (word(tokens[-2]), word(tokens[-1])) in _LAST_WORDS:
-        return tokens[:-2]
-    return tokens
-
-
-_LAST_WORDS: Final = frozenset({("SKIP", "LOCKED"), ("DEFERRED", "INVALIDATION"), ("IMMEDIATE", "INVALIDATION")})
-
-
-_RULES: Final[tuple[Callable[[list[Token]], list[Token]], ...]] = (
-    _without_continuations,
-    _with_named_binds,
-    _without_states,
-    _without_types,
-    _without_error_log,
-    _with_whole_operators,
-    _without_hints,
-    _without_locks,
-    plain_calls,
-)

@@ -1,4 +1,4 @@
-"""T-SQL's graph patterns as conditions: ``MATCH(a-(b)->c)`` says that an edge's ends are two nodes.
+"""T-SQL's graph patterns as conditions: ``MATCH(a-(b)->c)`` means that an edge's ends are two nodes.
 
 Source: Transact-SQL reference, "MATCH (SQL Graph)", "SHORTEST_PATH", and "Graph processing": a table of nodes has a
 pseudo column ``$node_id``, one of edges ``$from_id`` and ``$to_id``. What is read is the same for a path of any length.

@@ -1,4 +1,4 @@
-"""Rowsets of T-SQL in forms that the parser knows: files, models, system functions, full-text searches.
+"""Rowsets of T-SQL in forms that the parser reads: files, models, full-text searches.
 
 Source: Transact-SQL reference, "OPENROWSET BULK", "PREDICT", "CONTAINSTABLE", "FREETEXTTABLE".
 """
@@ -16,16 +16,6 @@ from govtool.capture.sql.walk.relation import BULK_FILE
 
 _SOURCES: Final = word_set("FROM JOIN APPLY , (")
 _SEARCHES: Final = word_set("CONTAINS FREETEXT CONTAINSTABLE FREETEXTTABLE")
-
-
-def system_functions(tokens: list[Token]) -> list[Token]:
-    """Return ``FROM ::fn_x(…)``: the older way to call a system function."""
-    found = [
-        token
-        for index, token in enumerate(tokens)
-        if not (token.text == "::" and index and word(tokens[index - 1]) in _SOURCES)
-    ]
-    return found if len(found) < len(tokens) else tokens
 
 
 def bulk_files(tokens: list[Token]) -> list[Token]:

@@ -1,7 +1,7 @@
 """Clauses of columns, keys and storage that only T-SQL's table definitions have.
 
 Source: Transact-SQL reference, CREATE TABLE, ALTER TABLE, CREATE TYPE, table (column_definition, table_constraint,
-table_index). What is left out says how rows are stored, indexed, encrypted, masked or versioned. Names, types,
+table_index). What is left out is how rows are stored, indexed, encrypted, masked or versioned. Names, types,
 defaults, computed columns and keys stay.
 """
 
@@ -14,17 +14,35 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import closing, like, split, word, word_set
+from govtool.capture.sql.scripts.clause_patterns import clause, end_of
 
+_TSQL: Final = "tsql fabric"
 _WORDS: Final = word_set("ROWGUIDCOL HIDDEN SPARSE FILESTREAM CLUSTERED NONCLUSTERED HASH COLUMNSTORE")
+_OF_COLUMNS: Final = (
+    clause(_TSQL, "|".join(sorted(_WORDS))),
+    clause(_TSQL, "MASKED|ENCRYPTED WITH ()?"),
+    clause(_TSQL, "WITH ()"),
+    clause(_TSQL, "WITH FILLFACTOR _? _?"),
+    clause(_TSQL, "WITH VALUES"),
+    clause(_TSQL, "ON $"),
+    clause(_TSQL, "ON !DELETE|UPDATE ()?"),
+    clause(_TSQL, "NOT FOR _?"),
+    clause(_TSQL, "COLUMN_SET _? _?"),
+    clause(_TSQL, "()", behind="^ _ XML"),
+)
+"""Clauses of a column or constraint, beside indexes and keys."""
+_OF_TABLES: Final = (
+    clause(_TSQL, "WITH ()"),
+    clause(_TSQL, "ON|TEXTIMAGE_ON|FILESTREAM_ON _? ()?", outermost=True),
+)
+"""Clauses behind the columns."""
 _INDEX: Final = word_set("UNIQUE CLUSTERED NONCLUSTERED HASH COLUMNSTORE INCLUDE ORDER")
 _KEYS: Final = frozenset({"UNIQUE", "KEY", "PRIMARY KEY"})
 _STORED: Final = word_set("ON TEXTIMAGE_ON FILESTREAM_ON")
 
 
 def without_storage(tokens: list[Token]) -> list[Token]:
-    """Return a definition of a table, table type or table variable without storage; the same list if it says nothing
-    of it.
-    """
+    """Return a definition of a table, table type or table variable without storage; the same list if it has none."""
     start = _columns(tokens)
     if start < 0:
         return _altered(tokens) if word(tokens[0]) == "ALTER" else tokens
@@ -93,7 +111,7 @@ def _element(tokens: list[Token]) -> list[Token]:
             at = end
         elif tokens[at].token_type == marks.L_PAREN:
             end = closing(tokens, at) + 1
-            ordered = word(found[-1]) in _KEYS  # which order a key has; the parser knows it of primary keys alone
+            ordered = word(found[-1]) in _KEYS  # which order a key has; the parser reads it of primary keys alone
             found += [t for t in tokens[at:end] if not (ordered and word(t) in ("ASC", "DESC"))]
             at = end
         else:
@@ -104,26 +122,10 @@ def _element(tokens: list[Token]) -> list[Token]:
 
 def _left_out(tokens: Sequence[Token], at: int) -> int:
     """Return the end of a clause of storage that begins at ``at``; ``at`` if none does."""
+    end = end_of(_OF_COLUMNS, tokens, at)
+    if end > at:
+        return end
     text = word(tokens[at])
-    second = word(tokens[at + 1]) if at + 1 < len(tokens) else ""
-    if text in _WORDS:
-        return at + 1
-    if text in ("MASKED", "ENCRYPTED") and second == "WITH":
-        return _group(tokens, at + 2)
-    if text == "WITH" and second == "(":
-        return _group(tokens, at + 1)
-    if text == "WITH" and second == "FILLFACTOR":
-        return min(at + 4, len(tokens))
-    if text == "WITH" and second == "VALUES":
-        return at + 2
-    if text == "ON" and second not in ("DELETE", "UPDATE"):
-        return _group(tokens, at + 2)
-    if text == "NOT" and second == "FOR":
-        return min(at + 3, len(tokens))
-    if text == "COLUMN_SET":
-        return min(at + 3, len(tokens))
-    if text == "(" and at == 2 and word(tokens[1]) == "XML":
-        return _group(tokens, at)
     if text == "INDEX":
         return _index(tokens, at + 2)
     if text == "UNIQUE" and word(tokens[0]) != "CONSTRAINT" and not _has_columns(tokens, at + 1):
@@ -132,7 +134,7 @@ def _left_out(tokens: Sequence[Token], at: int) -> int:
 
 
 def _has_columns(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a key whose words end before ``at`` says of which columns it is."""
+    """Return whether a key whose words end before ``at`` lists its columns."""
     while at < len(tokens) and word(tokens[at]) in _WORDS:
         at += 1
     return at < len(tokens) and tokens[at].token_type == marks.L_PAREN
@@ -153,24 +155,8 @@ def _index(tokens: Sequence[Token], at: int) -> int:
     return at
 
 
-def _group(tokens: Sequence[Token], at: int) -> int:
-    """Return the end of the parentheses at ``at``; ``at`` if there are none."""
-    if at < len(tokens) and tokens[at].token_type == marks.L_PAREN:
-        return closing(tokens, at) + 1
-    return min(at, len(tokens))
-
-
 def _tail(tokens: list[Token]) -> list[Token]:
     """Return the text behind the columns, without the place of the rows and options; all of it if a query is there."""
-    found: list[Token] = []
-    at = 0
-    while at < len(tokens):
-        text = word(tokens[at])
-        if text in _STORED:
-            at = _group(tokens, at + 2)
-        elif text == "WITH" and at + 1 < len(tokens) and tokens[at + 1].token_type == marks.L_PAREN:
-            at = closing(tokens, at + 1) + 1
-        else:
-            found.append(tokens[at])
-            at += 1
-    return found
+    for each in _OF_TABLES:
+        tokens = each.applied(tokens)
+    return tokens

@@ -55,6 +55,9 @@ _MYSQL = re.compile(r"^(?:warnings|nowarning|notee|tee[ \t]+[^\n;=()]+)[ \t]*;?[
 _PSQL_DIALECTS = frozenset({"", "postgres", "redshift", "materialize", "risingwave"})
 _GO_DIALECTS = frozenset({"", "tsql", "fabric"})
 _MYSQL_DIALECTS = frozenset({"mysql", "singlestore", "doris", "starrocks"})
+_DOT_DIALECTS = frozenset({"sqlite", "duckdb", "teradata"})
+_MYSQL_COMMANDS = ("\nwarnings", "\nnowarning", "\ntee", "\nnotee")
+_SQLCMD_COMMANDS = (":r", ":setvar", ":on", ":connect")
 _DELIMITER_DIALECTS = frozenset({"", "mysql", "doris", "starrocks", "singlestore", "sqlite"})
 
 
@@ -65,48 +68,76 @@ def clean(text: str, dialect: str) -> Cleaned:
         text: The script.
         dialect: A sqlglot dialect name: which clients may have been meant. Empty allows all that cannot be mistaken.
     """
-    if "\0" in text or "\x1a" in text or not text.isascii():
-        text = text.translate(_INVISIBLE)
+    text = _visible(text)
     if dialect == "oracle":
         script = read_sqlplus(text)
         return Cleaned(script.text, script.batches, (), script.included, (), script.unknown)
+    commands = _Commands()
     lower = text.lower()
-    batches: list[int] = []
-    databases: list[tuple[int, str]] = []
-    included: list[tuple[int, str]] = []
     # Substrings first: a search for lines that may begin with any of these costs half a parse. And before these, single
     # characters, which are found ten times as fast.
-    executed: tuple[int, ...] = ()
     if dialect in _PSQL_DIALECTS and ("\\" in text or "stdin" in lower):
-        executed = tuple([m.start() for m in _PSQL_SEND.finditer(text) if m.group().startswith("\\gexec")])
-        text = _psql(text, databases, included)
+        text = _psql(text, commands)
     if dialect in _MYSQL_DIALECTS:
-        if "/*" in text and ("/*!" in text or "/*M!" in text):
-            text = with_conditional_code(text)
-        if "delete" in lower and ("quick" in lower or "low_priority" in lower or "ignore" in lower):
-            text = without_modifiers(text)
-        if "\nwarnings" in lower or "\nnowarning" in lower or "\ntee" in lower or "\nnotee" in lower:
-            text = _MYSQL.sub(_blank, text)
-    if dialect in _DELIMITER_DIALECTS:
-        if "delimiter" in lower:
-            text = _delimiters(text, batches)
-        if dialect and "source " in lower:
-            text = _SOURCE.sub(_including(included), text)
+        text = _mysql(text, lower)
+    if dialect in _DELIMITER_DIALECTS and "delimiter" in lower:
+        text = _delimiters(text, commands.batches)
+    if dialect and dialect in _DELIMITER_DIALECTS and "source " in lower:
+        text = _SOURCE.sub(_including(commands.included), text)
     if dialect in _GO_DIALECTS:
-        if ":" in text and (":r" in lower or ":setvar" in lower or ":on" in lower or ":connect" in lower):
-            text = _SQLCMD.sub(_blank, text)
-        if dialect or "\ngo" in lower or lower.startswith("go"):
-            text = _GO.sub(_separator(batches), text)
-    slashes = not dialect and "/" in text and ("/\n" in text or "/\r" in text or text.endswith("/"))
-    if slashes and _LINE_OF_SLASH.search(text):
+        text = _sqlcmd(text, lower, dialect, commands)
+    if not dialect and _may_end_in_slash(text) and _LINE_OF_SLASH.search(text):
         text = _SLASH_AFTER_SEMICOLON.sub(_blank, text)
     if dialect == "snowflake" and "!" in text:
         text = _BANG.sub(_blank, text)
-    elif dialect in ("sqlite", "duckdb", "teradata"):
+    elif dialect in _DOT_DIALECTS:
         text = _DOT.sub(_blank, text)
-    if not (batches or databases or included or executed):
-        return Cleaned(text)
-    return Cleaned(text, tuple(sorted(batches)), tuple(databases), tuple(included), executed)
+    return commands.cleaned(text)
+
+
+def _visible(text: str) -> str:
+    """Turn characters without a width into spaces."""
+    plain = text.isascii() and "\0" not in text and "\x1a" not in text
+    return text if plain else text.translate(_INVISIBLE)
+
+
+class _Commands:
+    """The client commands of a script that decide how it is read; as in ``Cleaned``."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.databases: list[tuple[int, str]] = []
+        self.included: list[tuple[int, str]] = []
+        self.executed: tuple[int, ...] = ()
+
+    def cleaned(self, text: str) -> Cleaned:
+        """Return the script without its commands."""
+        batches, databases, included = tuple(sorted(self.batches)), tuple(self.databases), tuple(self.included)
+        return Cleaned(text, batches, databases, included, self.executed)
+
+
+def _mysql(text: str, lower: str) -> str:
+    """MySQL's conditional comments, modifiers of DELETE, and commands of its client."""
+    if "/*" in text and ("/*!" in text or "/*M!" in text):
+        text = with_conditional_code(text)
+    if "delete" in lower and ("quick" in lower or "low_priority" in lower or "ignore" in lower):
+        text = without_modifiers(text)
+    if any(command in lower for command in _MYSQL_COMMANDS):
+        text = _MYSQL.sub(_blank, text)
+    return text
+
+
+def _sqlcmd(text: str, lower: str, dialect: str, commands: _Commands) -> str:
+    """Commands of sqlcmd, and ``GO``."""
+    if ":" in text and any(command in lower for command in _SQLCMD_COMMANDS):
+        text = _SQLCMD.sub(_blank, text)
+    if dialect or "\ngo" in lower or lower.startswith("go"):
+        text = _GO.sub(_separator(commands.batches), text)
+    return text
+
+
+def _may_end_in_slash(text: str) -> bool:
+    return "/" in text and ("/\n" in text or "/\r" in text or text.endswith("/"))
 
 
 def _spaces(text: str) -> str:
@@ -137,7 +168,8 @@ def _separator(batches: list[int]) -> _Replace:
     return replace
 
 
-def _psql(text: str, databases: list[tuple[int, str]], included: list[tuple[int, str]]) -> str:
+def _psql(text: str, commands: _Commands) -> str:
+    commands.executed = tuple([m.start() for m in _PSQL_SEND.finditer(text) if m.group().startswith("\\gexec")])
     position = 0
     parts: list[str] = []
     for match in _COPY.finditer(text):
@@ -155,9 +187,9 @@ def _psql(text: str, databases: list[tuple[int, str]], included: list[tuple[int,
     def command(match: re.Match[str]) -> str:
         name, rest = match["name"], match["rest"].split()
         if name in ("c", "connect") and rest and rest[0] != "-":
-            databases.append((match.start(), rest[0].strip('"')))
+            commands.databases.append((match.start(), rest[0].strip('"')))
         elif name in ("i", "ir", "include", "include_relative") and rest:
-            included.append((match.start(), rest[0].strip("'")))
+            commands.included.append((match.start(), rest[0].strip("'")))
         return _spaces(match.group())
 
     if "\\" not in text:

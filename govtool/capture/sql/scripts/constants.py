@@ -1,7 +1,7 @@
 """INSERTs of constants: data, not lineage. Dumps hold millions of them.
 
-What such a statement says is its target, its columns and how many values a row has. So only its first row is parsed,
-and a run of statements that say the same is one statement that was seen so many times.
+Of such a statement there matter its target, its columns and how many values a row has. So only its first row is parsed,
+and a run of equal statements is one statement that was seen so many times.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ConstantInsert(NamedTuple):
     """An INSERT of nothing but constants."""
 
     constant_values: tuple[object, ...]
-    """Equal for statements that say the same."""
+    """Equal for statements that mean the same."""
     first_row: int
     """The number of its tokens up to the end of the first row."""
 

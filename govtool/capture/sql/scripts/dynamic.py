@@ -12,7 +12,9 @@ from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites import renamed
 from govtool.capture.sql.scripts.trees import parse_again
 
+_PLPGSQL = frozenset({"", "postgres", "redshift", "materialize", "risingwave"})
 _JOINS = frozenset({marks.DPIPE, marks.PLUS})
+_TEXTS = STRING_TYPES | {marks.L_PAREN}
 CALLS_ROUTINE = "calls a routine: what it writes is read where it is defined"
 """The note of a call; ``govtool.capture.sql.routine_calls`` finds out whether the routine is defined."""
 
@@ -47,29 +49,31 @@ def _execute(reader: StatementReader, tokens: list[Token], second: str) -> None:
         return
     if any(word(t) == "SP_RENAME" for t in tokens[1:6]) and renamed(reader, tokens):
         return
-    start = 1
-    if second == "SP_EXECUTESQL" or (len(tokens) > 3 and any(word(t) == "SP_EXECUTESQL" for t in tokens[1:6])):
-        start = 1 + next(i for i, t in enumerate(tokens[1:6]) if word(t) == "SP_EXECUTESQL") + 1
-        if (
-            start + 1 < len(tokens)
-            and tokens[start].token_type == marks.PARAMETER
-            and len(tokens) > start + 2
-            and tokens[start + 2].text == "="
-        ):
-            start += 3
-        _constant(reader, tokens, start, "sp_executesql")
+    called = next((i for i, t in enumerate(tokens[1:6], 1) if word(t) == "SP_EXECUTESQL"), -1)
+    if called > 0 and (second == "SP_EXECUTESQL" or len(tokens) > 3):
+        _constant(reader, tokens, _behind_name(tokens, called + 1), "sp_executesql")
         return
-    if len(tokens) > 1 and (tokens[1].token_type in STRING_TYPES or tokens[1].token_type == marks.L_PAREN):
+    if len(tokens) > 1 and tokens[1].token_type in _TEXTS:
         _constant(reader, tokens, 1, "execute")
         return
     name = word(tokens[1]).lower() if len(tokens) > 1 else ""
     if (name in folding.FUNCTIONS or name in reader.flow.constants) and _folded(reader, tokens, 1, "execute"):
         return
-    procedural = reader.flow.inside and reader.lex.name in ("", "postgres", "redshift", "materialize", "risingwave")
-    if procedural or name in ("format", "concat"):
+    if _procedural(reader) or name in ("format", "concat"):
         _opaque(reader, tokens, "execute")
     else:
         _called(reader, tokens, "execute")
+
+
+def _behind_name(tokens: list[Token], start: int) -> int:
+    """Return the place behind the name of an argument, ``@stmt =``; ``start`` if it has none."""
+    named = len(tokens) > start + 2 and tokens[start].token_type == marks.PARAMETER and tokens[start + 2].text == "="
+    return start + 3 if named else start
+
+
+def _procedural(reader: StatementReader) -> bool:
+    """Return whether EXECUTE runs a text here, as in PL/pgSQL, and no prepared statement."""
+    return reader.flow.inside and reader.lex.name in _PLPGSQL
 
 
 def _prepare(reader: StatementReader, tokens: list[Token]) -> bool:
@@ -100,21 +104,7 @@ def _constant(reader: StatementReader, tokens: list[Token], start: int, head: st
     while start < end and tokens[start].token_type == marks.L_PAREN:
         end = min(closing(tokens, start), end)
         start += 1
-    parts: list[Token] = []
-    index = start
-    while index < end and tokens[index].token_type in STRING_TYPES:
-        parts.append(tokens[index])
-        if index + 1 < end and tokens[index + 1].token_type in _JOINS:
-            index += 2
-            continue
-        if index + 1 < end and tokens[index + 1].token_type in STRING_TYPES:
-            index += 1
-            continue
-        index += 1
-        break
-    else:
-        if index < end:
-            parts = []
+    parts, index = _joined_strings(tokens, start, end)
     tail = word(tokens[index]) if index < len(tokens) else ""
     joined = bool(parts) and (
         index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == marks.COMMA
@@ -141,6 +131,22 @@ def _constant(reader: StatementReader, tokens: list[Token], start: int, head: st
             _bind(reader, number, given)
     if targets:
         _kept(reader, written, targets, text, given)
+
+
+def _joined_strings(tokens: list[Token], start: int, end: int) -> tuple[list[Token], int]:
+    """Return the strings from ``start`` on, and the place behind them; none if something else is joined to them."""
+    parts: list[Token] = []
+    index = start
+    while index < end and tokens[index].token_type in STRING_TYPES:
+        parts.append(tokens[index])
+        following = tokens[index + 1].token_type if index + 1 < end else None
+        if following in _JOINS:
+            index += 2
+        elif following in STRING_TYPES:
+            index += 1
+        else:
+            return parts, index + 1
+    return ([] if index < end else parts), index
 
 
 def _folded(reader: StatementReader, tokens: list[Token], start: int, head: str) -> bool:

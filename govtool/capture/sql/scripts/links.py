@@ -1,4 +1,4 @@
-"""Statements that say that the rows of one table are those of another: synonyms, and partitions that are attached.
+"""Statements by which the rows of one table are those of another: synonyms, and partitions that are attached.
 
 The trees are COMMANDs with arguments of our own; ``definitions`` and ``walk/unread`` read them:
 

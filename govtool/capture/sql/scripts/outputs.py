@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import closing, find_word, like, name_end, word
-from govtool.capture.sql.scripts import assignments, variables
+from govtool.capture.sql.scripts import variable_statements, variables
 from govtool.capture.sql.scripts.reader import StatementReader
 
 _QUERY: Final = frozenset({"SELECT", "WITH"})
@@ -48,7 +48,7 @@ def changed(reader: StatementReader, tokens: list[Token]) -> bool:
         tree.set("returning", exp.Returning(expressions=items.expressions, into=table))
     reader.add(tokens, tree, "parsed")
     if isinstance(tree, exp.Update):
-        assignments.updated(reader, tokens, tree)
+        variable_statements.updated(reader, tokens, tree)
     return True
 
 

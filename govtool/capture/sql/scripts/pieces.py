@@ -1,4 +1,4 @@
-"""Texts that do not tokenise as a whole, say because a quote is not closed: what does is read all the same."""
+"""Texts that do not tokenise as a whole, for instance because a quote is not closed: the rest is read all the same."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def reaching(steps: Sequence[VariableStep]) -> dict[int, Live]:
 
 
 def every(steps: Sequence[VariableStep]) -> dict[int, Live]:
-    """Like ``reaching``, of statements whose order says nothing: every assignment may reach every statement."""
+    """Like ``reaching``, of statements whose order means nothing: every assignment may reach every statement."""
     live = _all(steps)
     return {step.number: live for step in steps}
 

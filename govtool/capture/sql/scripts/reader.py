@@ -1,6 +1,6 @@
 """A reader of scripts as the readers of control flow, routines and dialects see it.
 
-It collects statements, and knows the text, the routine and the branch that they stand in. How a text is cut into
+It collects statements, and has the text, the routine and the branch that they stand in. How a text is cut into
 statements, and who reads each, is in ``script``.
 """
 
@@ -51,7 +51,7 @@ class StatementReader(SourcePositions):
         """Branches of control flow so far."""
         self.flow = ControlFlow()
         self._runs: dict[tuple[object, ...], int] = {}
-        """INSERTs of constants since the last other statement, by what they say."""
+        """INSERTs of constants since the last other statement, by what they mean."""
 
     # -- where texts and statements are cut: in ``script`` --------------------------------------------------------
 

@@ -1,8 +1,7 @@
 """Second chances for statements that the parser does not understand, where a part of them carries lineage.
 
-Each rescue rewrites tokens, never text, so that places stay true. What is left out is said in a ``dropped``
-diagnostic; what
-cannot be rescued is ``opaque`` (the parser knows it is a statement, and no more) or ``failed``.
+Each rescue rewrites tokens, never text, so that places stay true. A ``dropped`` diagnostic names what is left out; what
+cannot be rescued is ``opaque`` (a statement, of which nothing more is known) or ``failed``.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from govtool.capture.sql.scripts.blocks import ignored
 from govtool.capture.sql.scripts.clauses import simplified, unread
 from govtool.capture.sql.scripts.links import attached
 from govtool.capture.sql.scripts.reader import StatementReader
-from govtool.capture.sql.scripts.rewrites import QUERY_WORDS, REWRITES, dropped
+from govtool.capture.sql.scripts.rewrites import REWRITES
 from govtool.capture.sql.scripts.rewrites_tsql import rewritten
+from govtool.capture.sql.scripts.rewriting import QUERY_WORDS, dropped
 from govtool.capture.sql.scripts.source_positions import error_token
 from govtool.capture.sql.scripts.variables import TSQL
 from govtool.model.diagnostic import Diagnostic
@@ -36,6 +36,8 @@ _HARMLESS_ALTER = word_set(
     ORGANIZATION PROJECT BI PUBLICATION SUBSCRIPTION GROUP ACCOUNT SHARE ALERT STREAM TABLESPACE PARTITION SYNONYM
     PACKAGE AGGREGATE COLLATION LARGE RULE TEXT STATISTICS EVENT VOLUME CATALOG CONNECTION EXTERNAL"""
 )
+_CUT = word_set("SELECT WITH INSERT CREATE MERGE UPDATE DELETE COPY UNLOAD FROM ALTER")
+"""First words of statements whose end may be left out."""
 _RULE_VERBS = ("ADD", "DROP", "DROP ALL", "SET", "UNSET")
 _ACCESS_RULES = ("ROW ACCESS POLICY", "ROW ACCESS POLICIES", "ROW FILTER", "MASKING POLICY", "MASK")
 _LINEAGE_ALTER = frozenset({"ADD", "DROP", "RENAME", "SWAP", "EXCHANGE", "CHANGE", "REPLACE", "AS"})
@@ -73,7 +75,8 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
     if _rules_access(tokens):
         reader.add(tokens, None, "ignored")
         return
-    if ignored(head) or head in ("SET", "RESET", "REFRESH", "USE") or not any(w in QUERY_WORDS for w in _words(tokens)):
+    queries = any(w in QUERY_WORDS for w in _words(tokens))
+    if not queries or ignored(head) or head in ("SET", "RESET", "REFRESH", "USE"):
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _broken_create(reader, tokens)
         elif head == "ALTER" and not _harmless_alter(tokens):
@@ -81,13 +84,17 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         else:
             reader.add(tokens, None, "ignored")
         return
-    if head == "CREATE" and any(w in _HARMLESS_CREATE for w in words[:4]) and "SELECT" not in _words(tokens):
-        reader.add(tokens, None, "ignored")
-        return
-    if head == "ALTER" and _harmless_alter(tokens):
+    if _is_harmless(head, tokens):
         reader.add(tokens, None, "ignored")
         return
     _opaque(reader, tokens, f"{printable_head(tokens)} is not understood")
+
+
+def _is_harmless(head: str, tokens: list[Token]) -> bool:
+    """Return whether a CREATE or ALTER is of something without rows."""
+    if head == "CREATE":
+        return any(word(t) in _HARMLESS_CREATE for t in tokens[1:5]) and "SELECT" not in _words(tokens)
+    return head == "ALTER" and _harmless_alter(tokens)
 
 
 def _procedural(reader: StatementReader, tokens: list[Token]) -> bool:
@@ -161,8 +168,7 @@ def _rules_access(tokens: list[Token]) -> bool:
     return any(f" {verb} {rule}" in phrase for verb in _RULE_VERBS for rule in _ACCESS_RULES)
 
 
-# -- leaving out
-# --------------------------------------------------------------------------------------------------------
+# -- leaving out ---------------------------------------------------------------------------------------------------
 
 
 def _without_clauses(reader: StatementReader, tokens: list[Token]) -> bool:
@@ -198,19 +204,7 @@ def _without_tail(reader: StatementReader, tokens: list[Token], error: Exception
     for cut in (index, index - 1):
         if cut < 4 or any(word(t) in QUERY_WORDS for t in tokens[cut:]) or not _balanced(tokens[:cut]):
             continue
-        if word(tokens[0]) not in (
-            "SELECT",
-            "WITH",
-            "INSERT",
-            "CREATE",
-            "MERGE",
-            "UPDATE",
-            "DELETE",
-            "COPY",
-            "UNLOAD",
-            "FROM",
-            "ALTER",
-        ):
+        if word(tokens[0]) not in _CUT:
             return False
         tree = reader.attempt(tokens[:cut])
         if tree is None or isinstance(tree, (exp.Alias, exp.Column)):

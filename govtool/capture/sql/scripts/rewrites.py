@@ -1,166 +1,24 @@
-"""Statements rewritten token by token to a form that the parser knows, so that what they read and write is not lost."""
+"""Statements rewritten token by token to a form that the parser reads, so that what they read and write is not lost."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import TypeAlias
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, word, word_set
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, word
 from govtool.capture.sql.scripts.reader import StatementReader
-
-Rewrite: TypeAlias = Callable[["StatementReader", list[Token]], bool]
-"""Adds the statement in a form that parses, or returns False and adds nothing."""
-
-QUERY_WORDS = word_set("SELECT FROM JOIN UNION INTERSECT EXCEPT MINUS WHERE INTO USING VALUES SET INSERT")
-"""Words by which a clause may read or write a relation."""
-_STORAGE_OPTIONS = word_set(
-    """WITH BUILD REFRESH COMMENT TBLPROPERTIES OPTIONS PARTITIONED CLUSTERED CLUSTER STORED LOCATION ROW DISTSTYLE
-    DISTKEY SORTKEY TABLESPACE PARALLEL COMPRESS NOCOMPRESS LOGGING NOLOGGING USING ENGINE"""
-)
-
-
-def dropped(reader: StatementReader, tokens: list[Token], tree: exp.Expr, left_out: list[Token]) -> None:
-    """Add a statement, and say which of its tokens were left out; known options of storage are not worth a word."""
-    if word(left_out[0]) in _STORAGE_OPTIONS and not any(word(t) in QUERY_WORDS - {"USING"} for t in left_out):
-        reader.add(tokens, tree, "parsed")
-        return
-    what = " ".join(word(t) or t.text for t in left_out[:3])[:40]
-    message = f"the clause that begins with {what!r} is not understood and was left out"
-    reader.add(tokens, tree, "parsed", reader.diagnostic("dropped", "warning", message, left_out[0]))
-
-
-# ----------------------------------------------------------------------------------------------------------
-
-
-def _create(reader: StatementReader, tokens: list[Token]) -> bool:
-    """A CREATE with clauses that the parser does not know: keep the name, the columns and the query."""
-    if _without_word(reader, tokens, "SNAPSHOT") or _deep_clone(reader, tokens):
-        return True
-    kind_at = next(
-        (i for i, t in enumerate(tokens[1:8], 1) if word(t) in ("TABLE", "VIEW", "TASK", "PIPE", "STREAM")), -1
-    )
-    if kind_at < 0:
-        return False
-    kind = word(tokens[kind_at])
-    if kind in ("TASK", "PIPE"):
-        index = find_word(tokens, {"AS"}, kind_at)
-        if index < 0 or index + 1 >= len(tokens):
-            return False
-        reader.statement(tokens[index + 1 :])
-        return True
-    if kind == "STREAM":
-        return _stream(reader, tokens, kind_at)
-    behind = kind_at + 1
-    while behind < len(tokens) and word(tokens[behind]) in ("IF", "NOT", "EXISTS"):
-        behind += 1
-    name_start = behind
-    behind = name_end(tokens, name_start)
-    columns_end = behind
-    if columns_end < len(tokens) and tokens[columns_end].token_type == marks.L_PAREN:
-        columns_end = closing(tokens, columns_end) + 1
-    head = tokens[:1]
-    if len(tokens) > 2 and word(tokens[1]) == "OR" and word(tokens[2]) in ("REPLACE", "ALTER", "REFRESH"):
-        head = [tokens[0], tokens[1], like(tokens[2], marks.REPLACE, "REPLACE")]
-    modifiers = [t for t in tokens[len(head) : kind_at] if word(t) in ("TEMP", "TEMPORARY", "MATERIALIZED")]
-    head = [*head, *modifiers, tokens[kind_at]]
-    query_at = columns_end - 1
-    while True:
-        query_at = find_word(tokens, {"AS"}, query_at + 1)
-        if query_at < 0 or query_at + 1 >= len(tokens):
-            break
-        following = tokens[query_at + 1]
-        if word(following) in ("SELECT", "WITH", "FROM", "VALUES", "TABLE") or following.token_type == marks.L_PAREN:
-            for columns in (tokens[name_start:columns_end], tokens[name_start:behind]):
-                tree = reader.attempt([*head, *columns, *tokens[query_at:]])
-                if tree is not None:
-                    dropped(reader, tokens, tree, tokens[columns_end:query_at] or tokens[1:kind_at] or tokens[behind:])
-                    return True
-                tail = _last_with(tokens, query_at)
-                tree = reader.attempt([*head, *columns, *tokens[query_at:tail]]) if tail > 0 else None
-                if tree is not None:
-                    dropped(reader, tokens, tree, tokens[tail:])
-                    return True
-            return False
-    if columns_end > behind:
-        tree = reader.attempt([*head, *tokens[name_start:columns_end]])
-        if tree is not None:
-            dropped(reader, tokens, tree, tokens[columns_end:] or tokens[1:kind_at] or tokens[:1])
-            return True
-    return False
-
-
-def _last_with(tokens: list[Token], start: int) -> int:
-    """Return the start of ``WITH CHECK OPTION``, ``WITH READ ONLY`` and the like; -1 if nothing of the kind ends the
-    statement.
-    """
-    for index in range(len(tokens) - 1, max(start + 2, len(tokens) - 8), -1):
-        if word(tokens[index]) == "WITH":
-            return index
-    return -1
-
-
-def _deep_clone(reader: StatementReader, tokens: list[Token]) -> bool:
-    """Databricks' ``CREATE TABLE t DEEP CLONE s``."""
-    at = find_word(tokens, {"DEEP"}, 2)
-    return at > 0 and at + 1 < len(tokens) and word(tokens[at + 1]) == "CLONE" and _without(reader, tokens, at, at + 1)
-
-
-def _without_word(reader: StatementReader, tokens: list[Token], text: str) -> bool:
-    """BigQuery's ``CREATE | DROP SNAPSHOT TABLE``: a table like others, for lineage."""
-    at = next((i for i, t in enumerate(tokens[1:5], 1) if word(t) == text), -1)
-    if at < 0:
-        return False
-    tree = reader.attempt([*tokens[:at], *tokens[at + 1 :]])
-    if tree is None:
-        at_time = find_word(tokens, {"FOR"}, at)
-        tree = reader.attempt([*tokens[:at], *tokens[at + 1 : at_time]]) if at_time > 0 else None
-    if tree is None:
-        return False
-    reader.add(tokens, tree, "parsed")
-    return True
+from govtool.capture.sql.scripts.rewrites_create import create
+from govtool.capture.sql.scripts.rewriting import Rewrite, last_with, past, without, without_word
 
 
 def _drop(reader: StatementReader, tokens: list[Token]) -> bool:
-    return _without_word(reader, tokens, "SNAPSHOT")
-
-
-def _stream(reader: StatementReader, tokens: list[Token], kind_at: int) -> bool:
-    """Snowflake's ``CREATE STREAM s ON TABLE t``: reads as a view of all of t."""
-    on = find_word(tokens, {"ON"}, kind_at)
-    if on < 0 or on + 2 >= len(tokens) or word(tokens[on + 1]) not in ("TABLE", "VIEW", "DYNAMIC", "EXTERNAL", "EVENT"):
-        return False
-    start = on + 2
-    while start < len(tokens) and word(tokens[start]) in ("TABLE", "VIEW"):
-        start += 1
-    end = name_end(tokens, start)
-    here = tokens[on]
-    query = [
-        like(here, marks.ALIAS, "AS"),
-        like(here, marks.SELECT, "SELECT"),
-        like(here, marks.STAR, "*"),
-        like(here, marks.FROM, "FROM"),
-        *tokens[start:end],
-    ]
-    name_start = kind_at + 1
-    while name_start < on and word(tokens[name_start]) in ("IF", "NOT", "EXISTS"):
-        name_start += 1
-    behind = name_end(tokens[:on], name_start)
-    tree = reader.attempt([tokens[0], like(tokens[kind_at], marks.VIEW, "VIEW"), *tokens[name_start:behind], *query])
-    if tree is None:
-        return False
-    reader.add(tokens, tree, "parsed")
-    return True
+    return without_word(reader, tokens, "SNAPSHOT")
 
 
 def _replace_into(reader: StatementReader, tokens: list[Token]) -> bool:
     """MySQL's and SQLite's REPLACE: an INSERT that deletes what it collides with."""
-    start = 1
-    while start < len(tokens) and word(tokens[start]) in ("LOW_PRIORITY", "DELAYED"):
-        start += 1
+    start = past(tokens, 1, ("LOW_PRIORITY", "DELAYED"))
     into = [] if start < len(tokens) and word(tokens[start]) == "INTO" else [like(tokens[0], marks.INTO, "INTO")]
     tree = reader.attempt([like(tokens[0], marks.INSERT, "INSERT"), *into, *tokens[start:]])
     if tree is None:
@@ -234,7 +92,7 @@ def _insert(reader: StatementReader, tokens: list[Token]) -> bool:
     """INSERT with a clause between its target and its rows: OVERRIDING … VALUE, the format of a DIRECTORY."""
     at = find_word(tokens, {"OVERRIDING"}, 2)
     if at > 0:
-        return _without(reader, tokens, at, at + 3)
+        return without(reader, tokens, at, at + 3)
     at = find_word(tokens, {"EXEC", "EXECUTE"}, 2)
     if at > 0:
         return _insert_exec(reader, tokens, at)
@@ -245,7 +103,7 @@ def _insert(reader: StatementReader, tokens: list[Token]) -> bool:
     end = at + 2
     if end + 1 < len(tokens) and word(tokens[end]) == "OPTIONS":
         end = closing(tokens, end + 1) + 1
-    return _without(reader, tokens, at, end)
+    return without(reader, tokens, at, end)
 
 
 def _insert_exec(reader: StatementReader, tokens: list[Token], at: int) -> bool:
@@ -267,13 +125,6 @@ def _insert_exec(reader: StatementReader, tokens: list[Token], at: int) -> bool:
     message = f"the rows come from EXEC {name or '(…)'}: what it returns is not known"
     reader.add(tokens, tree, "parsed", reader.diagnostic("opaque", "warning", message, here))
     return True
-
-
-def _without(reader: StatementReader, tokens: list[Token], start: int, end: int) -> bool:
-    tree = reader.attempt(tokens[:start] + tokens[end:])
-    if tree is not None:
-        reader.add(tokens, tree, "parsed")
-    return tree is not None
 
 
 def _merge(reader: StatementReader, tokens: list[Token]) -> bool:
@@ -410,7 +261,7 @@ def _alter_view(reader: StatementReader, tokens: list[Token], view: int) -> bool
         like(here, marks.OR, "OR"),
         like(here, marks.REPLACE, "REPLACE"),
     ]
-    tail = _last_with(tokens, query)
+    tail = last_with(tokens, query)
     for stop in (len(tokens), tail):
         tree = reader.attempt([*head, *tokens[view:end], *tokens[query:stop]]) if stop > 0 else None
         if tree is not None:
@@ -420,7 +271,7 @@ def _alter_view(reader: StatementReader, tokens: list[Token], view: int) -> bool
 
 
 REWRITES: dict[str, Rewrite] = {
-    "CREATE": _create,
+    "CREATE": create,
     "REPLACE": _replace_into,
     "RENAME": _rename,
     "UNLOAD": _unload,

@@ -47,11 +47,17 @@ def rewritten(reader: StatementReader, tokens: list[Token]) -> bool:
         message = "SEND puts a message into a queue: what it holds is not followed"
         reader.add(tokens, None, "opaque", reader.diagnostic("opaque", "warning", message, tokens[0]))
         return True
-    of_session = head == "SET" and len(tokens) > 1 and tokens[1].token_type != marks.PARAMETER
-    if of_session or head in _ADMINISTRATION or (head in _DEFINING and _holds_no_rows(tokens)):
+    if _administers(tokens, head):
         reader.add(tokens, None, "ignored")
         return True
     return _call(reader, tokens)
+
+
+def _administers(tokens: list[Token], head: str) -> bool:
+    """Return whether a statement is about the session or the server, or about objects without rows."""
+    if head == "SET":
+        return len(tokens) > 1 and tokens[1].token_type != marks.PARAMETER
+    return head in _ADMINISTRATION or (head in _DEFINING and _holds_no_rows(tokens))
 
 
 def _holds_no_rows(tokens: list[Token]) -> bool:
@@ -123,7 +129,7 @@ def _switched(reader: StatementReader, tokens: list[Token]) -> bool:
 
 
 def _indexed(reader: StatementReader, tokens: list[Token]) -> bool:
-    """``ALTER TABLE t ADD | ALTER | DROP INDEX …``, and what else of a table says nothing of its columns."""
+    """``ALTER TABLE t ADD | ALTER | DROP INDEX …``, and what else of a table is not about its columns."""
     at = find_word(tokens, {"ADD", "ALTER", "DROP", "REBUILD", "SET", "ENABLE", "DISABLE", "CHECK", "NOCHECK"}, 3)
     if at < 0:
         return False

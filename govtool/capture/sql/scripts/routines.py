@@ -14,6 +14,12 @@ from govtool.names import fold, join_name
 _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})
 _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})
 _BODY = frozenset({"BEGIN", "DECLARE"})
+_NO_BODY = word_set("OWNER CALLER DEFINER SELF RESTRICT IDENTITY NOT NULL")
+"""Words behind an AS or IS that is not that of the body."""
+_BEFORE_EVENTS = word_set("AFTER BEFORE OR OF FOR READS MODIFIES INSTEAD CONTAINS EACH")
+"""Words behind which INSERT, UPDATE or DELETE is an event of a trigger, or a promise of a routine."""
+_OTHERS = word_set("TABLE VIEW AS SCHEMA DATABASE INDEX STAGE STREAM PIPE EXTENSION SEQUENCE PARTITION")
+"""Words by which a CREATE makes something else than a routine."""
 _METHODS = word_set("MEMBER STATIC CONSTRUCTOR MAP ORDER OVERRIDING FINAL INSTANTIABLE NOT")
 """Words before a method in the body of one of Oracle's object types."""
 _STATEMENTS = frozenset(
@@ -46,30 +52,39 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     returns = find_word(tokens[:body], {"RETURNS"}, after) if kind == "FUNCTION" else -1
     signature = table_functions.signature(reader, tokens, returns, after, name) if kind == "FUNCTION" else None
     if tokens[body].token_type in STRING_TYPES:
-        token = tokens[body]
         reader.add(tokens, signature, "ignored", head=head)
         if returns > 0 and returns + 1 < len(tokens) and word(tokens[returns + 1]) == "TRIGGER":
             triggers.row(reader, tokens, name)
-        text = token.text
-        offset = reader.text.find(text[:40], token.start, token.end + 1)
-        reader.body(text, token, offset if offset >= 0 else token.start, name)
+        _quoted_body(reader, tokens[body], name)
         return None
     reader.add(tokens[:body], signature, "ignored", head=head)
+    return _enter(reader, tokens, body, returns, name)
+
+
+def _quoted_body(reader: StatementReader, token: Token, name: str | None) -> None:
+    """Read the body that is in a string."""
+    offset = reader.text.find(token.text[:40], token.start, token.end + 1)
+    reader.body(token.text, token, offset if offset >= 0 else token.start, name)
+
+
+def _enter(reader: StatementReader, tokens: list[Token], body: int, returns: int, name: str) -> list[Token] | None:
+    """Begin the body of a routine, whose statements follow one by one; return the first."""
+    tsql = reader.lex.name in ("tsql", "fabric")
     reader.routine = name
     if reader.lex.name in variables.TSQL:
         table_types.parameters(reader, tokens[:body], name)
     flow = reader.flow
-    if returns > 0 and reader.lex.name in ("tsql", "fabric"):
+    if returns > 0 and tsql:
         table_functions.begin(reader, tokens, returns, name)
     flow.inside = True
-    flow.owner = reader.lex.name not in ("tsql", "fabric")
+    flow.owner = not tsql
     first = word(tokens[body])
     if first in ("AS", "IS"):
         # Oracle declares variables between AS and BEGIN, without a word for it.
         flow.declarations = reader.lex.name == "oracle"
         return tokens[body + 1 :] or None
     rest = tokens[body:]
-    if first not in ("BEGIN", "DECLARE", "IF", "AS", "IS") and reader.lex.name not in ("tsql", "fabric"):
+    if first not in ("BEGIN", "DECLARE", "IF") and not tsql:
         # A body of one statement: the routine ends with it.
         reader.statement(rest)
         reader.routine = None
@@ -99,8 +114,7 @@ def do_block(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
                 _foreign(reader, tokens, language)
                 return None
             reader.add(tokens, None, "ignored", head="do")
-            offset = reader.text.find(token.text[:40], token.start, token.end + 1)
-            reader.body(token.text, token, offset if offset >= 0 else token.start, None)
+            _quoted_body(reader, token, None)
             return None
     return tokens[1:] or None
 
@@ -111,20 +125,7 @@ def _kind(tokens: list[Token]) -> int:
         text = word(token)
         if text in _KINDS or (text == "TYPE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "BODY"):
             return index
-        if text in (
-            "TABLE",
-            "VIEW",
-            "AS",
-            "SCHEMA",
-            "DATABASE",
-            "INDEX",
-            "STAGE",
-            "STREAM",
-            "PIPE",
-            "EXTENSION",
-            "SEQUENCE",
-            "PARTITION",
-        ):
+        if text in _OTHERS:
             if text == "TABLE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "FUNCTION":
                 continue
             return -1
@@ -150,7 +151,7 @@ def _name(tokens: list[Token], start: int, dialect: str) -> tuple[str, int]:
 
 
 def _language(tokens: list[Token], start: int) -> str:
-    """The language that the routine is written in, upper case; empty if it does not say."""
+    """The language that the routine is written in, upper case; empty if none is named."""
     for index in range(start, len(tokens) - 1):
         text = word(tokens[index])
         follows = tokens[index - 1].token_type not in (marks.DOT, marks.COMMA, marks.PARAMETER)
@@ -176,46 +177,45 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
             depth -= 1
         elif depth == 0:
             text = word(token)
-            if text == "AS" and (
-                word(tokens[index - 1]) in ("EXECUTE", "EXEC") or tokens[index - 2].token_type == marks.PARAMETER
-            ):  # EXECUTE AS OWNER, and T-SQL's parameters: @a AS int
-                continue
-            if text == "AS" and kind == "TRIGGER" and word(tokens[index - 1]) in ("NEW", "OLD", "ROW", "TABLE"):
-                continue  # REFERENCING NEW AS n
+            body = -1
             if text in ("AS", "IS"):
-                following = tokens[index + 1] if index + 1 < len(tokens) else None
-                if following is None:
-                    return index
-                if following.token_type in STRING_TYPES:
-                    return index + 1
-                if word(following) in ("OWNER", "CALLER", "DEFINER", "SELF", "RESTRICT", "IDENTITY", "NOT", "NULL"):
-                    continue
-                return index + 1 if word(following) in _BODY | _STATEMENTS else index
-            if text == "BEGIN" or (text == "DO" and kind == "EVENT") or (text == "DECLARE" and kind == "TRIGGER"):
-                return index + (text == "DO")
-            if token.token_type == marks.HEREDOC_STRING:
-                return index
-            if (
-                text in _STATEMENTS
-                and kind in ("PROCEDURE", "PROC", "TRIGGER")
-                and word(tokens[index - 1])
-                not in (
-                    "AFTER",
-                    "BEFORE",
-                    "OR",
-                    "OF",
-                    "FOR",
-                    "READS",
-                    "MODIFIES",
-                    "INSTEAD",
-                    "CONTAINS",
-                    "EACH",
-                )
-                and text not in ("SET", "EXECUTE", "IF", "WITH")
-                and tokens[index - 1].token_type != marks.COMMA
+                body = _behind_as(tokens, index, kind)
+            elif text == "BEGIN" or (text == "DO" and kind == "EVENT") or (text == "DECLARE" and kind == "TRIGGER"):
+                body = index + (text == "DO")
+            elif token.token_type == marks.HEREDOC_STRING or (
+                kind in ("PROCEDURE", "PROC", "TRIGGER") and _is_first_statement(tokens, index)
             ):
-                return index
+                body = index
+            if body >= 0:
+                return body
     return -1
+
+
+def _behind_as(tokens: list[Token], index: int, kind: str) -> int:
+    """Return the start of the body behind an AS or IS; -1 if the word is of something else."""
+    previous = word(tokens[index - 1])
+    if word(tokens[index]) == "AS":
+        if previous in ("EXECUTE", "EXEC") or tokens[index - 2].token_type == marks.PARAMETER:
+            return -1  # EXECUTE AS OWNER, and T-SQL's parameters: @a AS int
+        if kind == "TRIGGER" and previous in ("NEW", "OLD", "ROW", "TABLE"):
+            return -1  # REFERENCING NEW AS n
+    following = tokens[index + 1] if index + 1 < len(tokens) else None
+    if following is None:
+        return index
+    if following.token_type in STRING_TYPES:
+        return index + 1
+    if word(following) in _NO_BODY:
+        return -1
+    return index + 1 if word(following) in _BODY | _STATEMENTS else index
+
+
+def _is_first_statement(tokens: list[Token], index: int) -> bool:
+    """Return whether a body of one statement begins here, without any word in front of it."""
+    text = word(tokens[index])
+    if text not in _STATEMENTS or text in ("SET", "EXECUTE", "IF", "WITH"):
+        return False
+    before = tokens[index - 1]
+    return before.token_type != marks.COMMA and word(before) not in _BEFORE_EVENTS
 
 
 def _expression_body(reader: StatementReader, tokens: list[Token], start: int) -> bool:

@@ -177,12 +177,7 @@ class _Reader:
             self._add(line)
             return
         if bare[:2] == "/*" and bare[:3] != "/*+":
-            rest = bare.partition("*/")[2].strip()
-            self.comment = "*/" not in bare
-            if rest and not self.state:
-                self._begin(rest, lines, index)
-                self._closes(rest)
-            self._add(self._substituted(line))
+            self._comment_line(line, bare, lines, index)
             return
         found = _WORD.match(bare)
         word = found.group().upper() if found is not None and found.end() < 12 else ""
@@ -192,11 +187,7 @@ class _Reader:
         elif self.state and not (bare[0] == "@" or word in _ANYWHERE or (self.state == "block" and word == "CREATE")):
             self.ended = False
             self._next(line, bare)
-        elif (
-            bare[0] in "@$!#0123456789"
-            or word in _ANYWHERE
-            or (word in _COMMANDS and _NO_COMMAND.match(bare, len(word)) is None)
-        ):
+        elif _is_command(bare, word):
             self._command(line, bare, word)
         elif word in _EXECUTE and bare[len(word) :].lstrip()[:9].upper() != "IMMEDIATE":
             self.state = "execute"
@@ -207,6 +198,15 @@ class _Reader:
                 self._add(line)
             else:
                 self._next(line, bare)
+
+    def _comment_line(self, line: str, bare: str, lines: list[str], index: int) -> None:
+        """A line that begins with a comment, behind which a statement may begin."""
+        rest = bare.partition("*/")[2].strip()
+        self.comment = "*/" not in bare
+        if rest and not self.state:
+            self._begin(rest, lines, index)
+            self._closes(rest)
+        self._add(self._substituted(line))
 
     def _begin(self, bare: str, lines: list[str], index: int) -> None:
         self.ended = False
@@ -345,3 +345,10 @@ class _Reader:
     def _add(self, line: str) -> None:
         self.lines.append(line)
         self.offset += len(line) + 1
+
+
+def _is_command(bare: str, word: str) -> bool:
+    """Return whether a line is a command of the client."""
+    if bare[0] in "@$!#0123456789" or word in _ANYWHERE:
+        return True
+    return word in _COMMANDS and _NO_COMMAND.match(bare, len(word)) is None

@@ -65,7 +65,7 @@ def replaced(reader: StatementReader, tokens: list[Token], start: int) -> list[T
 
 @lru_cache(maxsize=1)
 def _jumps(text: str) -> bool:
-    """Return whether a script may jump, so that the order of its text says nothing."""
+    """Return whether a script may jump, so that the order of its text means nothing."""
     return "GOTO" in text.upper()
 
 

@@ -1,8 +1,8 @@
-"""Table functions: what their definitions say of the rows that they return.
+"""Table functions: the rows that they return, by their definitions.
 
 A body that is one query is inlined at its calls. Of a body that is a block, each statement that returns rows is a SET
 whose argument ``returns`` names the function (see ``variables``); the statement that creates it has a SET with
-``signature``, which says what the columns are called (``columns``) or whose rows they are like (``row``).
+``signature``, with the names of the columns (``columns``) or the type of the rows (``row``).
 """
 
 from __future__ import annotations
@@ -41,13 +41,19 @@ def signature(reader: StatementReader, tokens: list[Token], returns: int, after:
             row = _written(tokens, at + 1)
         elif second != "TABLE":
             return None
-    if not columns and after < len(tokens) and tokens[after].token_type == marks.L_PAREN:
-        items = split(tokens[after + 1 : closing(tokens, after)])
-        handed_out = [item[1:] for item in items if word(item[0]) in ("OUT", "INOUT") and len(item) > 1]
-        columns = tuple([_name(item[0], reader.lex.name) for item in handed_out])
+    if not columns:
+        columns = _handed_out(tokens, after, reader.lex.name)
     if not columns and not row:
         return None
     return exp.Set(returns=name, signature=True, columns=columns, row="" if row.lower() == "record" else row)
+
+
+def _handed_out(tokens: list[Token], after: int, dialect: str) -> tuple[str, ...]:
+    """The names of OUT parameters; none without parameters."""
+    if after >= len(tokens) or tokens[after].token_type != marks.L_PAREN:
+        return ()
+    items = split(tokens[after + 1 : closing(tokens, after)])
+    return tuple([_name(item[1], dialect) for item in items if word(item[0]) in ("OUT", "INOUT") and len(item) > 1])
 
 
 def _columns(tokens: list[Token], dialect: str) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """Bounds on the number of trees that a batch holds at once.
 
 A tree takes some hundred times the memory of its text, and a batch has to know all its statements before it can walk
-the first. So trees are kept up to a bound; of what comes after that, only what says which relation it defines stays,
-and the statement is parsed again when it is walked. Warehouses written by hand stay below the bound; dumps do not.
+the first. So trees are kept up to a bound; of what comes after that, only the head stays, with the relation that it
+defines, and the statement is parsed again when it is walked. Warehouses written by hand stay below the bound; dumps do
+not.
 """
 
 from __future__ import annotations

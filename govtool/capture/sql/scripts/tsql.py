@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from sqlglot.tokenizer_core import Token
 
@@ -17,7 +18,12 @@ _STARTERS = word_set(
 _OF_COLUMNS = frozenset({"MASKED", "ROWGUIDCOL", "PERSISTED", "SPARSE", "HIDDEN"})
 _SET_OPERATORS = frozenset({"UNION", "ALL", "EXCEPT", "INTERSECT"})
 _RIGHTS = frozenset({"GRANT", "REVOKE", "DENY"})
+_NO_RIGHTS = frozenset({"BEGIN", "END", "IF", "WHILE", "DECLARE"})
+"""Words that no right is called by."""
 _CHANGES = frozenset({"UPDATE", "DELETE"})
+_MODIFYING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+_QUERIES = frozenset({"SELECT", "VALUES", "EXEC", "EXECUTE", "DEFAULT"})
+_CONTROL = frozenset({"BEGIN", "END", "ELSE"})
 _DDL = frozenset({"CREATE", "ALTER", "DROP"})
 _BEFORE_STATEMENTS = frozenset({"XMLNAMESPACES", "CHANGE_TRACKING_CONTEXT"})
 """Items of WITH in front of a statement, beside common tables."""
@@ -43,47 +49,49 @@ def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
     previous = ""
     for index, token in enumerate(tokens):
         kind = token.token_type
-        if kind == marks.L_PAREN:
-            depth += 1
-        elif kind == marks.R_PAREN:
-            depth -= 1
-        elif kind == marks.COLON and depth <= 0 and not cases and _ends_label(tokens, index):
+        depth += (kind == marks.L_PAREN) - (kind == marks.R_PAREN)
+        if kind == marks.COLON and depth <= 0 and not cases and _ends_label(tokens, index):
             piece.tokens.pop()  # a label is no statement, and ends the one before it
-            if piece.tokens:
-                pieces.append(piece.tokens)
+            pieces.append(piece.tokens)
             piece, previous = _Piece(), ""
             continue
         named = index > 0 and tokens[index - 1].token_type == marks.PARAMETER  # @end is no END
         text = "" if named else word(token)
-        opens = (text == "WITH" and _opens_cte(tokens, index)) or (text == "SEND" and _sends(tokens, index))
-        if depth <= 0 and text:
+        opens = _opens(tokens, index, text)
+        outer = text if depth <= 0 else ""
+        ends = False
+        if outer:
             if text == "CASE":
                 cases += 1
-            elif cases and text == "END":
+            elif not cases:
+                ends = _ends(piece, tokens, index, text, previous, opens)
+            elif text == "END":
                 cases -= 1
-            elif (
-                not cases
-                and piece.tokens
-                and (text in _STARTERS or piece.closed or opens)
-                and (text not in _CHANGES or _begins_change(tokens, index))
-                and piece.ends_before(text, previous, tokens[index + 1 : index + 2])
-            ):
-                pieces.append(piece.tokens)
-                piece = _Piece()
-        elif (
-            depth <= 1
-            and kind == marks.L_PAREN
-            and piece.closed
-            and piece.head in ("BEGIN", "END", "ELSE")
-            and previous != "WITH"
-        ):
+        elif depth <= 1 and kind == marks.L_PAREN and previous != "WITH":
+            ends = piece.is_control()
+        if ends:
             pieces.append(piece.tokens)
             piece = _Piece()
-        piece.add(token, text if depth <= 0 else "", previous, opens)
+        piece.add(token, outer, previous, opens)
         previous = "@" if named else text
-    if piece.tokens:
-        pieces.append(piece.tokens)
-    return pieces
+    pieces.append(piece.tokens)
+    return [each for each in pieces if each]
+
+
+def _opens(tokens: Sequence[Token], index: int, text: str) -> bool:
+    """Return whether WITH or SEND, which are words inside of statements as well, begins a statement."""
+    if text == "WITH":
+        return _opens_cte(tokens, index)
+    return text == "SEND" and _sends(tokens, index)
+
+
+def _ends(piece: _Piece, tokens: Sequence[Token], index: int, text: str, previous: str, opens: bool) -> bool:
+    """Return whether a statement ends before the word at ``index``."""
+    if not piece.tokens or not (text in _STARTERS or piece.closed or opens):
+        return False
+    if text in _CHANGES and not _begins_change(tokens, index):
+        return False
+    return piece.ends_before(text, previous, tokens[index + 1 : index + 2])
 
 
 def _opens_cte(tokens: Sequence[Token], index: int) -> bool:
@@ -146,15 +154,13 @@ class _Piece:
         self.tokens.append(token)
         if len(self.tokens) == 1:
             self.head = text
-            self.closed = text in ("BEGIN", "END", "ELSE")
+            self.closed = text in _CONTROL
             if text == "SELECT":
                 self.seen_query = True
             return
         if len(self.tokens) == 2:
             self.second = text
-        if text in ("SELECT", "VALUES", "EXEC", "EXECUTE", "DEFAULT") or (
-            self.head == "WITH" and text in ("INSERT", "UPDATE", "DELETE", "MERGE")
-        ):
+        if text in _QUERIES or (self.head == "WITH" and text in _MODIFYING):
             self.seen_query = True
             if self.head == "WITH":
                 self.head = text
@@ -163,64 +169,44 @@ class _Piece:
             self.seen_set = True
         elif text in ("ADD", "ALTER", "DROP") and self.head == "ALTER":
             self.action = True
-        elif self.head in _DDL and text in _ROUTINES and len(self.tokens) <= 5 and self.second != "PARTITION":
+        elif text in _ROUTINES and self._names_routine():
             self.routine = True
         elif opens and text == "WITH":
             self.cte = True
-        elif self.routine and text == "AS" and previous not in ("EXECUTE", "EXEC", "@"):
+        elif self.routine:
+            self._header(text, previous)
+
+    def _names_routine(self) -> bool:
+        return self.head in _DDL and len(self.tokens) <= 5 and self.second != "PARTITION"
+
+    def _header(self, text: str, previous: str) -> None:
+        """AS ends the header of a routine; ``AS EXTERNAL NAME`` does not."""
+        if text == "AS" and previous not in ("EXECUTE", "EXEC", "@"):
             self.closed = True
-        elif self.routine and text == "EXTERNAL" and previous == "AS":
+        elif text == "EXTERNAL" and previous == "AS":
             self.closed = False
+
+    def is_control(self) -> bool:
+        """Return whether this is a word of control flow, complete by itself."""
+        return self.closed and self.head in _CONTROL
+
+    def awaits_query(self) -> bool:
+        """Return whether the query or the rows of an INSERT are still to come."""
+        return self.head == "INSERT" and not self.seen_query
 
     def ends_before(self, text: str, previous: str, following: Sequence[Token]) -> bool:
         """True if a new statement begins with ``text``; ``following`` is the token behind it, if there is one."""
-        head = self.head
         if self.closed:
             return self._control_ends(text)
-        if head in _RIGHTS and text not in ("BEGIN", "END", "IF", "WHILE", "DECLARE"):
+        if self.head in _RIGHTS and text not in _NO_RIGHTS:
             return False
-        if text == "WITH":
-            return previous not in ("AS", "RETURN") and not (head == "INSERT" and not self.seen_query)
-        if self.cte and text in ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE") and previous == ")":
+        if self.cte and previous == ")" and (text == "SELECT" or text in _MODIFYING):
             self.cte = False
             return False
-        if text == "SELECT":
-            if previous in _SET_OPERATORS or previous in ("AS", "FOR", "RETURN"):
-                return False
-            return not (head in ("INSERT", "WITH") and not self.seen_query)
-        if text in ("INSERT", "UPDATE", "DELETE", "MERGE"):
-            if head == "WITH" or previous in ("FOR", "AFTER", "BEFORE", "OF", "INSTEAD", "AS"):
-                return False
-            if text == "MERGE" and previous in ("INNER", "LEFT", "RIGHT", "FULL"):
-                return False
-            if previous == "BULK":
-                return False
-            return not (head == "MERGE" and previous == "THEN") and not self.routine
-        if text == "SET":
-            in_merge = head == "MERGE" and previous == "UPDATE"
-            return not (
-                in_merge
-                or previous in ("DELETE", "UPDATE")
-                or (head == "ALTER" and not self.action and self._has_options(following))
-                or (head == "UPDATE" and not self.seen_set)
-            )
-        if text == "IF":
-            return not (head in _DDL and previous in _OBJECTS)
-        if text in ("ALTER", "DROP", "CREATE"):
-            if following and word(following[0]) in _OF_COLUMNS:  # ALTER COLUMN c DROP MASKED
-                return False
-            return previous != "OR" and not (head == "ALTER" and not self.action)
-        if text in ("EXEC", "EXECUTE"):
-            return not (head == "INSERT" and not self.seen_query) and previous not in ("WITH", ",")
-        if text == "FETCH":
-            return previous not in ("ROWS", "ROW")
-        if text == "OPEN" and head == "DECLARE" and self.seen_query:  # of a cursor; a column may be called so, too
-            return previous not in _EXPECTING and (previous in (")", "@") or previous.replace("_", "").isalnum())
-        if text in ("OPEN", "CLOSE", "SAVE", "CONTINUE", "BREAK"):
-            return not (head in _DDL or head == "DECLARE")
-        return not (text == "END" and head == "ALTER" and previous == "ROW")  # GENERATED ALWAYS AS ROW END
+        begins = _BEGINS.get(text)
+        return begins is None or begins(self, text, previous, following)
 
-    def _has_options(self, following: Sequence[Token]) -> bool:
+    def has_options(self, following: Sequence[Token]) -> bool:
         """Return whether SET belongs to an ALTER: of a database once, else in parentheses."""
         if self.second in ("DATABASE", "SERVER"):
             return not self.seen_set
@@ -230,12 +216,90 @@ class _Piece:
         if self.routine:
             return text != "EXTERNAL"
         if self.head == "BEGIN":
-            return not (
-                len(self.tokens) == 1 and text in ("TRY", "CATCH", "TRAN", "TRANSACTION", "DISTRIBUTED", "ATOMIC")
-            ) and not (
-                (self.second in ("TRAN", "TRANSACTION") and text not in _STARTERS)
-                or (self.second == "ATOMIC" and (text == ")" or (text == "WITH" and len(self.tokens) == 2)))
-            )
+            return not self._begins_block(text)
         if self.head == "END":
             return text not in ("TRY", "CATCH", "CONVERSATION")
         return True
+
+    def _begins_block(self, text: str) -> bool:
+        """Return whether a word belongs to BEGIN: of a TRY, a transaction, an atomic block with its options."""
+        if len(self.tokens) == 1 and text in ("TRY", "CATCH", "TRAN", "TRANSACTION", "DISTRIBUTED", "ATOMIC"):
+            return True
+        if self.second in ("TRAN", "TRANSACTION"):
+            return text not in _STARTERS
+        return self.second == "ATOMIC" and (text == ")" or (text == "WITH" and len(self.tokens) == 2))
+
+
+# -- does a statement begin with this word? The piece before it, the word, the one before it, the token behind it ----
+
+
+def _with(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    return previous not in ("AS", "RETURN") and not piece.awaits_query()
+
+
+def _select(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    if previous in _SET_OPERATORS or previous in ("AS", "FOR", "RETURN"):
+        return False
+    return not (piece.awaits_query() or (piece.head == "WITH" and not piece.seen_query))
+
+
+def _change(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    if piece.head == "WITH" or previous in ("FOR", "AFTER", "BEFORE", "OF", "INSTEAD", "AS", "BULK"):
+        return False
+    if text == "MERGE" and previous in ("INNER", "LEFT", "RIGHT", "FULL"):
+        return False
+    return not (piece.head == "MERGE" and previous == "THEN") and not piece.routine
+
+
+def _set(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    if previous in ("DELETE", "UPDATE") or (piece.head == "UPDATE" and not piece.seen_set):
+        return False
+    return not (piece.head == "ALTER" and not piece.action and piece.has_options(following))
+
+
+def _if(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    return not (piece.head in _DDL and previous in _OBJECTS)
+
+
+def _ddl(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    if following and word(following[0]) in _OF_COLUMNS:  # ALTER COLUMN c DROP MASKED
+        return False
+    return previous != "OR" and not (piece.head == "ALTER" and not piece.action)
+
+
+def _exec(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    return not piece.awaits_query() and previous not in ("WITH", ",")
+
+
+def _fetch(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    return previous not in ("ROWS", "ROW")
+
+
+def _open(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    if piece.head == "DECLARE" and piece.seen_query:  # of a cursor; a column may be called so, too
+        return previous not in _EXPECTING and (previous in (")", "@") or previous.replace("_", "").isalnum())
+    return _plain(piece, text, previous, following)
+
+
+def _plain(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    return not (piece.head in _DDL or piece.head == "DECLARE")
+
+
+def _end(piece: _Piece, text: str, previous: str, following: Sequence[Token]) -> bool:
+    return not (piece.head == "ALTER" and previous == "ROW")  # GENERATED ALWAYS AS ROW END
+
+
+_BEGINS: Final[Mapping[str, Callable[[_Piece, str, str, Sequence[Token]], bool]]] = {
+    "WITH": _with,
+    "SELECT": _select,
+    **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "MERGE"), _change),
+    "SET": _set,
+    "IF": _if,
+    **dict.fromkeys(("ALTER", "DROP", "CREATE"), _ddl),
+    **dict.fromkeys(("EXEC", "EXECUTE"), _exec),
+    "FETCH": _fetch,
+    "OPEN": _open,
+    **dict.fromkeys(("CLOSE", "SAVE", "CONTINUE", "BREAK"), _plain),
+    "END": _end,
+}
+"""Words that do not begin a statement everywhere."""

@@ -1,6 +1,6 @@
 """What can still be read of a statement that does not parse: which relations it reads, and which it writes.
 
-The words before a name say so: FROM, JOIN and USING before what is read; INTO, UPDATE and CREATE TABLE before what is
+The words before a name decide: FROM, JOIN and USING before what is read; INTO, UPDATE and CREATE TABLE before what is
 written. The tree is a COMMAND with arguments of our own; ``walk/unread`` reads them:
 
 * ``sources``: the tables that are read

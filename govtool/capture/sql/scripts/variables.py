@@ -7,7 +7,7 @@ An assignment is a statement whose tree is a SET with arguments of our own; ``wa
 * ``expression``: the value, always a query: an expression is a SELECT without FROM
 * ``fetches``: in its place the name of a cursor or another variable
 * ``reason``: in its place, why the value is not known, and ``origin``, where it comes from
-* ``shown``: the value is also the answer to a query that readers of the script have always been told of
+* ``shown``: the value is also the answer to a query, which is listed as one
 * ``keeps``: what the variable was before stays possible
 * ``gone``: the names end here
 
@@ -232,7 +232,7 @@ def assign_tokens(
 
 
 def assign_query(reader: StatementReader, targets: Sequence[AssignmentTarget], value: list[Token]) -> None:
-    """Add a query that gives variables its columns, and that is told of as a query, too."""
+    """Add a query that gives variables its columns, and that is listed as a query, too."""
     value = bare(value)
     tree = value_of(reader, value)
     if tree is not None:

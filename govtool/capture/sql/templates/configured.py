@@ -13,7 +13,7 @@ from govtool.capture.sql.templates.unknown import Unknown, plain
 
 
 class ConfigCall:
-    """``config``: called to configure, or asked for a setting."""
+    """``config``: called to configure, or to read a setting."""
 
     def __init__(self, run: MacroRun, call: Callable[..., str]) -> None:
         self._run = run

@@ -1,8 +1,8 @@
 """Dataform's SQLX files as SQL: blocks, ``${ref("a")}``, and what the query of a file is stored as.
 
 Source: Dataform documentation, "Dataform core reference" (config, pre_operations, post_operations; ref, resolve, self,
-name, schema, database, when, incremental). Actions go by their name, as ``ref`` calls them; in which schema they are is
-not said where they are read.
+name, schema, database, when, incremental). Actions go by their name, as ``ref`` calls them; in which schema they are
+does not show where they are read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Sqlx(NamedTuple):
 
 
 def read_sqlx(text: str, file: str) -> Sqlx:
-    """Return a SQLX file as SQL. What JavaScript of the project's own makes is not known, and said to be."""
+    """Return a SQLX file as SQL. What the project's own JavaScript makes is not known: a diagnostic."""
     config, code, main, opened = _blocks(text)
     name = config.get("name") or PurePosixPath(file.replace("\\", "/")).name[: -len(SUFFIX)]
     config = {**config, "name": name}

@@ -21,7 +21,7 @@ from govtool.capture.sql.templates import dbt, snapshots
 from govtool.capture.sql.templates.dbt_relation import Return
 from govtool.capture.sql.templates.rendering import PACKAGE_KEY, TemplateRun, current
 from govtool.capture.sql.templates.sandbox import SandboxedTemplates, guarded, tested
-from govtool.capture.sql.templates.unknown import Limit, Unknown, plain
+from govtool.capture.sql.templates.unknown import Limit, Unknown, plain, plain_text
 
 _MARK = re.compile("\ue002=?(\\w+)\ue003")
 """An unknown value in a text."""
@@ -202,9 +202,12 @@ class _Changer:
         inner = marked and not isinstance(node, (nodes.Macro, nodes.AssignBlock, nodes.CallBlock, nodes.FilterBlock))
         for field, value in node.iter_fields():
             if isinstance(value, list):
-                items = []
+                items: list[object] = []
                 for item in value:
-                    if isinstance(item, (nodes.Include, nodes.Extends, nodes.Import, nodes.FromImport)):
+                    if isinstance(item, (nodes.Import, nodes.FromImport)):
+                        continue  # a macro of it that is called is reported as unknown
+                    if isinstance(item, (nodes.Include, nodes.Extends)):
+                        items.append(_not_read(item))
                         continue
                     items.append(self._replaced(item, inner) if isinstance(item, nodes.Node) else item)
                 setattr(node, field, items)
@@ -238,6 +241,14 @@ class _Changer:
         elif isinstance(node, nodes.Getitem):
             node.arg = _weighed(node.arg)
         return node
+
+
+def _not_read(node: nodes.Include | nodes.Extends) -> nodes.Output:
+    """The note that the SQL of another file is missing: no template reads files."""
+    name = plain_text(str(node.template.value)) if isinstance(node.template, nodes.Const) else "another file"
+    tag = "include" if isinstance(node, nodes.Include) else "extends"
+    message = f"the SQL of {name} is missing: {tag} is not followed"
+    return nodes.Output([nodes.TemplateData(f"\ue002!{message}\ue003", lineno=node.lineno)], lineno=node.lineno)
 
 
 def _targets(target: nodes.Node) -> nodes.Const:

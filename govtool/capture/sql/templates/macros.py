@@ -1,6 +1,6 @@
 """Resolution of macro names: macros by package, as dbt finds them.
 
-A project's files say which macros there are (``Package``); ``DbtProject`` puts a dbt project and its packages together.
+A project's files hold its macros (``Package``); ``DbtProject`` puts a dbt project and its packages together.
 ``MacroLibrary`` answers what a name means in a file: dbt looks in the package of the file, then in the project itself,
 then for a package of that name (docs.getdbt.com, "Macro properties" and "dispatch").
 """

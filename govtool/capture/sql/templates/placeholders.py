@@ -25,7 +25,7 @@ _IN_TEXT = re.compile(r"\$\{(?:hiveconf:|hivevar:|env:)?([A-Za-z_][\w.-]*)\}")
 def fill(text: str, variables: Mapping[str, object] | None = None, dialect: str = "") -> str:
     """The text with such parameters replaced by their value, or by a harmless name of the same meaning. Lines stay.
 
-    ``?``, ``:name``, ``@name`` and ``$1`` are left to the parser, which knows them, except in ``FROM @name.t``, as
+    ``?``, ``:name``, ``@name`` and ``$1`` are left to the parser, except in ``FROM @name.t``, as
     OHDSI's SqlRender writes schemas; ``&name`` without a value to the reader of SQL*Plus's scripts.
     """
     if dialect == "oracle" and variables and "&" in text:

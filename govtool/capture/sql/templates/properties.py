@@ -28,7 +28,7 @@ Description: TypeAlias = tuple[DescribedColumn, ...]
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """A table of a source. Texts are as written, and may be templates; empty ones say nothing."""
+    """A table of a source. Texts are as written, and may be templates; empty ones mean nothing."""
 
     identifier: str = ""
     schema: str = ""
@@ -69,7 +69,7 @@ class Properties:
     """Descriptions, tags, tests, owners and ``meta`` of nodes and columns."""
 
     def filled(self, other: Properties) -> Properties:
-        """The same, with what others say of what is not described here."""
+        """The same, with the descriptions of others for what is not described here."""
         return Properties(
             {**other.sources, **self.sources},
             {**other.described, **self.described},

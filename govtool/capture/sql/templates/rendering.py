@@ -181,7 +181,7 @@ class TemplateRun(MacroRun):
         return self._contexts[package]
 
     def variable(self, name: str, default: object = UNSET) -> object:
-        """Dbt's ``var``: as given, else as the project and its packages say, else the default, else unknown."""
+        """Dbt's ``var``: as given, else as the project and its packages have it, else the default, else unknown."""
         found = self.given(name, UNSET)
         if found is not UNSET:
             return found

@@ -75,7 +75,7 @@ class MacroRun(ABC):
 
     @abstractmethod
     def variable(self, name: str, default: object = UNSET) -> object:
-        """Dbt's ``var``: as given, else as the project and its packages say, else the default, else unknown."""
+        """Dbt's ``var``: as given, else as the project and its packages have it, else the default, else unknown."""
 
     @abstractmethod
     def source_table(self, source: str, table: str) -> DbtRelation:

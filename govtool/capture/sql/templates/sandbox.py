@@ -37,19 +37,9 @@ class SandboxedTemplates(SandboxedEnvironment):
         budget.spend(left, right)
         length = size(left) + size(right)
         if operator == "**":
-            if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
-                raise Limit("a power that is too large")
-            # Whole numbers grow by their digits; dbt_utils looks for powers of two up to 2 ** 100.
-            if abs(right) > 1024 or left.bit_length() * abs(right) > 4096 if isinstance(left, int) else abs(right) > 64:
-                raise Limit("a power that is too large")
-        if operator == "*":
-            if isinstance(left, int) and isinstance(right, int):
-                if left.bit_length() + right.bit_length() > 4096:
-                    raise Limit("a number that is too large")
-            elif isinstance(left, int) or isinstance(right, int):
-                count = left if isinstance(left, int) else right
-                if size(left if isinstance(right, int) else right) * max(count, 0) > MAX_VALUE:
-                    raise Limit("a value that is too long")
+            _check_power(left, right)
+        elif operator == "*":
+            _check_product(left, right)
         if operator == "%" and isinstance(left, str) and _WIDE.search(left):
             raise Limit("a format that is too wide")
         if length > MAX_VALUE:
@@ -119,6 +109,24 @@ def size(value: object) -> int:
     return len(value) if isinstance(value, (str, bytes, list, tuple, dict, set)) else 1
 
 
+def _check_power(left: Any, right: Any) -> None:
+    if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
+        raise Limit("a power that is too large")
+    # Whole numbers grow by their digits; dbt_utils looks for powers of two up to 2 ** 100.
+    if abs(right) > 1024 or left.bit_length() * abs(right) > 4096 if isinstance(left, int) else abs(right) > 64:
+        raise Limit("a power that is too large")
+
+
+def _check_product(left: Any, right: Any) -> None:
+    if isinstance(left, int) and isinstance(right, int):
+        if left.bit_length() + right.bit_length() > 4096:
+            raise Limit("a number that is too large")
+    elif isinstance(left, int) or isinstance(right, int):
+        count, repeated = (left, right) if isinstance(left, int) else (right, left)
+        if size(repeated) * max(count, 0) > MAX_VALUE:
+            raise Limit("a value that is too long")
+
+
 def _check_text_method(text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     if name in ("ljust", "rjust", "center", "zfill", "expandtabs"):
         if any(isinstance(a, int) and a > 10_000 for a in (*args, *kwargs.values())):
@@ -148,6 +156,29 @@ def _check_join(separator: str, values: Any) -> None:
 # ------------------------------------------------------------------------------------------------------------
 
 
+def _of_unknown(name: str, value: Unknown, arguments: tuple[Any, ...]) -> Any:
+    """The result of a filter of an unknown value."""
+    if name in ("default", "d"):
+        return arguments[0] if arguments and arguments[0] not in (None, "") else value
+    return Unknown("length") if name in ("length", "count") else value
+
+
+def _check_filter(name: str, value: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Refuse a filter whose result would be too large."""
+    numbers = [a for a in (*arguments, *options.values()) if isinstance(a, int) and not isinstance(a, bool)]
+    if any(abs(number) > 10_000 for number in numbers):
+        raise Limit(f"filter {name} with a number that is too large")
+    if name == "replace" and len(arguments) > 1:
+        _check_text_method(str(value), "replace", tuple(str(a) for a in arguments[:2]), {})
+    elif name == "join":
+        _check_join(str(arguments[0]) if arguments else "", value)
+    elif name == "format":
+        if _WIDE.search(str(value)):
+            raise Limit("a format that is too wide")
+    elif name in ("indent", "wordwrap", "center") and size(value) > MAX_VALUE // 10:
+        raise Limit("a value that is too long")
+
+
 def guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A filter that passes unknown values on and keeps values small."""
     pass_arg = getattr(function, "jinja_pass_arg", None)
@@ -158,25 +189,8 @@ def guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         budget = current().budget
         budget.spend(args[first:], kwargs)
         if isinstance(value, Unknown):
-            if name in ("default", "d"):
-                return args[first + 1] if len(args) > first + 1 and args[first + 1] not in (None, "") else value
-            if name == "length" or name == "count":
-                return Unknown("length")
-            return value
-        if any(
-            isinstance(a, int) and not isinstance(a, bool) and abs(a) > 10_000
-            for a in (*args[first + 1 :], *kwargs.values())
-        ):
-            raise Limit(f"filter {name} with a number that is too large")
-        if name == "replace" and len(args) > first + 2:
-            _check_text_method(str(value), "replace", tuple(str(a) for a in args[first + 1 : first + 3]), {})
-        elif name == "join":
-            _check_join(str(args[first + 1]) if len(args) > first + 1 else "", value)
-        elif name == "format":
-            if _WIDE.search(str(value)):
-                raise Limit("a format that is too wide")
-        elif name in ("indent", "wordwrap", "center") and size(value) > MAX_VALUE // 10:
-            raise Limit("a value that is too long")
+            return _of_unknown(name, value, args[first + 1 :])
+        _check_filter(name, value, args[first + 1 :], kwargs)
         try:
             result = function(*args, **kwargs)
             if isinstance(result, Iterator):  # such as of map and select: its work is done here, and counted

@@ -1,7 +1,7 @@
-"""Snapshots of dbt: tables of what they select, and of dbt's columns that say since when and until when a row held.
+"""Snapshots of dbt: tables of what they select, and of dbt's columns with the times from and until which a row held.
 
 See https://docs.getdbt.com/docs/build/snapshots, "Snapshot meta-fields" and "Snapshot configurations". When a row
-changed is told by ``updated_at`` (strategy ``timestamp``), or is the time of the run (strategy ``check``).
+changed is decided by ``updated_at`` (strategy ``timestamp``), or is the time of the run (strategy ``check``).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def source_relations(
                 made = run.source_table(*key) if own is None else own(*key)
             except Return as returned:
                 made = returned.value
-            except Exception:  # whatever a macro of the project does: the template that calls it says so
+            except Exception:  # whatever a macro of the project does: the template that calls it has a diagnostic
                 continue
             if isinstance(made, DbtRelation) and not run.undecided and "\ue002" not in str(made):
                 yield key, made.parts

@@ -10,7 +10,7 @@ Rendering is sandboxed and bounded: iterations, calls, output and the sizes of v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from govtool.capture.sql.lexer import word_set
@@ -71,7 +71,7 @@ class Rendered(NamedTuple):
     config: Mapping[str, object] | None = None
     """Arguments of dbt's ``config(...)``: ``materialized``, ``alias``, ``schema`` …; None if it was not called."""
     wanted: tuple[str, ...] = ()
-    """Relations whose columns the template asked for, sorted: with other columns it may render otherwise."""
+    """Relations whose columns the template needs, sorted: with other columns it may render otherwise."""
 
 
 def is_template(text: str) -> bool:
@@ -108,19 +108,51 @@ def render(
     if not is_template(text):
         return Rendered((Variant(fill(text, variables, dialect)),))
     source = _GLUED.sub(r"\1 ", _CONTROL.sub(" ", text))
-    diagnostics: list[Diagnostic] = []
+
+    def stripped(notes: Iterable[Diagnostic]) -> Rendered:
+        return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(notes))
+
     try:
         template = compile_template(source)
     except Limit as error:
         if _BLOCKS.search(source) is None:
             # Braces of something else, such as a format string.
             return Rendered((Variant(fill(text, variables, dialect)),))
-        diagnostics.append(
-            Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line)
-        )
-        return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(diagnostics))
+        note = Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line)
+        return stripped([note])
     clock = Clock()
+
+    def attempt(choices: Mapping[str, bool]) -> tuple[str, TemplateRun]:
+        run = TemplateRun(choices, dict(variables or {}), macros, file, dialect, columns, clock)
+        return template.render(run), run
+
+    runs, diagnostics, dropped = _all_runs(attempt, file)
+    if not runs:
+        return stripped(diagnostics)
+    variants: dict[str, Variant] = {}
+    unknown: dict[str, int] = {}
+    for output, _ in runs:
+        variant = _variant(output, variables, unknown)
+        variants.setdefault(variant.text, variant)
+    reasons = {name: why for _, run in reversed(runs) for name, why in run.reasons.items()}
+    for name, line in sorted(unknown.items()):
+        diagnostics.append(Diagnostic("template", "warning", _missing(name, reasons), file or None, line))
+    if dropped:
+        message = f"{dropped} more combinations of conditions were not rendered"
+        diagnostics.append(Diagnostic("template", "info", message, file or None))
+    return _rendered(variants, diagnostics, unknown, [run for _, run in runs])
+
+
+def _all_runs(
+    attempt: Callable[[Mapping[str, bool]], tuple[str, TemplateRun]], file: str
+) -> tuple[list[tuple[str, TemplateRun]], list[Diagnostic], int]:
+    """Render a template with every combination of undecided tests, up to a bound.
+
+    Returns:
+        The renderings, notes of those that failed, and how many combinations were left out.
+    """
     runs: list[tuple[str, TemplateRun]] = []
+    diagnostics: list[Diagnostic] = []
     seen: set[frozenset[tuple[str, bool]]] = set()
     # Breadth first: flip one undecided test at a time, then those that come into sight behind it.
     queue: list[dict[str, bool]] = [{}]
@@ -135,51 +167,36 @@ def render(
         if len(runs) >= MAX_VARIANTS:
             dropped += 1
             continue
-        run = TemplateRun(choices, dict(variables or {}), macros, file, dialect, columns, clock)
         try:
-            output = template.render(run)
+            output, run = attempt(choices)
         except Limit as error:
-            diagnostics.append(
-                Diagnostic("template", "warning", f"cannot be rendered: {error}", file or None, error.line)
-            )
-            if not runs and not queue:
-                return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(diagnostics))
+            message = f"cannot be rendered: {error}"
+            diagnostics.append(Diagnostic("template", "warning", message, file or None, error.line))
             continue
         runs.append((output, run))
         for test, decision in run.undecided.items():
             if test not in known:
                 known.add(test)
                 queue.append({**choices, test: not decision})
-    if not runs:
-        return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(diagnostics))
-    variants: list[Variant] = []
-    texts: set[str] = set()
-    unknown: dict[str, int] = {}
-    for output, _ in runs:
-        variant = _variant(output, variables, unknown)
-        if variant.text not in texts:
-            texts.add(variant.text)
-            variants.append(variant)
-    reasons = {name: why for _, run in reversed(runs) for name, why in run.reasons.items()}
-    for name, line in sorted(unknown.items()):
-        diagnostics.append(Diagnostic("template", "warning", _missing(name, reasons), file or None, line))
-    if dropped:
-        message = f"{dropped} more combinations of conditions were not rendered"
-        diagnostics.append(Diagnostic("template", "info", message, file or None))
+    return runs, diagnostics, dropped
+
+
+def _rendered(
+    variants: Mapping[str, Variant], diagnostics: list[Diagnostic], unknown: Mapping[str, int], runs: list[TemplateRun]
+) -> Rendered:
+    """Return the result of all renderings: of settings, the first rendering counts."""
     config: dict[str, object] = {}
-    called = False
     relations: set[str] = set()
-    for _, run in reversed(runs):
+    for run in reversed(runs):
         config.update(run.config)
-        called = called or run.configured
         relations |= {_UNKNOWN.sub(lambda m: m.group(1).lstrip("="), relation) for relation in run.relations}
     return Rendered(
-        tuple(variants),
+        tuple(variants.values()),
         tuple(diagnostics),
-        tuple(sorted(name for name in unknown if name[:1] not in ("!", "="))),
+        tuple(sorted({name.removeprefix(_TYPE_MARK) for name in unknown if name[:1] not in ("!", "=")})),
         tuple(sorted(relations)),
-        config if called else None,
-        tuple(sorted({relation for _, run in runs for relation in run.wanted})),
+        config if any(run.configured for run in runs) else None,
+        tuple(sorted({relation for run in runs for relation in run.wanted})),
     )
 
 
@@ -187,10 +204,31 @@ UNNAMED_RELATION: Final = "which relation is read is not known"
 """How the note ends of a template in which a relation is named by a value that nobody gave."""
 
 _RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
+_CONDITION_PLACE = re.compile(r"\b(?:WHERE|ON|HAVING|QUALIFY)\s+\Z", re.IGNORECASE)
+_AFTER_CONDITION = re.compile(r"\s*(?:\Z|[;)]|(?:AND|OR|GROUP|HAVING|ORDER|LIMIT|UNION|WHERE)\b)", re.IGNORECASE)
+_UNBOUNDED = re.compile(r"macro \S+ is not known\b|not a valid template\b|cannot be rendered\b|what the JavaScript of ")
+"""How the notes begin of SQL that is missing and could read anything; what packages' macros read is known."""
+
+_TYPE_MARK = ":"
+"""Begins the name of what stands for a type."""
+_ONLY_A_TYPE = " (a type)"
+
+
+def is_unbounded(note: Diagnostic) -> bool:
+    """Return whether a note is about missing SQL that could read any table: a macro without a definition may make a
+    subquery wherever it stands.
+    """
+    if note.code != "template" or note.severity != "warning":
+        return False
+    if note.message.endswith(_ONLY_A_TYPE):
+        return False
+    return note.message.endswith(UNNAMED_RELATION) or _UNBOUNDED.match(note.message) is not None
 
 
 def _missing(name: str, reasons: Mapping[str, str]) -> str:
     """Describe SQL that is missing: ``name`` stands for it, or for a part of it (``macro_item_0``)."""
+    if name[:1] == _TYPE_MARK:
+        return _missing(name[1:], reasons) + _ONLY_A_TYPE
     if name[:1] == "!":
         return name[1:]
     if name[:1] == "=":
@@ -201,10 +239,21 @@ def _missing(name: str, reasons: Mapping[str, str]) -> str:
     return f"macro {name} is not known: the SQL that it makes is missing"
 
 
+def _before(match: re.Match[str], size: int) -> str:
+    """The text before a place, without the marks of lines."""
+    return _MARK.sub("", match.string[max(0, match.start() - size) : match.start()])
+
+
 def _names_relation(match: re.Match[str]) -> bool:
-    """Return whether a value that nobody gave is the whole name of a relation, or the last part of one."""
-    before = _MARK.sub("", match.string[max(0, match.start() - 200) : match.start()])
+    """Return whether a value that nobody gave is the whole name of a relation, or the last part of one; or a whole
+    query or condition, which may name relations.
+    """
+    before = _before(match, 200)
     behind = _MARK.sub("", match.string[match.end() : match.end() + 40])
+    if _QUERY_PLACE.search(before) and _CLOSING.match(behind):
+        return True
+    if _CONDITION_PLACE.search(before) and _AFTER_CONDITION.match(behind):
+        return True
     return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))
 
 
@@ -216,7 +265,8 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
                 continue
             mark = output.rfind("\ue000", 0, match.start())
             line = int(output[mark + 1 : output.find("\ue001", mark)]) if mark >= 0 else 1
-            unknown.setdefault(match.group(1), line)
+            is_type = match.group(1)[:1] not in ("!", "=") and _TYPE_PLACE.search(_before(match, 400))
+            unknown.setdefault(_TYPE_MARK + match.group(1) if is_type else match.group(1), line)
         output = _UNKNOWN.sub(_place, output)
     lines: list[int] = []
     parts: list[str] = []
@@ -258,7 +308,7 @@ def _place(match: re.Match[str]) -> str:
         return _value(match, name[1:])
     if name[:1] == "!":
         return ""
-    before = _MARK.sub("", match.string[max(0, match.start() - 400) : match.start()])
+    before = _before(match, 400)
     before = _COMMENTS.sub(" ", before).rstrip()
     if not before:
         return " " if not name else f"/* {name} */"

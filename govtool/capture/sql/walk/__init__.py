@@ -1,7 +1,25 @@
 """One pass over the tree of a statement: from written names to the base columns behind every output.
 
-Read in this order: ``dependencies`` (what is collected), ``relation`` and ``scope`` (what names mean), ``state``
-(what a walk holds), then the parts of the walk, each a class on top of the one before: ``columns``, ``expressions``,
-``choices``, ``calls``, ``fields``, ``shapes``, ``sources``, ``pivots``, ``projections``, ``query``, ``set_operations``,
-and the statements on top: ``writes``, ``create``, ``insert``, ``modify``, ``transfer``, ``statements``.
+A walk is functions over one context: ``f(walk, node, scope, env)`` finds what a node contributes, where ``walk`` is
+what was found so far (``context``), ``scope`` the FROM items in sight and ``env`` the CTEs in sight (``scope``).
+``statements.writes_of`` walks a statement, and ``batch`` takes from the context what it has found.
+
+Statements hold queries, queries hold FROM items and expressions, and these hold queries again. Imports go one way all
+the same: where it depends on the class of a node which function walks it, the function is looked up by that class
+(``dispatch``). The module that looks up defines an empty table: ``query.QUERIES``, ``sources.ITEMS``,
+``expressions.HANDLERS``, ``columns.UNNAMED``. A module above it lists its functions in a table of the same name, at its
+end. ``statements`` imports them all and fills the tables in one place, which shows what there is; and as every walk
+begins there, no walk begins without it.
+
+Read in this order:
+
+* what is collected: ``dependencies``, ``writes``; what names mean: ``relation``, ``scope``; what a walk gets and holds:
+  ``state``, ``context``;
+* columns: ``rows``, ``variables``, ``columns``;
+* expressions: ``expressions``, ``stars``, ``shapes``, ``choices``, ``calls``, ``fields``;
+* queries: ``query``, ``common_tables``, ``sources``, ``using``, ``pivots``, ``placing``, ``table_functions``,
+  ``unnest``, ``values``, ``from_items``, ``clauses``, ``projections``, ``selects``, ``set_operations``;
+* statements: ``recording``, ``create``, ``targets``, ``set_clause``, ``modify``, ``insert``, ``merge``, ``transfer``,
+  ``alter``, ``assignments``, ``unread``, ``returning``, ``output_into``, ``conditions``, ``statements``;
+* where in the text an edge comes from, once the walk is over: ``origins``, ``spans``, ``edge_places``.
 """

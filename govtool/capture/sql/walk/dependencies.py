@@ -37,6 +37,15 @@ WINDOW: Final = int(EdgeKind.WINDOW)
 
 OPAQUE: Final = int(EdgeKind.OPAQUE)
 
+JOIN: Final = int(EdgeKind.JOIN)
+FILTER: Final = int(EdgeKind.FILTER)
+GROUP_BY: Final = int(EdgeKind.GROUP_BY)
+SORT: Final = int(EdgeKind.SORT)
+DISTINCT: Final = int(EdgeKind.DISTINCT)
+SET_OPERATION: Final = int(EdgeKind.SET_OPERATION)
+UNION_ALL: Final = int(EdgeKind.UNION_ALL)
+"""The kinds of the row set: in which clause a column decides about rows."""
+
 _NEVER: Final = (OPAQUE,) * (OPAQUE - WINDOW)
 COMPOSED: Final = (
     # inner:  identity         transformation  aggregation  conditional  window; opaque stays opaque         outer:
@@ -184,3 +193,8 @@ def bounded(deps: Iterable[int]) -> Deps:
     if len(unique) <= MAX_VARIANTS:
         return unique
     return tuple(dict.fromkeys(dep & ~CHAIN_MASK for dep in unique))
+
+
+def as_conditions(deps: Iterable[int], interner: Interner) -> Deps:
+    """Return dependencies as those of a condition, whatever they were: they steer a value and are no part of it."""
+    return tuple([compose(dep & ~KIND_MASK, CONDITIONAL, 0, interner) for dep in deps])

@@ -1,8 +1,8 @@
 """Expressions: which columns are inside, in which kind, through which functions.
 
 One pass with an explicit stack, so that a chain of ten thousand ORs needs no Python frames. A node's class decides once
-and for all what happens to its children (``_role``); the few that need more have a method each, in ``choices``,
-``calls`` and ``fields``.
+and for all what happens to its children (``_role``); the few that need more have a function each, in ``choices``,
+``calls``, ``fields`` and ``stars``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, Final, cast
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.walk.columns import ColumnWalk
+from govtool.capture.sql.walk.columns import resolve_column
+from govtool.capture.sql.walk.context import ROW_OF, ROW_OF_OPAQUE, Walk
 from govtool.capture.sql.walk.dependencies import (
     AGGREGATION,
     CHAIN_MASK,
@@ -28,14 +29,14 @@ from govtool.capture.sql.walk.dependencies import (
     bounded,
     compose,
 )
+from govtool.capture.sql.walk.dispatch import by_class
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import QueryOutput
 from govtool.capture.sql.walk.scope import Environment, Scope
-from govtool.capture.sql.walk.state import ROW_OF, ROW_OF_OPAQUE
 
 Column = nodes.Column
 
 COMPOSED_BITS: Final = KIND_MASK | CHAIN_MASK
+
 UNSTARRED: Final = ~STAR
 
 Task = tuple[Any, int, int]
@@ -54,7 +55,21 @@ class Visit:
         self.out = out
 
 
-LEAF, PASS, GENERIC, FUNCTION, AGGREGATE, COLUMN, SPECIAL = range(7)
+# What a class of node does to its children.
+LEAF: Final = 0
+"""It has none, or none with columns."""
+PASS: Final = 1
+"""They are the value."""
+GENERIC: Final = 2
+"""The value is made of them."""
+FUNCTION: Final = 3
+"""The value is made of them by a function, which is kept."""
+AGGREGATE: Final = 4
+"""The same by an aggregate."""
+COLUMN: Final = 5
+"""It is a column."""
+SPECIAL: Final = 6
+"""Its handler decides."""
 
 _LEAVES: Final = (
     nodes.Literal, nodes.Identifier, nodes.DataType, nodes.Null, nodes.Boolean, nodes.Var,
@@ -62,57 +77,21 @@ _LEAVES: Final = (
     nodes.ByteString, nodes.UnicodeString, nodes.CurrentDate, nodes.CurrentTimestamp, nodes.CurrentTime,
     nodes.CurrentUser, nodes.SessionParameter, nodes.WindowSpec, nodes.Heredoc, nodes.Hint,
 )  # fmt: skip
+
 _PASSING: Final = (
     nodes.Paren, nodes.Alias, nodes.Ordered, nodes.Distinct, nodes.IgnoreNulls, nodes.RespectNulls, nodes.Tuple,
-    nodes.Prior, nodes.Final, nodes.Kwarg, nodes.Where, nodes.Having, nodes.Qualify, nodes.Group, nodes.Order,
-    nodes.Aliases,
+    nodes.Prior, nodes.Final, nodes.Kwarg, nodes.Where, nodes.Having, nodes.Qualify, nodes.Group, nodes.Aliases,
 )  # fmt: skip
 
 _roles: Final[dict[type, int]] = {**dict.fromkeys(_LEAVES, LEAF), **dict.fromkeys(_PASSING, PASS), nodes.Column: COLUMN}
-_handlers: Final[dict[type, str]] = {
-    nodes.Case: "_case",
-    nodes.If: "_if",
-    nodes.Nvl2: "_nvl2",
-    nodes.DecodeCase: "_decode",
-    nodes.Window: "_window",
-    nodes.Filter: "_filter",
-    nodes.WithinGroup: "_within_group",
-    nodes.Order: "_ordered_argument",
-    nodes.Dot: "_dot",
-    nodes.Bracket: "_bracket",
-    nodes.Subquery: "_subquery",
-    nodes.Select: "_subquery",
-    nodes.Union: "_subquery",
-    nodes.Intersect: "_subquery",
-    nodes.Except: "_subquery",
-    nodes.Exists: "_exists",
-    nodes.In: "_in",
-    nodes.Anonymous: "_anonymous",
-    nodes.Struct: "_struct",
-    nodes.Collate: "_first_only",
-    nodes.PropertyEQ: "_second_only",
-    nodes.Slice: "_generic_special",
-    nodes.Parameter: "_parameter",
-    nodes.Placeholder: "_placeholder",
-    nodes.DynamicIdentifier: "_identifier",
-    nodes.Columns: "_columns",
-    nodes.Comprehension: "_comprehension",
-    nodes.HavingMax: "_having_max",
-    nodes.DPipe: "_concat",
-    nodes.Encrypt: "_encrypt",
-    nodes.EncryptRaw: "_encrypt",
-    nodes.ArrayAgg: "_array_agg",
-    nodes.Table: "_table_leaf",
-    nodes.Star: "_star",
-    nodes.NextValueFor: "_next_value",
-    nodes.PositionalColumn: "_numbered_column",
-}
-for _cls in _handlers:
-    _roles[_cls] = SPECIAL
-for _name in ("JSONExtract", "JSONExtractScalar", "JSONBExtract", "JSONBExtractScalar", "JSONValue"):
-    _roles[getattr(exp, _name)] = SPECIAL
-    _handlers[getattr(exp, _name)] = "_json"
 
+Handler = Callable[[Walk, Any, int, int, Visit], None]
+"""Collects a node that was reached in a kind and through a chain: into ``Visit.out``, or as tasks onto its stack."""
+
+HANDLERS: Final[dict[type, Handler]] = {}
+"""The classes of nodes whose children lie on ways of different kinds, or that stand for more than their children;
+``statements`` fills it.
+"""
 
 _skipped: Final[set[type]] = {type(None), str, bool, int, float, tuple, dict, *_LEAVES}
 """Classes of argument values that hold no columns."""
@@ -123,12 +102,11 @@ def _role(cls: type) -> int:
     if not issubclass(cls, nodes.Expr):
         _skipped.add(cls)
         return LEAF
-    for base, handler in list(_handlers.items()):
-        if issubclass(cls, base):
-            _handlers[cls] = handler
-            _roles[cls] = SPECIAL
-            return SPECIAL
-    if issubclass(cls, nodes.AggFunc):
+    handler = by_class(HANDLERS, cls)
+    if handler is not None:
+        HANDLERS[cls] = handler
+        role = SPECIAL
+    elif issubclass(cls, nodes.AggFunc):
         role = AGGREGATE
     elif issubclass(cls, _LEAVES):
         role = LEAF
@@ -143,134 +121,112 @@ def _role(cls: type) -> int:
     return role
 
 
-def is_json(node: exp.Expr) -> bool:
-    """Return whether a node reads a value out of JSON."""
-    return _handlers.get(node.__class__) == "_json"
+def dependencies(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
+    """Return the dependencies of an output expression."""
+    cls = node.__class__
+    if cls is Column:
+        found = resolve_column(walk, cast(exp.Column, node), scope)
+        if len(found) == 1:
+            dep = found[0]
+            return (dep & ~STAR,) if dep & STAR else found
+        return tuple(dep & ~STAR for dep in found)
+    if cls in _skipped:
+        return ()
+    return bounded(collect(walk, node, scope, env, IDENTITY, 0))
 
 
-class ExpressionWalk(ColumnWalk):
-    """Collects the dependencies of expressions."""
-
-    def dependencies(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
-        """Return the dependencies of an output expression."""
-        cls = node.__class__
-        if cls is Column:
-            found = self.column(cast(exp.Column, node), scope)
-            if len(found) == 1:
-                dep = found[0]
-                return (dep & ~STAR,) if dep & STAR else found
-            return tuple(dep & ~STAR for dep in found)
-        if cls in _skipped:
-            return ()
-        return bounded(self.collect(node, scope, env, IDENTITY, 0))
-
-    def refer_to(self, node: exp.Expr | None, scope: Scope, env: Environment | None, kind: int) -> None:
-        """Record every column inside ``node`` as referenced by the row set, as ``kind``."""
-        if node is None:
-            return
-        if type(node) is Column:
-            self.refer(self.column(node, scope), kind, node)
-            return
-        # A leaner pass than ``collect``: predicates are most of a query, and neither functions nor kinds matter here.
-        stack: list[Any] = [node]
-        pop = stack.pop
-        push = stack.append
-        roles = _roles
-        skipped = _skipped
-        rows = self.rows
-        column = self.column
-        while stack:
-            item = pop()
-            cls = item.__class__
-            role = roles.get(cls)
-            if role is None:
-                role = _role(cls)
-            if role == COLUMN:
-                for dep in column(item, scope):
-                    if dep & KIND_MASK == OPAQUE:
-                        rows[dep & ROW_OF_OPAQUE] = item
-                    else:
-                        rows[dep & ROW_OF | kind] = item
-            elif role == SPECIAL:
-                self.refer(self.collect(item, scope, env, CONDITIONAL, 0), kind, item)
-                rows = self.rows
-            elif role != LEAF:
-                for value in item.args.values():
-                    cls = value.__class__
-                    if cls is list:
-                        for child in value:
-                            if child.__class__ not in skipped:
-                                push(child)
-                    elif cls not in skipped:
-                        push(value)
-
-    def collect(self, node: exp.Expr, scope: Scope, env: Environment | None, kind: int, chain: int) -> list[int]:
-        """Return the dependencies inside ``node``, seen through ``kind`` and ``chain``; may repeat."""
-        out: list[int] = []
-        stack: list[Task] = [(node, kind, chain)]
-        at: Visit | None = None
-        pop = stack.pop
-        push = stack.append
-        roles = _roles
-        skipped = _skipped
-        interner = self.interner
-        column = self.column
-        while stack:
-            item, kind, chain = pop()
-            cls = item.__class__
-            role = roles.get(cls)
-            if role is None:
-                role = _role(cls)
-            if role == COLUMN:
-                # The common case, a plain base column, needs no composition.
-                plain = kind | chain << CHAIN_SHIFT if kind < CONDITIONAL else kind
-                for dep in column(item, scope):
-                    if dep & COMPOSED_BITS:
-                        out.append(compose(dep, kind, chain, interner))
-                    else:
-                        out.append(dep & UNSTARRED | plain)
-                continue
-            if role == LEAF:
-                continue
-            if role == SPECIAL:
-                if at is None:
-                    at = Visit(scope, env, stack, out)
-                handler: Callable[..., None] = getattr(self, _handlers[cls])
-                handler(item, kind, chain, at)
-                continue
-            if role == GENERIC:
-                if kind == IDENTITY:
-                    kind = TRANSFORMATION
-            elif role == FUNCTION:
-                if kind < CONDITIONAL:
-                    chain = interner.prepend(function_name(item, self.dialect), chain)
-                    if kind == IDENTITY:
-                        kind = TRANSFORMATION
-            elif role == AGGREGATE and kind < CONDITIONAL:
-                chain = interner.prepend(function_name(item, self.dialect), chain)
-                kind = AGGREGATION
+def refer_to(walk: Walk, node: exp.Expr | None, scope: Scope, env: Environment | None, kind: int) -> None:
+    """Record every column inside ``node`` as referenced by the row set, as ``kind``."""
+    if node is None:
+        return
+    if type(node) is Column:
+        walk.refer(resolve_column(walk, node, scope), kind, node)
+        return
+    # A leaner pass than ``collect``: predicates are most of a query, and neither functions nor kinds matter here.
+    stack: list[Any] = [node]
+    pop = stack.pop
+    push = stack.append
+    roles = _roles
+    skipped = _skipped
+    rows = walk.rows
+    while stack:
+        item = pop()
+        cls = item.__class__
+        role = roles.get(cls)
+        if role is None:
+            role = _role(cls)
+        if role == COLUMN:
+            for dep in resolve_column(walk, item, scope):
+                if dep & KIND_MASK == OPAQUE:
+                    rows[dep & ROW_OF_OPAQUE] = item
+                else:
+                    rows[dep & ROW_OF | kind] = item
+        elif role == SPECIAL:
+            walk.refer(collect(walk, item, scope, env, CONDITIONAL, 0), kind, item)
+            rows = walk.rows
+        elif role != LEAF:
             for value in item.args.values():
                 cls = value.__class__
                 if cls is list:
                     for child in value:
                         if child.__class__ not in skipped:
-                            push((child, kind, chain))
+                            push(child)
                 elif cls not in skipped:
-                    push((value, kind, chain))
-        return out
+                    push(value)
 
-    def _through(self, name: str, kind: int, chain: int) -> tuple[int, int]:
-        """Return kind and chain below a function that transforms its argument."""
-        if kind >= CONDITIONAL:
-            return kind, chain
-        return max(kind, TRANSFORMATION), self.interner.prepend(name, chain)
 
-    # ---- implemented by ShapeWalk ----------------------------------------------------------------
+def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, kind: int, chain: int) -> list[int]:
+    """Return the dependencies inside ``node``, seen through ``kind`` and ``chain``; may repeat.
 
-    def field_of(self, base: exp.Expr, path: str, scope: Scope, env: Environment | None) -> Deps | None:
-        """Return the dependencies of a field of a built struct. Implemented by ``ShapeWalk``."""
-        raise NotImplementedError
-
-    def remember_shape(self, node: exp.Expr, output: QueryOutput, scope: Scope, env: Environment | None) -> None:
-        """Attach a shape to the last column of an output. Implemented by ``ShapeWalk``."""
-        raise NotImplementedError
+    One function, as most of a walk's time is spent here: a call per node would cost more than what is done with it.
+    """
+    out: list[int] = []
+    stack: list[Task] = [(node, kind, chain)]
+    at: Visit | None = None
+    pop = stack.pop
+    push = stack.append
+    roles = _roles
+    skipped = _skipped
+    interner = walk.interner
+    while stack:
+        item, kind, chain = pop()
+        cls = item.__class__
+        role = roles.get(cls)
+        if role is None:
+            role = _role(cls)
+        if role == COLUMN:
+            # The common case, a plain base column, needs no composition.
+            plain = kind | chain << CHAIN_SHIFT if kind < CONDITIONAL else kind
+            for dep in resolve_column(walk, item, scope):
+                if dep & COMPOSED_BITS:
+                    out.append(compose(dep, kind, chain, interner))
+                else:
+                    out.append(dep & UNSTARRED | plain)
+            continue
+        if role == LEAF:
+            continue
+        if role == SPECIAL:
+            if at is None:
+                at = Visit(scope, env, stack, out)
+            HANDLERS[cls](walk, item, kind, chain, at)
+            continue
+        if role == GENERIC:
+            if kind == IDENTITY:
+                kind = TRANSFORMATION
+        elif role == FUNCTION:
+            if kind < CONDITIONAL:
+                chain = interner.prepend(function_name(item, walk.dialect), chain)
+                if kind == IDENTITY:
+                    kind = TRANSFORMATION
+        elif role == AGGREGATE and kind < CONDITIONAL:
+            chain = interner.prepend(function_name(item, walk.dialect), chain)
+            kind = AGGREGATION
+        for value in item.args.values():
+            cls = value.__class__
+            if cls is list:
+                for child in value:
+                    if child.__class__ not in skipped:
+                        push((child, kind, chain))
+            elif cls not in skipped:
+                push((value, kind, chain))
+    return out

@@ -30,6 +30,8 @@ def is_built_in(name: str, schema: str, dialect: str) -> bool:
     return not schema.strip(".") and last.startswith(_BUILT_IN_PREFIXES.get(dialect, ("pg_",)))
 
 
+_SELDOM: Final = ("kind", "values", "nested", "nullable", "collate")
+"""What else a type may have: the name of one that is user-defined, ``NOT NULL`` of ClickHouse …"""
 _type_texts: Final[dict[tuple[object, ...], str]] = {}
 
 
@@ -44,7 +46,7 @@ def type_text(node: exp.Expr | None, dialect: str) -> str | None:
             [getattr(p.this, "name", None) if isinstance(p, nodes.DataTypeParam) else None for p in args["expressions"]]
         )
     this = args["this"]
-    if None in parameters or args.get("values") or type(this) is not nodes.DType:
+    if None in parameters or type(this) is not nodes.DType or any(args.get(name) for name in _SELDOM):
         return node.sql(dialect=dialect or None)
     # Generating text takes longer than walking most statements; the types of a warehouse are few. A member of an
     # enumeration is there once, and its own hash is slow.

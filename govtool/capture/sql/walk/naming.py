@@ -1,4 +1,4 @@
-"""Names of unaliased columns in PostgreSQL and its kin: ``FigureColname`` of src/backend/parser/parse_target.c."""
+"""Names of unaliased columns; in PostgreSQL and its kin by ``FigureColname`` of src/backend/parser/parse_target.c."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.functions import function_name
 
 DIALECTS: Final = frozenset({"postgres", "redshift", "materialize", "risingwave"})
+
+SPARK: Final = frozenset({"spark", "databricks", "spark2"})
+
+_NAMED_BY_CAST: Final = SPARK | {"hive"}
+"""Dialects in which a cast is called what its operand is called."""
 
 NONE, WEAK, STRONG = range(3)
 """Strengths of names: a cast's type and ``case`` give way to a better one inside."""
@@ -36,6 +42,39 @@ _TYPES: Final = {
     nodes.DType.VARCHAR: "varchar",
     nodes.DType.TIMESTAMPTZ: "timestamptz",
 }
+
+
+def output_name(walk: Walk, item: exp.Expr) -> str:
+    """Return the name a projection gives its column without an alias; empty where it gives none."""
+    if isinstance(item, nodes.Alias):
+        return walk.name(item.args["alias"])
+    if isinstance(item, nodes.Column):
+        return walk.name(item.this)
+    if walk.dialect in DIALECTS:
+        return column_name(item, walk.name)
+    if isinstance(item, nodes.Dot):
+        if isinstance(item.this, nodes.Struct) and walk.dialect in SPARK:  # named by its text
+            return ""
+        return walk.name(item.expression) if isinstance(item.expression, nodes.Identifier) else ""
+    if isinstance(item, nodes.Paren):
+        return output_name(walk, item.this)
+    if isinstance(item, nodes.Subquery):
+        inner = item.unnest()
+        if isinstance(inner, nodes.Select) and len(inner.expressions) == 1:
+            return output_name(walk, inner.expressions[0])
+        return ""
+    if isinstance(item, nodes.Cast) and walk.dialect in _NAMED_BY_CAST:
+        return output_name(walk, item.this)
+    if (
+        isinstance(item, nodes.JSONExtract)
+        and item.args.get("variant_extract")
+        and isinstance(item.expression, nodes.JSONPath)
+    ):
+        last = item.expression.expressions[-1]
+        return walk.name(str(last.this)) if isinstance(last, nodes.JSONPathKey) else ""
+    if isinstance(item, (nodes.Filter, nodes.WithinGroup)):
+        return output_name(walk, item.this)
+    return ""
 
 
 def column_name(item: exp.Expr, name: Name) -> str:

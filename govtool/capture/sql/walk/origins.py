@@ -13,7 +13,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.walk.set_operations import arm_counts, arms_of
+from govtool.capture.sql.walk.arms import arm_counts, arms_of
 
 Queries = Mapping[str, exp.Expr]
 """Common table expressions by name: the CTE nodes."""

@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
-from govtool.capture.sql.walk.assignments import AssignmentWalk
+from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.context import Walk
+from govtool.capture.sql.walk.create import part_of
+from govtool.capture.sql.walk.recording import Statement, kind_of, write_to
 from govtool.capture.sql.walk.relation import QueryOutput
+from govtool.capture.sql.walk.rows import table_output
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
 
 
-class UnreadWalk(AssignmentWalk):
-    """Walks what ``scripts/unread`` has read of statements that do not parse."""
+def _unread_statement(walk: Walk, tree: exp.Expr) -> None:
+    """A synonym, a part of a table, or names that the text reads and writes."""
+    if tree.args.get("synonym") is not None:
+        _synonym(walk, tree)
+        return
+    if tree.args.get("parent") is not None:
+        table = walk.lookup.table(walk.lookup.table_name(tree.args["table"]))
+        part_of(walk, table, walk.lookup.table_name(tree.args["parent"]))
+        return
+    sources = [walk.lookup.table_name(table) for table in tree.args.get("sources") or ()]
+    names = [name for name in sources if name]
+    walk.reads.update(dict.fromkeys(names, EVERYWHERE))
+    target = tree.args.get("target")
+    if target is None and not names:
+        return
+    if target is None:
+        walk.writes.append(walk.taken(Write("", "select", "replace", "query")))
+        return
+    kind = "create_table" if tree.args.get("creates") else "insert"
+    write_to(walk, target, QueryOutput(), kind, "append", kind_of(walk, target), None, defines=False)
 
-    def _unread(self, tree: exp.Expr) -> None:
-        if tree.args.get("synonym") is not None:
-            self._synonym(tree)
-            return
-        if tree.args.get("parent") is not None:
-            table = self.lookup.table(self.lookup.table_name(tree.args["table"]))
-            self.part_of(table, self.lookup.table_name(tree.args["parent"]))
-            return
-        sources = [self.lookup.table_name(table) for table in tree.args.get("sources") or ()]
-        names = [name for name in sources if name]
-        self.reads.update(dict.fromkeys(names, EVERYWHERE))
-        target = tree.args.get("target")
-        if target is None and not names:
-            return
-        if target is None:
-            self.writes.append(self._taken(Write("", "select", "replace", "query")))
-            return
-        kind = "create_table" if tree.args.get("creates") else "insert"
-        self._write(target, QueryOutput(), kind, "append", self._kind_of(target), None, defines=False)
 
-    def _synonym(self, tree: exp.Expr) -> None:
-        """Another name of a table is a copy of it to whoever knows only the name."""
-        table = self.lookup.table(self.lookup.table_name(tree.args["table"]))
-        name = self.lookup.written_name(tree.args["synonym"])
-        if name and name != table.id:
-            write = Write(name, "create_synonym", "replace", "view", self.table_output(table))
-            write.reads = {table.id: EVERYWHERE}
-            self.writes.append(write)
+def _synonym(walk: Walk, tree: exp.Expr) -> None:
+    """Another name of a table counts as a copy of it where only the name is known."""
+    table = walk.lookup.table(walk.lookup.table_name(tree.args["table"]))
+    name = walk.lookup.written_name(tree.args["synonym"])
+    if name and name != table.id:
+        write = Write(name, "create_synonym", "replace", "view", table_output(walk, table))
+        write.reads = {table.id: EVERYWHERE}
+        walk.writes.append(write)
+
+
+STATEMENTS: Final[dict[type, Statement]] = {nodes.Command: _unread_statement}

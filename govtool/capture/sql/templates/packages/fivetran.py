@@ -1,10 +1,10 @@
-"""fivetran_utils (its README on hub.getdbt.com): what the staging models of Fivetran's packages are made with."""
+"""fivetran_utils (its README on hub.getdbt.com): macros that Fivetran's packages make their staging models with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from govtool.capture.sql.templates.packages import crossdb, utils
+from govtool.capture.sql.templates.packages import crossdb
 from govtool.capture.sql.templates.packages.crossdb import Macro, texts, type_name
 from govtool.capture.sql.templates.run import MacroRun
 from govtool.capture.sql.templates.unknown import Unknown
@@ -63,33 +63,6 @@ def fill_pass_through_columns(run: MacroRun, pass_through_variable: object = "")
     return "".join(f", {sql or alias} as {alias}" if sql else f", {alias}" for _, alias, sql in columns)
 
 
-def persist_pass_through_columns(
-    run: MacroRun,
-    pass_through_variable: object = "",
-    identifier: object = None,
-    transform: object = "",
-    coalesce_with: object = None,
-    exclude_fields: object = (),
-    append_string: object = "",
-    **more: object,
-) -> object:
-    """The columns that a variable lets pass, from one stage to the next."""
-    columns = passed(run, pass_through_variable)
-    if columns is None:
-        return run.note(f"fivetran_utils: the columns that {pass_through_variable} adds are not known")
-    table = f"{identifier}." if identifier else ""
-    dropped = {text.lower() for text in texts(exclude_fields)} if exclude_fields else set()
-    items = []
-    for _, alias, _ in columns:
-        if alias.lower() in dropped:
-            continue
-        value = f"{table}{alias}"
-        value = f"{transform}({value})" if transform else value
-        value = f"coalesce({value}, {coalesce_with})" if coalesce_with is not None else value
-        items.append(f", {value} as {alias}{append_string}")
-    return "".join(items)
-
-
 def add_pass_through_columns(run: MacroRun, base_columns: object = None, pass_through_var: object = ()) -> object:
     """Adds the columns that a variable lets pass to a list."""
     columns = passed(run, pass_through_var)
@@ -103,7 +76,7 @@ def add_pass_through_columns(run: MacroRun, base_columns: object = None, pass_th
 
 
 def _unions(run: MacroRun, package_name: object, *variables: str) -> bool:
-    """Return whether a variable says that several connections are united."""
+    """Return whether several connections are united, by a variable."""
     return any(
         value and not isinstance(value, Unknown) and len(list(value) if isinstance(value, (list, dict)) else "x") > 0
         for value in (run.variable(name, ()) for name in variables)
@@ -116,18 +89,11 @@ def _united(run: MacroRun, package_name: object) -> bool:
 
 
 def apply_source_relation(run: MacroRun, package_name: object = "", **_: object) -> str:
-    """A column behind others that says which connection a row is from."""
+    """A column behind others with the connection that a row is from."""
     string = type_name(run, "string")
     if _united(run, package_name):
         return ", _dbt_source_relation as source_relation"
     return f", cast('' as {string}) as source_relation"
-
-
-def source_relation(run: MacroRun, *_: object, **__: object) -> str:
-    """A column behind others that says which schema or database a row is from."""
-    if _unions(run, "", "union_schemas", "union_databases"):
-        return ", cast(_dbt_source_relation as " + type_name(run, "string") + ") as source_relation"
-    return f", cast('' as {type_name(run, 'string')}) as source_relation"
 
 
 def partition_by_source_relation(
@@ -157,41 +123,6 @@ def union_connections(
     return f"select * from {run.source(single_source_name, single_table_name)}"
 
 
-def union_data(
-    run: MacroRun,
-    table_identifier: object = "",
-    database_variable: object = "",
-    schema_variable: object = "",
-    default_database: object = None,
-    default_schema: object = "",
-    default_variable: object = "",
-    union_schema_variable: object = "union_schemas",
-    union_database_variable: object = "union_databases",
-    **_: object,
-) -> object:
-    """The rows of a table in every schema or database that a variable names, or in the one that there is."""
-    if _unions(run, "", str(union_schema_variable), str(union_database_variable)):
-        return run.missing(
-            "fivetran_utils_union_data", "fivetran_utils.union_data: the tables that a variable names are not known"
-        )
-    relation = run.variable(str(default_variable))
-    if isinstance(relation, Unknown):
-        relation = run.source(default_schema, table_identifier)
-    return f"select * from {relation}"
-
-
-def enabled_vars(run: MacroRun, vars: object = ()) -> object:
-    """Return whether all variables are true."""
-    values = [run.variable(name, True) for name in texts(vars)]
-    return next((value for value in values if isinstance(value, Unknown)), all(values))
-
-
-def enabled_vars_one_true(run: MacroRun, vars: object = ()) -> object:
-    """Return whether some variable is true."""
-    values = [run.variable(name, False) for name in texts(vars)]
-    return next((value for value in values if isinstance(value, Unknown)), any(values))
-
-
 def json_extract(run: MacroRun, string: object = "", string_path: object = "") -> str:
     """A field of a JSON text."""
     path = str(string_path).replace("'", "''")
@@ -213,40 +144,9 @@ def json_parse(run: MacroRun, string: object = "", string_path: object = ()) -> 
     return json_extract(run, string, ".".join(texts(string_path)))
 
 
-def pivot_json_extract(run: MacroRun, string: object = "", list_of_properties: object = ()) -> str:
-    """Fields of a JSON text, each a column."""
-    names = texts(list_of_properties)
-    return ",\n".join(f"{json_extract(run, string, n)} as {n.replace(' ', '_').lower()}" for n in names)
-
-
 def string_agg(run: MacroRun, field_to_agg: object = "", delimiter: object = ",") -> str:
     """The texts of a group."""
     return crossdb.listagg(run, field_to_agg, "'" + str(delimiter).replace("'", "''") + "'")
-
-
-def percentile(
-    run: MacroRun, percentile_field: object = "", partition_field: object = "", percent: object = 0.5
-) -> str:
-    """A percentile: an aggregate, or a window where the dialect has only that."""
-    if run.dialect == "bigquery":
-        return f"percentile_cont({percentile_field}, {percent}) over (partition by {partition_field})"
-    text = f"percentile_cont({percent}) within group (order by {percentile_field})"
-    return f"{text} over (partition by {partition_field})" if run.dialect in ("snowflake", "redshift") else text
-
-
-def first_value(
-    run: MacroRun,
-    first_value_field: object = "",
-    partition_field: object = "",
-    order_by_field: object = "",
-    order: object = "asc",
-) -> str:
-    """The first value of a window."""
-    frame = " rows unbounded preceding" if run.dialect == "redshift" else ""
-    return (
-        f"first_value({first_value_field} ignore nulls) over "
-        f"(partition by {partition_field} order by {order_by_field} {order}{frame})"
-    )
 
 
 def max_bool(run: MacroRun, boolean_field: object = "") -> str:
@@ -257,33 +157,20 @@ def max_bool(run: MacroRun, boolean_field: object = "") -> str:
 MACROS: dict[str, Macro] = {
     "fill_staging_columns": fill_staging_columns,
     "fill_pass_through_columns": fill_pass_through_columns,
-    "persist_pass_through_columns": persist_pass_through_columns,
     "add_pass_through_columns": add_pass_through_columns,
     "apply_source_relation": apply_source_relation,
-    "source_relation": source_relation,
     "partition_by_source_relation": partition_by_source_relation,
     "union_connections": union_connections,
-    "union_data": union_data,
-    "union_relations": utils.union_relations,
-    "enabled_vars": enabled_vars,
-    "enabled_vars_one_true": enabled_vars_one_true,
     "json_extract": json_extract,
     "json_parse": json_parse,
-    "pivot_json_extract": pivot_json_extract,
     "string_agg": string_agg,
-    "percentile": percentile,
-    "first_value": first_value,
     "max_bool": max_bool,
-    "array_agg": lambda run, field_to_agg="": f"array_agg({field_to_agg})",
-    "ceiling": lambda run, num="": f"ceil({num})",
-    "try_cast": crossdb.safe_cast,
     "timestamp_add": lambda run, datepart="day", interval=1, from_timestamp="": crossdb.dateadd(
         run, datepart, interval, from_timestamp
     ),
-    "timestamp_diff": crossdb.datediff,
     "empty_variable_warning": crossdb.nothing,
 }
 """By name."""
 
-QUERYING_MACROS = frozenset({"fill_staging_columns", "union_relations"})
+QUERYING_MACROS = frozenset({"fill_staging_columns"})
 """Those that ask the warehouse: what is here goes before the package on disk."""

@@ -1,11 +1,14 @@
 """dbt_utils (its README on hub.getdbt.com): SQL generators, and what asks for the columns of a relation.
 
-Columns are those that the graph knows. Where it does not, a ``*`` stands for them, if that means the same; else the
+Columns are those in the graph. Where they are not all known, a ``*`` stands for them, if that means the same; else the
 place is marked as not understood.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from govtool.capture.sql.templates.columns import TemplateColumn
 from govtool.capture.sql.templates.packages import crossdb
 from govtool.capture.sql.templates.packages.crossdb import Macro, texts, type_name
 from govtool.capture.sql.templates.run import MacroRun
@@ -105,40 +108,54 @@ def union_relations(
         return run.missing(
             "dbt_utils_union_relations", "dbt_utils.union_relations: which relations it reads is not known"
         )
-    known = [run.columns(arm) for arm in arms]
+    known = [columns for columns in (run.columns(arm) for arm in arms) if columns is not None]
     condition = f" where {where}" if where else ""
     label = str(source_column_name) if source_column_name else ""
 
-    def source(arm: object) -> str:
-        return f"cast('{arm}' as {type_name(run, 'string')}) as {label}, " if label else ""
+    def query(arm: object, items: str) -> str:
+        source = f"cast('{arm}' as {type_name(run, 'string')}) as {label}, " if label else ""
+        return f"(select {source}{items} from {arm}{condition})"
 
-    if any(columns is None for columns in known):
-        if kept:
-            items = ", ".join(run.quoted(name) for name in texts(include))
-            queries = [f"(select {source(arm)}{items} from {arm}{condition})" for arm in arms]
-            return "\nunion all\n".join(queries) + run.note(
-                "dbt_utils.union_relations: which of its relations have the columns it includes is not known"
-            )
-        everything = _everything(run, dropped)
-        queries = [f"(select {source(arm)}{everything} from {arm}{condition})" for arm in arms]
-        return "\nunion all by name\n".join(queries)
-    every = {c.name.lower(): c for columns in known for c in columns or ()}
+    if len(known) == len(arms):
+        return _union_by_name(run, arms, known, kept, dropped, column_override, query)
+    if kept:
+        items = ", ".join(run.quoted(name) for name in texts(include))
+        return "\nunion all\n".join(query(arm, items) for arm in arms) + run.note(
+            "dbt_utils.union_relations: which of its relations have the columns it includes is not known"
+        )
+    everything = _everything(run, dropped)
+    return "\nunion all by name\n".join(query(arm, everything) for arm in arms)
+
+
+def _union_by_name(
+    run: MacroRun,
+    arms: list[object],
+    known: list[list[TemplateColumn]],
+    kept: set[str],
+    dropped: set[str],
+    column_override: object,
+    query: Callable[[object, str], str],
+) -> str:
+    """The union of relations whose columns are all known."""
+    every = {c.name.lower(): run.identifier(c) for columns in known for c in columns}
     names = [n for n in every if n not in dropped and (not kept or n in kept)]
     if not names:
         return "select 1 as no_columns where false"
     overrides = {str(k).lower(): v for k, v in column_override.items()} if isinstance(column_override, dict) else {}
     queries = []
     for arm, columns in zip(arms, known, strict=True):
-        own = {c.name.lower() for c in columns or ()}
-        items_ = []
-        for name in names:
-            written = run.identifier(every[name])
-            value = written if name in own else "null"
-            if name in overrides:
-                value = f"cast({value} as {overrides[name]})"
-            items_.append(value if value == written else f"{value} as {written}")
-        queries.append(f"(select {source(arm)}{', '.join(items_)} from {arm}{condition})")
+        own = {c.name.lower() for c in columns}
+        values = [_united(every[name], name in own, overrides.get(name)) for name in names]
+        queries.append(query(arm, ", ".join(values)))
     return bounded_text("\nunion all\n".join(queries))
+
+
+def _united(written: str, exists: bool, type_: object) -> str:
+    """A column of one arm, cast to a type if there is one; null where the arm lacks it."""
+    value = written if exists else "null"
+    if type_ is not None:
+        value = f"cast({value} as {type_})"
+    return value if value == written else f"{value} as {written}"
 
 
 def pivot(
@@ -253,41 +270,6 @@ def safe_divide(run: MacroRun, numerator: object = "", denominator: object = "")
     return f"( {numerator} ) / nullif( ( {denominator} ), 0)"
 
 
-def haversine_distance(
-    run: MacroRun, lat1: object = 0, lon1: object = 0, lat2: object = 0, lon2: object = 0, unit: object = "mi"
-) -> str:
-    """The distance between two places."""
-    factor = "1.60934 * " if unit == "km" else ""
-    return (
-        f"{factor}2 * 3961 * asin(sqrt(power(sin(radians(({lat2}) - ({lat1})) / 2), 2) + cos(radians({lat1})) * "
-        f"cos(radians({lat2})) * power(sin(radians(({lon2}) - ({lon1})) / 2), 2)))"
-    )
-
-
-def width_bucket(
-    run: MacroRun, expr: object = "", min_value: object = 0, max_value: object = 1, num_buckets: object = 1
-) -> str:
-    """The number of the bucket that a value falls into."""
-    return f"width_bucket({expr}, {min_value}, {max_value}, {num_buckets})"
-
-
-def get_url_parameter(run: MacroRun, field: object = "", url_parameter: object = "") -> str:
-    """A parameter of an address."""
-    inner = crossdb.split_part(run, field, f"'{url_parameter}='", 2)
-    value = crossdb.split_part(run, inner, "'&'", 1)
-    return f"nullif({value}, '')"
-
-
-def get_url_host(run: MacroRun, field: object = "") -> str:
-    """The host of an address."""
-    return crossdb.split_part(run, crossdb.replace(run, field, "'https://'", "''"), "'/'", 1)
-
-
-def get_url_path(run: MacroRun, field: object = "") -> str:
-    """The path of an address."""
-    return crossdb.split_part(run, crossdb.replace(run, field, "'https://'", "''"), "'/'", 2)
-
-
 def slugify(run: MacroRun, string: object = "") -> str:
     """A text as a name."""
     lower = str(string).lower()
@@ -320,11 +302,6 @@ MACROS: dict[str, Macro] = {
     "safe_add": safe_add,
     "safe_subtract": safe_subtract,
     "safe_divide": safe_divide,
-    "haversine_distance": haversine_distance,
-    "width_bucket": width_bucket,
-    "get_url_parameter": get_url_parameter,
-    "get_url_host": get_url_host,
-    "get_url_path": get_url_path,
     "slugify": slugify,
     "pretty_time": crossdb.nothing,
     "pretty_log_format": crossdb.nothing,

@@ -37,19 +37,22 @@ def into(reader: StatementReader, tokens: list[Token]) -> tuple[list[Token], lis
         return tokens, []
     if dialect in variables.MYSQL and word(first) in ("OUTFILE", "DUMPFILE"):
         return tokens, []
-    start = index + 1
-    if word(first) == "STRICT":
-        start += 1
+    start = index + 1 + (word(first) == "STRICT")
+    end = _end_of_targets(tokens, start)
+    if word(tokens[index - 1]) == "COLLECT" and index > 1 and word(tokens[index - 2]) == "BULK":
+        index -= 2
+    return tokens[:index] + tokens[end:], variables.targets_of(tokens[start:end], dialect)
+
+
+def _end_of_targets(tokens: list[Token], start: int) -> int:
+    """Return the place behind the variables of an INTO."""
     end = start
     while end < len(tokens) and word(tokens[end]) not in _AFTER_INTO:
         kind = tokens[end].token_type
         if kind != marks.COMMA and end + 1 < len(tokens) and _begins(tokens[end + 1]) and not _joins(tokens[end]):
-            end += 1
-            break
+            return end + 1
         end += 1
-    if word(tokens[index - 1]) == "COLLECT" and index > 1 and word(tokens[index - 2]) == "BULK":
-        index -= 2
-    return tokens[:index] + tokens[end:], variables.targets_of(tokens[start:end], dialect)
+    return end
 
 
 def _begins(token: Token) -> bool:
@@ -137,23 +140,28 @@ def set_(reader: StatementReader, tokens: list[Token]) -> bool:
         return False
     tokens = variables.compound(tokens)
     items = _set_items(tokens[start:], dialect)
-    if not items or not all([targets and all([t.name for t in targets]) for targets, _ in items]):  # noqa: C419
+    targets = [target for names, _ in items for target in names]
+    if not items or not all(names for names, _ in items) or not all(target.name for target in targets):
         return False
-    if not (reader.flow.inside or dialect in ("bigquery", "snowflake") or start > 1) and not all(
-        [target.name[:1] == "@" for targets, _ in items for target in targets]  # noqa: C419
-    ):
+    everywhere = reader.flow.inside or dialect in ("bigquery", "snowflake") or start > 1
+    if not everywhere and not all(target.name[:1] == "@" for target in targets):
         return False  # outside of routines other names are parameters of the session
-    if dialect == "snowflake":
-        items = [([AssignmentTarget("$" + t.name, t.field) for t in targets], value) for targets, value in items]
-    for targets, value in items:
-        if len(value) > 1 and word(value[0]) == "CURSOR":
-            query = find_word(value, _QUERY, 1)
-            variables.assign_query(reader, targets, value[query:] if query > 0 else value)
-        elif len(targets) > 1 and value and variables.whole(value) and not variables.is_query(value):
-            variables.assign_tokens(reader, tokens, targets, value[1:-1])
-        else:
-            variables.assign_tokens(reader, tokens, targets, value)
+    for names, value in items:
+        if dialect == "snowflake":
+            names = [AssignmentTarget("$" + t.name, t.field) for t in names]
+        _set_one(reader, tokens, names, value)
     return True
+
+
+def _set_one(reader: StatementReader, tokens: list[Token], targets: list[AssignmentTarget], value: list[Token]) -> None:
+    """Read one assignment of a SET: of a cursor, of several values, of one."""
+    if len(value) > 1 and word(value[0]) == "CURSOR":
+        query = find_word(value, _QUERY, 1)
+        variables.assign_query(reader, targets, value[query:] if query > 0 else value)
+    elif len(targets) > 1 and value and variables.whole(value) and not variables.is_query(value):
+        variables.assign_tokens(reader, tokens, targets, value[1:-1])
+    else:
+        variables.assign_tokens(reader, tokens, targets, value)
 
 
 def _set_items(tokens: list[Token], dialect: str) -> list[tuple[list[AssignmentTarget], list[Token]]]:

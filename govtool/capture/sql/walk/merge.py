@@ -1,0 +1,206 @@
+"""MERGE: its branches are alternatives, each of which updates, inserts or deletes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.common_tables import environment
+from govtool.capture.sql.walk.context import Walk
+from govtool.capture.sql.walk.dependencies import (
+    ARM_MASK,
+    CONDITIONAL,
+    FILTER,
+    JOIN,
+    Deps,
+    arm_of,
+    as_conditions,
+    with_arm,
+)
+from govtool.capture.sql.walk.expressions import collect, dependencies
+from govtool.capture.sql.walk.naming import output_name
+from govtool.capture.sql.walk.recording import Statement, add_to, kind_of, target_name, target_source, write_to
+from govtool.capture.sql.walk.relation import QueryOutput, Source, starred
+from govtool.capture.sql.walk.rows import source_star
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.set_clause import assigned_name, assignments
+from govtool.capture.sql.walk.sources import add_source
+from govtool.capture.sql.walk.state import EVERYWHERE
+from govtool.capture.sql.walk.targets import base_table, no_base, renamed_to_base, target_cte
+from govtool.capture.sql.walk.writes import BY_NAME, NOT_NAMED
+
+
+def _merge(walk: Walk, tree: exp.Merge) -> None:
+    """What the branches write goes into one write; ON and the conditions decide about its rows."""
+    env = environment(walk, tree, None, None)
+    table = tree.this
+    scope = Scope(None)
+    derived = target_cte(walk, table, env) is not None
+    if derived:
+        target = base_table(walk, table, env) or no_base(walk, table)
+        add_source(walk, table, scope, env)
+    else:
+        target = target_name(walk, table)
+        scope.add(target_source(walk, table))
+    before = len(scope.sources)
+    add_source(walk, tree.args["using"], scope, env)
+    source = scope.sources[before] if len(scope.sources) > before else None
+    output = _branches(walk, tree, scope, env, source, target)
+    if derived:
+        output = renamed_to_base(walk, output, scope.sources[0], target, table) if target else QueryOutput()
+    write = write_to(walk, table, output, "merge", "update", kind_of(walk, table), None, defines=False)
+    write.target = target
+    write.fills = BY_NAME if _names_columns(tree) else NOT_NAMED
+    write.reads.pop(target, None)
+    if source is not None and source.table is not None:
+        write.reads[source.table.id] = EVERYWHERE
+
+
+def _branches(
+    walk: Walk, tree: exp.Merge, scope: Scope, env: Environment | None, source: Source | None, target: str
+) -> QueryOutput:
+    """Return what the branches write into the columns of the target; what decides about its rows is referenced."""
+    inner_rows, walk.rows = walk.rows, {}
+    on = collect(walk, tree.args["on"], scope, env, CONDITIONAL, 0) if tree.args.get("on") is not None else []
+    on_rows, walk.rows = {**inner_rows, **walk.rows}, {}
+    output = QueryOutput()
+    rows: dict[int, exp.Expr | None] = {}
+    group = walk.number()
+    # A row that an earlier branch takes never comes to a later one of its sort: conditions add up.
+    earlier: dict[tuple[bool, bool], tuple[list[int], dict[int, exp.Expr | None]]] = {}
+    for number, when in enumerate(tree.args["whens"].expressions):
+        arm = arm_of(group, number)
+        then = when.args["then"]
+        sort = bool(when.args.get("matched")), bool(when.args.get("source"))
+        deciding, deciding_rows = earlier.setdefault(sort, ([], {}))
+        for condition in _conditions(when):
+            deciding.extend(collect(walk, condition, scope, env, CONDITIONAL, 0))
+        deciding_rows.update(walk.rows)
+        walk.rows = {}
+        if isinstance(then, nodes.Update):
+            steering = as_conditions((*on, *deciding, *on_rows, *deciding_rows), walk.interner)
+            for name, deps in _branch_values(walk, then, scope, env, source, target):
+                add_to(output, name, with_arm((*deps, *steering), arm))
+            continue
+        if isinstance(then, nodes.Insert):
+            for name, deps in _branch_insert(walk, then, scope, env, source, target):
+                add_to(output, name, with_arm(deps, arm))
+        walk.refer(on, JOIN, tree.args.get("on"))
+        walk.refer(deciding, FILTER)
+        for row, node in (*walk.rows.items(), *on_rows.items(), *deciding_rows.items()):
+            rows[(row & ~ARM_MASK) | arm if arm else row] = node
+        walk.rows = {}
+    walk.rows = rows
+    return output
+
+
+def _conditions(when: exp.Expr) -> list[exp.Expr]:
+    """Return the conditions of a branch; Oracle writes one behind it: UPDATE SET … WHERE …, INSERT … WHERE …."""
+    then = when.args["then"]
+    behind = then.args.get("where") if isinstance(then, nodes.DML) else None
+    return [condition for condition in (when.args.get("condition"), behind) if isinstance(condition, nodes.Expr)]
+
+
+def _branch_values(
+    walk: Walk, then: exp.Update, scope: Scope, env: Environment | None, source: Source | None, target: str
+) -> list[tuple[str, Deps]]:
+    assigned = then.args.get("expressions")
+    if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
+        return _same_names(walk, source, target, then)
+    saved, walk.targets = walk.targets, frozenset({scope.sources[0].alias})
+    try:
+        return assignments(walk, then.expressions, scope, env)
+    finally:
+        walk.targets = saved
+
+
+def _same_names(walk: Walk, source: Source | None, target: str, node: exp.Expr) -> list[tuple[str, Deps]]:
+    """UPDATE SET * and INSERT *: columns of the source into those of the same name."""
+    if source is None:
+        return []
+    wanted = walk.lookup.table(target)
+    output = source_star(walk, source)
+    pairs = list(zip(output.names, output.deps, strict=True))
+    if output.open:
+        walk.diagnose("star-unresolved", "the columns of the source of a MERGE are not all known", node)
+        for star in output.open:
+            for name in wanted.columns:
+                if name not in output.index():
+                    pairs.append((name, starred(star.lookup(name, walk.interner) or ())))
+    if wanted.complete:
+        pairs = [pair for pair in pairs if pair[0] in wanted.columns]
+    return pairs
+
+
+def _branch_insert(
+    walk: Walk, then: exp.Insert, scope: Scope, env: Environment | None, source: Source | None, target: str
+) -> list[tuple[str, Deps]]:
+    """Return the columns that an INSERT of a branch fills, with what flows into each."""
+    columns, values = _insert_parts(then)
+    if isinstance(columns, (nodes.Star, nodes.Var)) and not isinstance(values, nodes.Expr):
+        if isinstance(columns, nodes.Var) and source is not None:  # BigQuery's INSERT ROW: by position
+            output = source_star(walk, source)
+            known = walk.lookup.table(target)
+            if known.complete and not output.open:
+                return list(zip(known.columns, output.deps, strict=False))
+        return _same_names(walk, source, target, then)
+    items: list[exp.Expr] = []
+    if isinstance(values, nodes.Expr):
+        items = values.expressions if isinstance(values, nodes.Tuple) else [values]
+    if isinstance(columns, nodes.Tuple):
+        names = [assigned_name(walk, column) for column in columns.expressions]
+    elif isinstance(columns, (nodes.Column, nodes.Identifier, nodes.Paren)):
+        names = [assigned_name(walk, columns.this if isinstance(columns, nodes.Paren) else columns)]
+    elif isinstance(values, nodes.Var) or not items:
+        return _same_names(walk, source, target, then)
+    else:
+        known = walk.lookup.table(target)
+        if not known.complete:
+            return _named_by_values(walk, then, items, scope, env, target)
+        names = list(known.columns)
+    items = [item.this if isinstance(item, nodes.Paren) else item for item in items]
+    return [(name, dependencies(walk, item, scope, env)) for name, item in zip(names, items, strict=False)]
+
+
+def _insert_parts(then: exp.Insert) -> tuple[object, object]:
+    """Return the column list of an INSERT and its values; ``INSERT VALUES (…)`` is parsed as a list of one call."""
+    columns, values = then.this, then.args.get("expression")
+    if not isinstance(values, nodes.Expr) and isinstance(columns, nodes.Tuple) and len(columns.expressions) == 1:
+        call = columns.expressions[0]
+        if isinstance(call, nodes.Anonymous) and call.name.upper() == "VALUES":
+            return None, nodes.Tuple(expressions=call.expressions)
+    return columns, values
+
+
+def _named_by_values(
+    walk: Walk, then: exp.Insert, items: list[exp.Expr], scope: Scope, env: Environment | None, target: str
+) -> list[tuple[str, Deps]]:
+    """Values that go into columns which are not known, and are not listed: by the names that they have themselves."""
+    names = [output_name(walk, item) for item in items]
+    if not all(names):
+        text = f"the columns of {target} are not known, and the INSERT of a MERGE lists none"
+        walk.diagnose("unresolved", text, then)
+        return []
+    text = f"the columns of {target} are not known: taken from the names of the values"
+    walk.diagnose("assumed", text, then, severity="info")
+    return [(name, dependencies(walk, item, scope, env)) for name, item in zip(names, items, strict=True)]
+
+
+def _names_columns(tree: exp.Merge) -> bool:
+    """Return whether a MERGE lists what it sets and inserts: no ``UPDATE SET *``, no ``INSERT *`` or ``INSERT ROW``."""
+    for when in tree.args["whens"].expressions:
+        then = when.args["then"]
+        if isinstance(then, nodes.Update):
+            assigned = then.args.get("expressions")
+            if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
+                return False
+        elif isinstance(then, nodes.Insert) and not isinstance(
+            then.this, (nodes.Tuple, nodes.Column, nodes.Identifier, nodes.Paren)
+        ):
+            return False
+    return True
+
+
+STATEMENTS: Final[dict[type, Statement]] = {nodes.Merge: _merge}

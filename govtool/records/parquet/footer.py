@@ -1,0 +1,213 @@
+"""The footer of a Parquet file, and the page index of its columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.records.parquet.thrift import I32, Struct, ThriftReader
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MAGIC = b"PAR1"
+_MAX_FOOTER = 1 << 20
+"""Bytes; to read larger ones here takes longer than to read the pages in vain."""
+_REPEATED = 2
+_DICTIONARY_PAGE = 2
+
+# Fields of parquet.thrift by name; FileMetaData, SchemaElement, RowGroup, ColumnChunk, ColumnMetaData, PageHeader.
+VERSION, SCHEMA, ROWS, ROW_GROUPS, CREATED_BY, ENCRYPTION = 1, 2, 3, 4, 6, 8
+_REPETITION, _NAME, _CHILDREN = 3, 4, 5
+COLUMNS, TOTAL_BYTES, GROUP_ROWS = 1, 2, 3
+_OTHER_FILE, FILE_OFFSET, META, _OFFSET_INDEX, _INDEX_LENGTH, _CRYPTO, _ENCRYPTED_META = 1, 2, 3, 4, 5, 8, 9
+TYPE, ENCODINGS, PATH, CODEC = 1, 2, 3, 4
+VALUES, UNCOMPRESSED, COMPRESSED, DATA_PAGE, DICTIONARY_PAGE = 5, 6, 7, 9, 11
+_PAGE_TYPE, _PAGE_SIZE, _PAGE_COMPRESSED, _PAGE_V1, _PAGE_V2 = 1, 2, 3, 5, 8
+
+
+class NoPageIndexError(Exception):
+    """A file has no page index that can be used: it is read as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column chunk's place in the schema.
+
+    Attributes:
+        top: The name of the top-level column.
+        repeated: Whether a row may have several values.
+        elements: Of the schema: where the top-level column starts, and where it ends.
+    """
+
+    top: str
+    repeated: bool
+    elements: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPages:
+    """The data pages of a column chunk.
+
+    Attributes:
+        offsets: ``[pages] int64``, in the file, headers included.
+        sizes: ``[pages] int64``, bytes, headers included.
+        first_rows: ``[pages] int64``, within the row group; the first is 0.
+        start: Where the chunk starts; a dictionary lies between it and the first page.
+    """
+
+    offsets: np.ndarray[Any, Any]
+    sizes: np.ndarray[Any, Any]
+    first_rows: np.ndarray[Any, Any]
+    start: int
+
+
+class PagedFile:
+    """An open Parquet file whose columns have a page index.
+
+    Args:
+        path: The file.
+
+    Raises:
+        NoPageIndexError: It has none, is encrypted, or is something else.
+        OSError: It cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDONLY)
+        try:
+            self._size = os.fstat(self._file).st_size
+            self.footer = self._footer(self._size)
+            self.leaves = _leaves(self.footer[SCHEMA][1][1])
+            self.groups: list[Struct] = self.footer[ROW_GROUPS][1][1]
+        except (KeyError, IndexError, ValueError, TypeError, RecursionError) as error:
+            self.close()
+            raise NoPageIndexError("a footer of another form") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Read bytes.
+
+        Raises:
+            NoPageIndexError: They are not there.
+        """
+        if not 0 <= offset <= offset + size <= self._size:
+            raise NoPageIndexError("bytes that the file does not have")
+        return os.pread(self._file, size, offset)
+
+    def pages(self, group: Struct, leaf: int) -> ColumnPages:
+        """The data pages of a column chunk.
+
+        Raises:
+            NoPageIndexError: They are not known.
+        """
+        import numpy as np
+
+        chunk = group[COLUMNS][1][1][leaf]
+        if _OFFSET_INDEX not in chunk or _INDEX_LENGTH not in chunk:
+            raise NoPageIndexError("a column without a page index")
+        if any(field in chunk for field in (_OTHER_FILE, _CRYPTO, _ENCRYPTED_META)):
+            raise NoPageIndexError("a column that is encrypted, or in another file")
+        located = _locations(self.read(chunk[_OFFSET_INDEX][1], chunk[_INDEX_LENGTH][1]))
+        meta = chunk[META][1]
+        start = min(field for field in (meta.get(DICTIONARY_PAGE, (0, 0))[1], meta[DATA_PAGE][1]) if field > 0)
+        offsets, sizes, first_rows = np.array(located, np.int64).reshape(-1, 3).T
+        return ColumnPages(offsets, sizes, first_rows, start)
+
+    def dictionary(self, pages: ColumnPages) -> tuple[bytes, int]:
+        """The dictionary page of a column chunk, and its size when it is not compressed; nothing where it has none.
+
+        Raises:
+            NoPageIndexError: There is something else before the data pages.
+        """
+        size = int(pages.offsets[0]) - pages.start
+        if size == 0:
+            return b"", 0
+        found = self.read(pages.start, size)
+        header, length = page_header(found)
+        if header[_PAGE_TYPE][1] != _DICTIONARY_PAGE or length + header[_PAGE_COMPRESSED][1] != size:
+            raise NoPageIndexError("there is no dictionary before the pages")
+        return found, length + int(header[_PAGE_SIZE][1])
+
+    def _footer(self, size: int) -> Struct:
+        tail = self.read(size - 8, 8)
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != MAGIC or length > min(_MAX_FOOTER, size - 12):
+            raise NoPageIndexError("a footer that is encrypted, too large, or none")
+        footer = ThriftReader(self.read(size - 8 - length, length)).struct()
+        if ENCRYPTION in footer:
+            raise NoPageIndexError("an encrypted file")
+        return footer
+
+
+def root_of(element: Struct, children: int) -> Struct:
+    """The first element of a schema, with so many top-level columns."""
+    return {**element, _CHILDREN: (I32, children)}
+
+
+def page_header(data: bytes) -> tuple[Struct, int]:
+    """The header that a page starts with, and its length."""
+    reader = ThriftReader(data)
+    return reader.struct(), reader.position
+
+
+def page_values(data: bytes) -> tuple[int, int]:
+    """The number of values in a data page, nulls included, and its bytes when it is not compressed.
+
+    Raises:
+        NoPageIndexError: It is none.
+    """
+    header, length = page_header(data)
+    counted = header.get(_PAGE_V1) or header.get(_PAGE_V2)
+    if counted is None or length + header[_PAGE_COMPRESSED][1] != len(data):
+        raise NoPageIndexError("a page that is no data page")
+    return int(counted[1][1][1]), length + int(header[_PAGE_SIZE][1])
+
+
+def _locations(data: bytes) -> list[int]:
+    """The numbers of an OffsetIndex: offset, size and first row of each page."""
+    reader = ThriftReader(data)
+    if data[0] != 0x19:  # the first field, a list
+        raise NoPageIndexError("a page index of another form")
+    reader.position = 1
+    _, count = reader.list_head()
+    found: list[int] = []
+    for _ in range(count):
+        location = reader.struct()
+        found += (location[1][1], location[2][1], location[3][1])
+    return found
+
+
+def _leaves(elements: Sequence[Struct]) -> list[Leaf]:
+    """The leaves of a schema, which is a list of elements in depth-first order."""
+    found: list[Leaf] = []
+    position = 1
+    for _ in range(elements[0][_CHILDREN][1]):
+        start = position
+        top = elements[start][_NAME][1].decode("utf-8")
+        repeated: list[bool] = []
+        position = _walk(elements, position, False, repeated)
+        found += [Leaf(top, each, (start, position)) for each in repeated]
+    return found
+
+
+def _walk(elements: Sequence[Struct], position: int, repeated: bool, leaves: list[bool]) -> int:
+    """Collect whether each leaf below an element is repeated; return the position after the element."""
+    element = elements[position]
+    repeated = repeated or element.get(_REPETITION, (0, 0))[1] == _REPEATED
+    children = element.get(_CHILDREN, (0, 0))[1]
+    position += 1
+    if not children:
+        leaves.append(repeated)
+    for _ in range(children):
+        position = _walk(elements, position, repeated, leaves)
+    return position

@@ -1,0 +1,160 @@
+"""What readers of SQL expressions share: names resolved in a scope, types made equal, casts made explicit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from sqlglot import exp
+
+from govtool.records.plan.expressions import (
+    Attribute,
+    Cast,
+    Expression,
+    Literal,
+    Outer,
+    SortKey,
+)
+from govtool.records.plan.sql_context import Context
+from govtool.records.plan.sql_scope import Scope
+from govtool.records.plan.sql_types import common
+from govtool.records.plan.text_values import is_no_number, text_value
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import (
+    BOOLEAN,
+    STRING,
+    VOID,
+    Type,
+    to_json,
+)
+
+_READ = {"this", "expression", "expressions", "safe", "typed", "big_int", "nulls_excluded", "is_string", "coalesce"}
+_READ_OF: dict[str, frozenset[str]] = {
+    "Column": frozenset({"table", "db", "catalog"}),
+    "Case": frozenset({"ifs", "default"}),
+    "If": frozenset({"true", "false"}),
+    "In": frozenset({"query"}),
+    "Between": frozenset({"low", "high"}),
+    "Cast": frozenset({"to"}),
+    "TryCast": frozenset({"to"}),
+    "Window": frozenset({"partition_by", "order", "spec", "over", "alias", "first"}),
+    "Lag": frozenset({"offset", "default"}),
+    "Lead": frozenset({"offset", "default"}),
+    "Substring": frozenset({"start", "length"}),
+    "TsOrDsAdd": frozenset({"unit"}),
+    "ArraySort": frozenset({"asc", "nulls_first"}),
+}
+"""Arguments of sqlglot's classes that are read, beside the usual ones; others are refused."""
+
+
+class TypedTerms(ABC):
+    """A reader of expressions in one scope.
+
+    Args:
+        context: What the whole text shares.
+        scope: The names.
+    """
+
+    def __init__(self, context: Context, scope: Scope) -> None:
+        self.context = context
+        self.scope = scope
+
+    @abstractmethod
+    def bound(self, at: exp.Expr) -> Expression:
+        """Read an expression.
+
+        Raises:
+            UsageError: It names what is not there, or is not covered.
+        """
+
+    def require_known(self, at: exp.Expr, name: str) -> None:
+        """Refuse what a function or an operator has beside the arguments that are read."""
+        for key, value in at.args.items():
+            if value and key not in _READ and key not in _READ_OF.get(name, ()):
+                raise self.context.refused(f"{words(at)} with {key.upper().replace('_', ' ')}", at=at)
+
+    def condition(self, at: exp.Expr) -> Expression:
+        """Read a boolean expression."""
+        return self.cast(self.bound(at), BOOLEAN, at)
+
+    def whole_condition(self, at: exp.Expr) -> Expression:
+        """Read a condition that stands alone: Spark casts operands of AND and OR, but no whole condition.
+
+        Raises:
+            UsageError: It is of another type.
+        """
+        value = self.bound(at)
+        if value.type not in (BOOLEAN, VOID):
+            raise self.context.wrong(f"a condition is expected, and this is of type {to_json(value.type)}", at)
+        return self.cast(value, BOOLEAN, at)
+
+    def column(self, at: exp.Column) -> Expression:
+        """Resolve a column: here, or in a query around this one."""
+        name, qualifier = at.name.lower(), at.table.lower()
+        if isinstance(at.this, exp.Star):
+            raise self.context.refused("a star in an expression", at=at)
+        scope: Scope | None = self.scope
+        passed: list[Scope] = []
+        while scope is not None:
+            found = scope.found(name, qualifier)
+            if len({each.id for each in found}) > 1:
+                raise self.context.wrong(f"column '{at.sql()}' is ambiguous", at)
+            if found:
+                for inner in passed:
+                    inner.outer[found[0].id] = found[0]
+                return Outer(found[0]) if passed else found[0]
+            passed.append(scope)
+            scope = scope.parent
+        known = [c.name.lower() for alias, columns in self.scope.tables if qualifier in ("", alias) for c in columns]
+        raise self.context.unknown("column", at.name, known, at)
+
+    def sort_key(self, at: exp.Ordered, value: Expression) -> SortKey:
+        """The key of an order."""
+        return SortKey(value, bool(at.args.get("desc")), bool(at.args.get("nulls_first")))
+
+    def comparable(self, at: exp.Expr, *values: Expression) -> tuple[Expression, ...]:
+        """Operands of one type; a word that is compared with numbers fails in Spark, whatever the rows are."""
+        same = self.same_type(at, *values)
+        for value, found in zip(values, same, strict=True):
+            if isinstance(value, Literal) and isinstance(value.value, str) and is_no_number(value.value, found.type):
+                raise self.context.wrong(f"'{value.value}' is no number, and is compared with one", at)
+        return same
+
+    def same_type(self, at: exp.Expr, *values: Expression) -> tuple[Expression, ...]:
+        """Cast operands to the narrowest type that all of them have."""
+        wide: Type | None = values[0].type
+        for value in values[1:]:
+            wide = None if wide is None else common(wide, value.type)
+        if wide is None:
+            raise self.context.wrong(f"no common type in {at.sql(dialect=self.context.dialect)}", at)
+        return tuple(self.cast(value, wide, at) for value in values)
+
+    def cast(self, value: Expression, kind: Type, at: exp.Expr) -> Expression:
+        """Cast a value, where it is not of a type already."""
+        if value.type == kind:
+            return value
+        if kind == BOOLEAN and value.type not in (VOID, STRING):
+            raise self.context.wrong(f"a condition is expected: {at.sql(dialect=self.context.dialect)}", at)
+        if isinstance(value, Literal) and value.type == STRING and kind != STRING:
+            return self._constant(value, kind)
+        return Literal(None, kind) if value == Literal(None, VOID) else Cast(value, kind, "ansi")
+
+    def _constant(self, text: Literal, kind: Type) -> Expression:
+        """The value of a text as another type; its cast, where that is for an engine to decide."""
+        found = None if text.value is None else text_value(str(text.value), kind)
+        return Cast(text, kind, "ansi") if found is None else Literal(found, kind)
+
+    def subquery(self, at: exp.Expr) -> tuple[Node, tuple[Attribute, ...]]:
+        """Read a subquery, with the columns of this scope that it reads."""
+        query = at.unnest() if isinstance(at, exp.Subquery) else at
+        plan, scope = self.context.query(query, self.scope)
+        return plan, tuple(scope.outer.values())
+
+
+def words(at: exp.Expr) -> str:
+    """A construct's name for a message: ``TABLE SAMPLE``; that of a function is Spark's."""
+    if isinstance(at, exp.Func) and not isinstance(at, exp.Case):
+        text: str = at.sql(dialect="spark").partition("(")[0]
+        if text.replace("_", "").isalnum():
+            return text.upper()
+    name = type(at).__name__
+    return "".join(f" {c}" if c.isupper() and number else c for number, c in enumerate(name)).upper()

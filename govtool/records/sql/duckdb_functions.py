@@ -1,0 +1,218 @@
+"""Functions and operators in DuckDB's SQL, by name, each with the types for which it gives what Spark gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import Call, Expression, Literal
+from govtool.records.sql.dialect import Dialect, NotExact, quoted
+from govtool.records.sql.duckdb_casts import FLOATS, GUARD
+
+WriteFunction = Callable[[Dialect, Call, list[str], list[t.Type]], str]
+
+
+def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    text = f"({parts[0]} {call.name} {parts[1]})"
+    if call.type in t.INTEGRAL and kinds == [call.type, call.type]:
+        return f"CAST({text} AS {dialect.type(call.type)})"
+    if call.type in FLOATS and kinds == [call.type, call.type]:
+        return text
+    if isinstance(call.type, t.Decimal) and all(isinstance(each, t.Decimal) for each in kinds):
+        left, right = (each for each in kinds if isinstance(each, t.Decimal))
+        if call.name == "*":
+            scale, precision = left.scale + right.scale, left.precision + right.precision
+        else:
+            scale = max(left.scale, right.scale)
+            precision = max(left.precision - left.scale, right.precision - right.scale) + scale + 1
+        if precision <= 38 and scale == call.type.scale:
+            return f"CAST({text} AS {dialect.type(call.type)})"
+    raise NotExact(f"{call.name} of {t.to_json(kinds[0])} and {t.to_json(kinds[-1])}")
+
+
+def _divide(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if call.type != t.DOUBLE or kinds != [t.DOUBLE, t.DOUBLE]:
+        raise NotExact("the division of decimals or intervals")
+    return f"({parts[0]} / {_divisor(call, parts)})"
+
+
+def _remainder(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if call.type not in t.INTEGRAL or kinds != [call.type, call.type]:
+        raise NotExact("the remainder of decimals or floats")
+    return f"({parts[0]} % {_divisor(call, parts)})"
+
+
+def _integral_divide(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if any(each not in t.INTEGRAL for each in kinds):
+        raise NotExact("div of decimals or intervals")
+    return f"CAST(({parts[0]} // {_divisor(call, parts)}) AS BIGINT)"
+
+
+def _divisor(call: Call, parts: list[str]) -> str:
+    """What is divided by: NULL in place of 0; in ANSI mode 0 is an error, unless NULL is divided."""
+    left, right = parts
+    if call.mode != "ansi":
+        return f"nullif({right}, 0)"
+    return f"(CASE WHEN {right} = 0 AND {left} IS NOT NULL THEN error('{GUARD}: division by zero') ELSE {right} END)"
+
+
+def _like(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    pattern, escape = call.arguments[1], str(dict(call.options).get("escape", "\\"))
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str) or kinds[0] != t.STRING:
+        raise NotExact("LIKE with a pattern that is no constant")
+    suffix = f" ESCAPE {quoted(escape)}" if escape in pattern.value else ""
+    return f"({parts[0]} LIKE {parts[1]}{suffix})"
+
+
+def _ascii(function: str) -> WriteFunction:
+    def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if kinds != [t.STRING]:
+            raise NotExact(f"{call.name} of what is no text")
+        wide = f"strlen({parts[0]}) <> length({parts[0]})"
+        return f"(CASE WHEN {wide} THEN error('{GUARD}: {function}') ELSE {function}({parts[0]}) END)"
+
+    return write
+
+
+def _concat(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if any(each != t.STRING for each in kinds) or not parts:
+        raise NotExact("concat of what is no text")
+    return f"({' || '.join(parts)})"
+
+
+def _substring(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    start, size = (_number(each) for each in (call.arguments[1], call.arguments[-1]))
+    if kinds[0] != t.STRING or len(parts) != 3 or start is None or size is None or start < 1 or size < 0:
+        raise NotExact("substring at a place that is computed, or from the end")
+    return f"substring({parts[0]}, {start}, {size})"
+
+
+def _number(expression: Expression) -> int | None:
+    value = expression.value if isinstance(expression, Literal) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _typed(template: str, *allowed: tuple[t.Type, ...]) -> WriteFunction:
+    """A template for arguments of exactly these types."""
+
+    def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if tuple(kinds) not in allowed:
+            raise NotExact(f"{call.name} of {', '.join(str(t.to_json(each)) for each in kinds)}")
+        return template.format(*parts, kind=dialect.type(call.type))
+
+    return write
+
+
+def _same_types(function: str) -> WriteFunction:
+    def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if any(not t.same(each, call.type) and each != t.VOID for each in kinds):
+            raise NotExact(f"{call.name} of several types")
+        if function != "coalesce" and (call.type in FLOATS or not isinstance(call.type, (t.Scalar, t.Decimal))):
+            raise NotExact(f"{call.name} of floats or nested values")
+        return f"{function}({', '.join(parts)})"
+
+    return write
+
+
+def _in(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if any(not t.same(each, kinds[0]) and each != t.VOID for each in kinds) or not isinstance(
+        kinds[0], (t.Scalar, t.Decimal)
+    ):
+        raise NotExact("IN over several types or nested values")
+    return f"({parts[0]} IN ({', '.join(parts[1:])}))"
+
+
+def _field(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    dialect.type(kinds[0])
+    return f"struct_extract({parts[0]}, {quoted(str(dict(call.options)['field']))})"
+
+
+def _item(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    return f"(CASE WHEN {parts[1]} >= 0 THEN list_extract({parts[0]}, {parts[1]} + 1) END)"
+
+
+def _map_value(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    return f"list_extract(map_extract({parts[0]}, {parts[1]}), 1)"
+
+
+def _array(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    return f"CAST([{', '.join(parts)}] AS {dialect.type(call.type)})"
+
+
+def _struct(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if not isinstance(call.type, t.Struct):
+        raise NotExact("a struct of an unknown type")
+    fields = zip(call.type.fields, parts[1::2], strict=True)
+    return f"struct_pack({', '.join(f'{quoted_name(each.name)} := {part}' for each, part in fields)})"
+
+
+def _size(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if call.mode == "legacy":
+        raise NotExact("size, which is -1 of NULL")
+    return f"CAST({'cardinality' if isinstance(kinds[0], t.Map) else 'len'}({parts[0]}) AS INTEGER)"
+
+
+def _sort_array(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    """NULLs first in ascending order, last in descending order; equal floats may differ (-0.0)."""
+    kind, order = kinds[0], call.arguments[1]
+    element = kind.element if isinstance(kind, t.Array) else t.VOID
+    if element not in (*t.INTEGRAL, t.STRING, t.DATE, t.BOOLEAN) or not isinstance(order, Literal):
+        raise NotExact(f"sort_array of {t.to_json(kind)}")
+    options = "'ASC', 'NULLS FIRST'" if order.value else "'DESC', 'NULLS LAST'"
+    return f"list_sort({parts[0]}, {options})"
+
+
+def _whole(function: str) -> WriteFunction:
+    def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if kinds == [t.DOUBLE] and call.type == t.LONG:
+            return f"CAST({function}({parts[0]}) AS BIGINT)"
+        raise NotExact(f"{function} of {t.to_json(kinds[0])}")
+
+    return write
+
+
+_INTEGER_PAIRS = tuple((kind, kind) for kind in t.INTEGRAL)
+
+
+def quoted_name(name: str) -> str:
+    """A quoted name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+CALLS: dict[str, WriteFunction] = {
+    "+": _arithmetic, "-": _arithmetic, "*": _arithmetic, "/": _divide, "%": _remainder, "div": _integral_divide,
+    "not": lambda dialect, call, parts, kinds: f"(NOT {parts[0]})",
+    "is null": lambda dialect, call, parts, kinds: f"({parts[0]} IS NULL)",
+    "is not null": lambda dialect, call, parts, kinds: f"({parts[0]} IS NOT NULL)",
+    "negative": _typed("(- {0})", *((kind,) for kind in (*t.INTEGRAL, *FLOATS))),
+    "abs": _typed("abs({0})", *((kind,) for kind in (*t.INTEGRAL, *FLOATS))),
+    "&": _typed("({0} & {1})", *_INTEGER_PAIRS), "|": _typed("({0} | {1})", *_INTEGER_PAIRS),
+    "^": _typed("xor({0}, {1})", *_INTEGER_PAIRS),
+    ">>": _typed("(CASE WHEN {0} < 0 THEN error('" + GUARD + ": >>') ELSE {0} >> {1} END)", (t.LONG, t.INTEGER)),
+    "unix_micros": _typed("epoch_us({0})", (t.TIMESTAMP,)),
+    "timestamp_micros": _typed("make_timestamp({0})", (t.LONG,)),
+    "isnan": _typed("coalesce(isnan({0}), FALSE)", (t.FLOAT,), (t.DOUBLE,)),
+    "in": _in, "like": _like, "coalesce": _same_types("coalesce"), "greatest": _same_types("greatest"),
+    "least": _same_types("least"), "upper": _ascii("upper"), "lower": _ascii("lower"), "concat": _concat,
+    "length": _typed("CAST(length({0}) AS INTEGER)", (t.STRING,)), "substring": _substring,
+    "trim": _typed("trim({0}, ' ')", (t.STRING,)), "ltrim": _typed("ltrim({0}, ' ')", (t.STRING,)),
+    "rtrim": _typed("rtrim({0}, ' ')", (t.STRING,)),
+    "startswith": _typed("starts_with({0}, {1})", (t.STRING, t.STRING)),
+    "endswith": _typed("ends_with({0}, {1})", (t.STRING, t.STRING)),
+    "contains": _typed("contains({0}, {1})", (t.STRING, t.STRING)),
+    "year": _typed("CAST(year({0}) AS INTEGER)", (t.DATE,)), "month": _typed("CAST(month({0}) AS INTEGER)", (t.DATE,)),
+    "dayofmonth": _typed("CAST(day({0}) AS INTEGER)", (t.DATE,)),
+    "quarter": _typed("CAST(quarter({0}) AS INTEGER)", (t.DATE,)),
+    "date_add": _typed("CAST({0} + {1} AS DATE)", (t.DATE, t.INTEGER)),
+    "date_sub": _typed("CAST({0} - {1} AS DATE)", (t.DATE, t.INTEGER)),
+    "datediff": _typed("CAST({0} - {1} AS INTEGER)", (t.DATE, t.DATE)),
+    "add_months": _typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)), "sort_array": _sort_array,
+    "last_day": _typed("last_day({0})", (t.DATE,)),
+    "sqrt": _typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
+    "floor": _whole("floor"), "ceil": _whole("ceil"),
+    "get field": _field, "get item": _item, "get value": _map_value, "array": _array, "named_struct": _struct,
+    "size": _size,
+    "explode": lambda dialect, call, parts, kinds: parts[0], "posexplode": lambda dialect, call, parts, kinds: parts[0],
+    "inline": lambda dialect, call, parts, kinds: parts[0],
+}  # fmt: skip
+"""Writers of a call, given its arguments as text and their types; they raise ``NotExact``."""

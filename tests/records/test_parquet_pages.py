@@ -1,0 +1,143 @@
+"""Pages cut out of Parquet files: the wanted rows, whatever the layout of the file, or nothing."""
+
+from __future__ import annotations
+
+import random
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from recorded import Warehouse
+
+import govtool
+from govtool.records.parquet import cut as cut_module
+from govtool.records.parquet.cut import cut
+from govtool.store import Store
+
+ROWS = 3000
+
+
+def table(seed: int) -> pa.Table:
+    """Flat and nested columns, with NULLs and empty lists; long texts, whose pages end earlier than others."""
+    rng = random.Random(seed)
+
+    def maybe(value):
+        return None if rng.random() < 0.1 else value
+
+    rows = [
+        {
+            "number": maybe(rng.randrange(50)),
+            "text": maybe(rng.choice("äbc") * rng.randrange(40)),
+            "long": f"{n}-" + "y" * rng.randrange(200),
+            "list": maybe([maybe(rng.randrange(9)) for _ in range(rng.randrange(4))]),
+            "maps": maybe([{"k": maybe(str(n)), "m": [("a", n), ("b", None)][: rng.randrange(3)]}]),
+            "pair": maybe({"x": n, "y": {"z": maybe(n * 0.5)}}),
+        }
+        for n in range(ROWS)
+    ]
+    kinds = [
+        ("number", pa.int64()), ("text", pa.string()), ("long", pa.string()), ("list", pa.list_(pa.int32())),
+        ("maps", pa.list_(pa.struct([("k", pa.string()), ("m", pa.map_(pa.string(), pa.int64()))]))),
+        ("pair", pa.struct([("x", pa.int64()), ("y", pa.struct([("z", pa.float64())]))])),
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, pa.schema(kinds))
+
+
+LAYOUTS = {
+    "even pages": {"max_rows_per_page": 100},
+    "two row groups": {"max_rows_per_page": 100, "row_group_size": 1700},
+    "pages by size": {"data_page_size": 2000, "write_batch_size": 16},
+    "no dictionary": {"max_rows_per_page": 70, "use_dictionary": False, "compression": "zstd"},
+    "pages of version 2": {"max_rows_per_page": 100, "data_page_version": "2.0", "compression": "gzip"},
+    "deltas, checksums": {
+        "max_rows_per_page": 100, "use_dictionary": False, "compression": "none", "write_page_checksum": True,
+        "column_encoding": {"number": "DELTA_BINARY_PACKED", "text": "DELTA_BYTE_ARRAY"},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pieces_have_the_rows_of_the_file(tmp_path, layout):
+    data = table(1)
+    file = tmp_path / "data.parquet"
+    pq.write_table(data, file, write_page_index=True, **LAYOUTS[layout])
+    rng, found = random.Random(layout), 0
+    for turn in range(6):
+        rows = np.array(sorted(rng.sample(range(ROWS), rng.choice([1, 2, 5]))))
+        columns = rng.sample(data.column_names, rng.randrange(1, 7))
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        pieces = cut(file, columns, rows, folder)
+        if pieces is None:
+            continue
+        found += 1
+        assert sorted(name for piece in pieces for name in piece.columns) == sorted(columns)
+        for piece in pieces:
+            wanted = data.select(piece.columns).take(rows).to_pylist()
+            assert pq.read_table(piece.path, page_checksum_verification=True).take(piece.places).to_pylist() == wanted
+            assert pq.ParquetFile(piece.path).metadata.num_rows < ROWS
+            there = duckdb.sql(f"SELECT * FROM read_parquet('{piece.path}')").to_arrow_table().take(piece.places)
+            assert there.to_pylist() == wanted
+    assert found
+
+
+def test_files_that_cannot_be_cut(tmp_path):
+    data = table(2)
+
+    def cut_of(columns=("number",), rows=(5,), **layout):
+        file = tmp_path / "data.parquet"
+        pq.write_table(data, file, **{"write_page_index": True, "max_rows_per_page": 100, **layout})
+        return cut(file, columns, np.array(rows), tmp_path)
+
+    assert cut_of() is not None
+    assert cut_of(write_page_index=False) is None
+    assert cut_of(max_rows_per_page=ROWS) is None  # one page: nothing to leave out
+    assert cut_of(rows=range(0, ROWS, 50)) is None  # nearly all pages
+    assert cut_of(columns=("number", "Number")) is None
+    assert cut_of(rows=(ROWS,)) is None
+    other = tmp_path / "other.parquet"
+    for content in (b"", b"PAR1", b"PAR1\xff\xff\xff\x7fPAR1", b"\x19" * 100 + b"\x40\0\0\0PAR1"):
+        other.write_bytes(content)
+        assert cut(other, ("number",), np.array([5]), tmp_path) is None
+
+
+def test_a_damaged_file_gives_its_rows_or_nothing(tmp_path):
+    """Bytes of the footer and of the page index are changed: a cut that is made has the index's rows of each page."""
+    data = table(3).select(["number", "text", "list"])
+    file = tmp_path / "data.parquet"
+    pq.write_table(data, file, write_page_index=True, max_rows_per_page=100)
+    whole = file.read_bytes()
+    start, rng = whole.rindex(b"PAR1") - 4, random.Random(4)
+    length = int.from_bytes(whole[start : start + 4], "little")
+    for _ in range(300):
+        broken = bytearray(whole)
+        broken[rng.randrange(start - length - 600, start)] = rng.randrange(256)
+        file.write_bytes(broken)
+        pieces = cut(file, ["number", "list"], np.array([7, 250]), tmp_path)  # and raises nothing
+        assert pieces is None or all(len(piece.places) == 2 for piece in pieces)
+
+
+def test_a_trace_reads_pages_and_answers_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    house = Warehouse(tmp_path, Store.init(str(tmp_path / ".govtool")))
+    columns = {"name": pa.string(), "number": pa.int64(), "value": pa.int64()}
+    rng = random.Random(5)
+    parts = [[(rng.choice("abc"), rng.randrange(400), n) for n in range(1500)] for _ in range(2)]
+    house.table("data", columns, *parts)
+    for file in (tmp_path / "data").glob("*.parquet"):
+        pq.write_table(pq.read_table(file), file, write_page_index=True, max_rows_per_page=50)
+    house.commit(house.run("SELECT name, number, sum(value) AS s FROM data GROUP BY name, number", "sums", "data"))
+    used = []
+    monkeypatch.setattr("govtool.records.sidecar.rows_read.cut", lambda *given: used.append(cut(*given)) or used[-1])
+    found = [govtool.open().trace_back("sums", "name = 'b' AND number IN (3, 377)").trace for _ in range(2)]
+    assert any(pieces for pieces in used)
+    monkeypatch.setattr(cut_module, "_WORTH", -1.0)
+    found.append(govtool.open().trace_back("sums", "name = 'b' AND number IN (3, 377)").trace)
+    assert used[-1] is None
+    assert found[0] == found[1] == found[2]
+    (rows,) = found[0].inputs
+    expected = [values for part in parts for values in part if values[0] == "b" and values[1] in (3, 377)]
+    assert sorted((row["name"], row["number"], row["value"]) for row in rows.rows) == sorted(expected)
