@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import spark_archive
 from hypothesis import HealthCheck, settings
 
 from bench.oracles import cluster as clusters
@@ -13,10 +14,9 @@ from bench.oracles import cluster as clusters
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-# Sessions of tests are short: what the JVM's optimizing compiler and its collector's threads cost, they never earn back.
 # Spark hands these options to every JVM that it starts, those of jobs in processes of their own too.
-for _variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
-    os.environ.setdefault(_variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", spark_archive.options())
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", spark_archive.SHORT)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
