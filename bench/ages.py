@@ -65,8 +65,8 @@ class Counted:
 
 
 def _ingest(store: Store, file: Path) -> bool:
-    from govtool.app.ingest_sql import ingest_sql
-    from govtool.app.sql import SqlRequest
+    from govtool.app.ingest.sql import ingest_sql
+    from govtool.app.ingest.sql_options import SqlRequest
 
     return ingest_sql(store, SqlRequest(paths=(str(file),), dialect="postgres", source="etl")).created
 
@@ -93,8 +93,8 @@ def figures(age: int) -> tuple[int, int, int]:
     Returns:
         A small commit; an ingest of what the store holds since its first commit; opening a published index.
     """
-    from govtool.app.index import built_index, open_index
-    from govtool.app.published import publish_index
+    from govtool.app.versions.index import built_index, open_index
+    from govtool.app.versions.published import publish_index
 
     with tempfile.TemporaryDirectory(prefix="ages-") as folder:
         file = Path(folder, "a.sql")

@@ -206,8 +206,8 @@ def differing(uri: str, made: Generated, rounds: int) -> list[dict[str, Any]]:
     """Versions of one store that differ a little: what changed in the edges, by ``govtool diff`` and by SQL."""
     import duckdb
 
-    from govtool.app.diff import diff_commits
-    from govtool.app.index import open_index
+    from govtool.app.questions.diff import diff_commits
+    from govtool.app.versions.index import open_index
     from govtool.store import Changes, Fragment, Store
 
     store = Store.open(uri)
@@ -308,7 +308,7 @@ _DIFF_HEAD = [
 
 def section(sizes: tuple[int, int] = (1_000_000, 10_000_000)) -> str:
     """Measure, and write the section."""
-    from govtool.app.index import open_index
+    from govtool.app.versions.index import open_index
     from govtool.store import Store
 
     small, large = sizes

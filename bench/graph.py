@@ -232,7 +232,7 @@ def interleaved(commands: dict[str, list[str]], environment: dict[str, str], rou
 
 def subjects(uri: str) -> dict[str, tuple[str, int]]:
     """A column with a small closure and one with hundreds of thousands of columns; each with its size."""
-    from govtool.app.index import open_index
+    from govtool.app.versions.index import open_index
     from govtool.query.impact import impact
     from govtool.store import Store
 
@@ -271,7 +271,7 @@ def _measure(edges: int, folder: Path, rounds: int) -> dict[str, Any]:
     environment = {**os.environ, "NO_COLOR": "1", "GOVTOOL_STORE": str(folder / "store")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # An installed program has its bytecode.
     made = write_store(str(folder / "store"), edges)
-    from govtool.app.index import open_index
+    from govtool.app.versions.index import open_index
     from govtool.store import Store
 
     store = Store.open(str(folder / "store"))

@@ -79,7 +79,7 @@ def _store(proxy: Proxy, uri: str, versions: list[Version], size: int) -> tuple[
 
 def _ask(proxy: Proxy, uri: str, expected: Answers) -> Stored:
     """Open the graph, answer the three questions, check the answers, and say what that cost."""
-    from govtool.app.index import open_index
+    from govtool.app.versions.index import open_index
     from govtool.store import Store
 
     proxy.reset()

@@ -47,7 +47,7 @@ def settings(jar: Path, events: Path) -> dict[str, str]:
 
 def events_of(path: Path) -> list[Derivation]:
     """What a file of events says, as ``govtool ingest openlineage`` reads it."""
-    from govtool.app.openlineage import read_events
+    from govtool.app.ingest.openlineage import read_events
     from govtool.capture.openlineage.derive import derive
 
     read = read_events([str(path)])

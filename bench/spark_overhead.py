@@ -147,7 +147,7 @@ def _jobs(rounds: int, rows: int) -> tuple[float, list[list[str]]]:
 
 def _job(recorded: bool, rows: int) -> tuple[float, float]:
     """Seconds of the actions, and of the process."""
-    from govtool.app.run import environment
+    from govtool.app.runs.job import environment
 
     with tempfile.TemporaryDirectory() as name:
         spool = Path(name, "spool")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.app.aliases import Aliases
+from govtool.app.project.aliases import Aliases
 from govtool.linear import LinearRegex, _is_simple
 from govtool.query.patterns import Pattern
 

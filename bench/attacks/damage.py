@@ -33,8 +33,8 @@ class Remote:
 def sound_store() -> Any:
     """A small store in memory with every kind of object: branches, tags, nodes, tombstones, a pack, an index."""
     from bench.fuzz.targets import sound_store as objects
-    from govtool.app.index import built_index
-    from govtool.app.published import publish_index
+    from govtool.app.versions.index import built_index
+    from govtool.app.versions.published import publish_index
     from govtool.store import Changes, Fragment, Store
     from govtool.store.location import open_objects
 
@@ -54,10 +54,10 @@ def sound_store() -> Any:
 
 def small_store() -> Any:
     """A store with every kind of object, of which little is live, so that much can be tried."""
-    from govtool.app.index import built_index
-    from govtool.app.ingest_sql import ingest_sql
-    from govtool.app.published import publish_index
-    from govtool.app.sql import SqlRequest
+    from govtool.app.ingest.sql import ingest_sql
+    from govtool.app.ingest.sql_options import SqlRequest
+    from govtool.app.versions.index import built_index
+    from govtool.app.versions.published import publish_index
     from govtool.store import Changes, Fragment, Store, branches, tags
 
     store = Store.init(f"memory://{uuid.uuid4().hex}")
@@ -93,7 +93,7 @@ def read_everything(store: Any) -> dict[str, object]:
         return commit.id, [store.read(fragment) for fragment in store.fragments(commit)]
 
     def indexed() -> object:
-        from govtool.app.index import open_index
+        from govtool.app.versions.index import open_index
 
         remote = Store(Remote(store.objects), store.store_id)
         index = open_index(remote, remote.head())

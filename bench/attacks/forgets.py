@@ -49,7 +49,7 @@ def leak(store: Any) -> None:
 def main(uri: str, k: int) -> None:
     """Remove both, one after the other."""
     from bench.attacks.kills import TEXTS
-    from govtool.app.forget import ForgetRequest, forget_text
+    from govtool.app.upkeep.forget import ForgetRequest, forget_text
     from govtool.store import Store
 
     store = Store.open(uri)

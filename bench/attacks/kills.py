@@ -69,7 +69,7 @@ def _at_the_slot(uri: str) -> int:
 
 def forgetting() -> Iterator[Row]:
     """SIGKILL at every write of two removals one after the other; then the same commands again."""
-    from govtool.app.forget import ForgetRequest, forget_text
+    from govtool.app.upkeep.forget import ForgetRequest, forget_text
     from govtool.store import Store
     from govtool.store.fsck import fsck
 
@@ -101,6 +101,6 @@ def _leaked(store: object) -> None:
 
 
 def _holds(path: Path) -> bool:
-    from govtool.app.fragment_text import TextForms
+    from govtool.app.upkeep.fragment_text import TextForms
 
     return TextForms(TEXTS).in_fragment(path.read_bytes())

@@ -47,7 +47,7 @@ def _file(data: bytes, name: str, read: Callable[[Path], object]) -> object:
 
 
 def _batch(data: bytes) -> object:
-    from govtool.app.batch import serve
+    from govtool.app.lineage.batch import serve
 
     return list(serve(io.BytesIO(data)))
 
@@ -82,7 +82,7 @@ def _log(data: bytes) -> object:
 
 
 def _openlineage(data: bytes) -> object:
-    from govtool.app.openlineage import read_events
+    from govtool.app.ingest.openlineage import read_events
     from govtool.capture.openlineage.derive import derive
 
     def read(path: Path) -> object:
@@ -103,7 +103,7 @@ def _request(data: bytes) -> object:
 
 
 def _prov(data: bytes) -> object:
-    from govtool.app.ingest_prov import ProvRequest, ingest_prov
+    from govtool.app.ingest.prov import ProvRequest, ingest_prov
     from govtool.store import Store
 
     store = Store.init("memory://")
@@ -111,7 +111,7 @@ def _prov(data: bytes) -> object:
 
 
 def _eventlog(data: bytes) -> object:
-    from govtool.app.ingest_spark import SparkRequest, find_logs, read
+    from govtool.app.ingest.spark import SparkRequest, find_logs, read
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
 
     def read_file(path: Path) -> object:
@@ -167,8 +167,8 @@ def _policy_corpus() -> list[bytes]:
 @lru_cache(maxsize=1)
 def sound_store() -> dict[str, bytes]:
     """The objects of a small store with every kind of them."""
-    from govtool.app.ingest_sql import ingest_sql
-    from govtool.app.sql import SqlRequest
+    from govtool.app.ingest.sql import ingest_sql
+    from govtool.app.ingest.sql_options import SqlRequest
     from govtool.store import Changes, Fragment, Store, branches, tags
     from govtool.store.compact import compact
     from govtool.store.forget import Removal, forget
@@ -195,8 +195,8 @@ def _store_corpus() -> list[bytes]:
 
 def _store(data: bytes) -> object:
     """Put an object into the store, under its name, and ask the store everything."""
-    from govtool.app.coverage import read_coverage
-    from govtool.app.index import built_index
+    from govtool.app.coverage.sources import read_coverage
+    from govtool.app.versions.index import built_index
     from govtool.errors import GovtoolError
     from govtool.store import Store, branches, tags
     from govtool.store.fsck import fsck
@@ -233,7 +233,7 @@ def _store(data: bytes) -> object:
 
 def _fragment(data: bytes) -> object:
     """Decode a fragment whose name is right, as one that somebody made: all readers of tables."""
-    from govtool.app.coverage import decode_diagnostics, source_rows
+    from govtool.app.coverage.sources import decode_diagnostics, source_rows
     from govtool.errors import GovtoolError
     from govtool.model.columnar import decode, read_table
     from govtool.model.fact import decode_facts

@@ -19,10 +19,10 @@ from typing import Any
 from unittest import mock
 
 from bench.incremental.edits import Warehouse
-from govtool.app import ingest_sql as ingesting
-from govtool.app.ingest_sql import ingest_sql
-from govtool.app.sql import SqlRequest
-from govtool.app.sql_lineage import lineage_with_memos
+from govtool.app.ingest import sql as ingesting
+from govtool.app.ingest.sql import ingest_sql
+from govtool.app.ingest.sql_lineage import lineage_with_memos
+from govtool.app.ingest.sql_options import SqlRequest
 from govtool.store import Commit, Store
 
 

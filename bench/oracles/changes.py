@@ -27,7 +27,7 @@ from typing import Any
 from bench.oracles.expressions import TABLES
 from bench.oracles.layers import Layers, column_type
 from bench.oracles.writes import EVERY_ROW, TARGETS, Writes, Written
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.graph.index import Index

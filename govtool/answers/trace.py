@@ -103,7 +103,7 @@ class TraceReport(GraphAnswer):
     records: TracedRecords | None = field(default=None, compare=False, repr=False)
     """The rows themselves, to be traced further."""
     opened: Any = field(default=None, compare=False, repr=False)
-    """The write, as ``govtool.app.records`` opened it."""
+    """The write, as ``govtool.app.records.opened`` opened it."""
     hops: tuple[HopAnswer, ...] = ()
     """The traces through other runs, with ``all_runs``."""
     ends: tuple[HopEnd, ...] = ()

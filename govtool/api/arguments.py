@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ForwardRef, ParamSpec, SupportsFloat, Supports
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
 
     Paths = PathArgument | Iterable[PathArgument]
     """One path where a command takes one, several where it may be repeated."""

@@ -39,7 +39,7 @@ class ChangeQuestions(OpenedVersion):
             UsageError: Nothing is selected, the change makes no sense, or a policy is mistaken.
             UnknownNameError: A selector names something that does not exist.
         """
-        from govtool.app.whatif import whatif_answer
+        from govtool.app.questions.whatif import whatif_answer
 
         rules = policy_choice(options.get("policy"), options.get("today"))
         left_out = texts(options.get("exclude"))
@@ -72,7 +72,7 @@ class ChangeQuestions(OpenedVersion):
             UsageError: As for ``whatif``; or no change is given.
             UnknownNameError: As for ``whatif``.
         """
-        from govtool.app.whatif import planned_changes, whatif_several_answer
+        from govtool.app.questions.whatif import planned_changes, whatif_several_answer
 
         changes = planned_changes(
             drop=texts(drop), rename=texts(rename), retype=texts(retype), mask=texts(mask), delete=texts(delete)
@@ -120,7 +120,7 @@ class ChangeQuestions(OpenedVersion):
         """
         if run is not None or all_runs:
             return accepted(self._row_erasure(texts(subject), texts(key), policy, run, all_runs), strict=strict)
-        from govtool.app.erase import erase_answer
+        from govtool.app.erasure.columns import erase_answer
 
         rules = policy_choice(policy, today)
         answer = self._fetch(

@@ -10,7 +10,7 @@ from govtool.api.arguments import checked
 
 if TYPE_CHECKING:
     from govtool.answers.erasure_certificate import CertificateAnswer
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
 
 
 @checked

@@ -10,7 +10,7 @@ from govtool.api.opened import OpenedVersion
 
 if TYPE_CHECKING:
     from govtool.answers.delivery import EventDelivery
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
 
 
 class ExportQuestions(OpenedVersion):
@@ -31,7 +31,7 @@ class ExportQuestions(OpenedVersion):
             UsageError: There is no such source (``usage.unknown-source``).
             StoreError: A fragment cannot be read.
         """
-        from govtool.app.openlineage import export_openlineage
+        from govtool.app.ingest.openlineage import export_openlineage
 
         exported = export_openlineage(self._reader, self._commit, source=source, queries=queries, as_runs=run_events)
         return exported.events
@@ -66,8 +66,8 @@ class ExportQuestions(OpenedVersion):
             UsageError: The address or the token is none.
             DeliveryError: The endpoint cannot be reached, refuses everything, or the deadline is over.
         """
-        from govtool.app.event_client import TOKEN_VARIABLE, event_endpoint
-        from govtool.app.event_delivery import DeliveryPolicy, deliver
+        from govtool.app.export.event_client import TOKEN_VARIABLE, event_endpoint
+        from govtool.app.export.event_delivery import DeliveryPolicy, deliver
         from govtool.app.serve.admission import bearer_token
 
         file = None if token_file is None else os.fspath(token_file)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from govtool.answers.path import PathAnswer
     from govtool.answers.suggestions import SuggestionsAnswer
     from govtool.api.arguments import Paths
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
 
 
 class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestions, ReportQuestions, ExportQuestions):
@@ -44,7 +44,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         Raises:
             UnknownNameError: There is no such commit or branch.
         """
-        from govtool.app.project import commit_at
+        from govtool.app.project.project import commit_at
 
         chosen = branch or self._branch
         return Graph(self._reader, commit_at(self._reader, str(ref), chosen), chosen, self._progress)
@@ -93,7 +93,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
             UsageError: Policies cannot be read or are mistaken, or arguments make no sense together; ``where`` is
                 mistaken, no row meets it (``usage.no-rows``), or no recorded run read the dataset (``usage.no-run``).
         """
-        from govtool.app.questions import edge_kinds, impact_answer, parse_change
+        from govtool.app.questions.columns import edge_kinds, impact_answer, parse_change
 
         chosen, kinds, rules = (
             parse_change(change, upstream=upstream),
@@ -149,7 +149,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
             UnknownNameError: There is no such column, dataset, kind …
             UsageError: Nothing is selected, or a policy or selector is mistaken.
         """
-        from govtool.app.questions import edge_kinds, path_answer
+        from govtool.app.questions.columns import edge_kinds, path_answer
 
         kinds, rules = edge_kinds(texts(kind)), policy_choice(policy, today)
         answer = self._fetch(
@@ -183,7 +183,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
             UnknownNameError: There is no such column or dataset.
             UsageError: Nothing is selected, or a policy or selector is mistaken.
         """
-        from govtool.app.questions import explain_answer
+        from govtool.app.questions.columns import explain_answer
 
         rules = policy_choice(policy, today)
         return self._fetch(
@@ -214,7 +214,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
             UnknownNameError: A selector names something that does not exist.
             UsageError: A policy or selector is mistaken.
         """
-        from govtool.app.questions import list_answer
+        from govtool.app.questions.columns import list_answer
 
         rules = policy_choice(policy, today)
         return self._fetch(
@@ -244,7 +244,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         Raises:
             UsageError: There are no policies (``policy.none``), or they are mistaken, or a selector is.
         """
-        from govtool.app.questions import classes_answer
+        from govtool.app.questions.columns import classes_answer
 
         rules = policy_choice(policy, today)
         return self._fetch(
@@ -274,7 +274,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         Raises:
             UsageError: A policy or selector is mistaken.
         """
-        from govtool.app.questions import suggestions_answer
+        from govtool.app.questions.columns import suggestions_answer
 
         rules = policy_choice(policy, today)
         return self._fetch(
@@ -310,7 +310,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         """
         from pathlib import Path
 
-        from govtool.app.check import check_answer
+        from govtool.app.questions.check import check_answer
 
         rules, accepted = policy_choice(policy, today), None if baseline is None else Path(baseline)
         return self._fetch(

@@ -9,7 +9,7 @@ from govtool.api.arguments import Day, paths
 if TYPE_CHECKING:
     from govtool.answers.answer import GraphAnswer
     from govtool.api.arguments import Paths, Texts
-    from govtool.app.questions import PolicyChoice
+    from govtool.app.questions.columns import PolicyChoice
 
 
 class ChangeOptions(TypedDict, total=False):
@@ -43,7 +43,7 @@ def policy_choice(policy: Paths | None, today: Day | None) -> PolicyChoice:
     Raises:
         UsageError: The text is no date (``usage.date``).
     """
-    from govtool.app.governance import day_of
-    from govtool.app.questions import PolicyChoice
+    from govtool.app.questions.columns import PolicyChoice
+    from govtool.app.questions.governance import day_of
 
     return PolicyChoice(paths(policy) or None, day_of(today))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from govtool.answers.sources import SourcesAnswer
     from govtool.answers.verify import VerifyAnswer
     from govtool.api.arguments import Paths
-    from govtool.app.questions import PolicyChoice
-    from govtool.app.requests import PathArgument
-    from govtool.app.snapshot import Progress as FilesProgress
+    from govtool.app.datasets.snapshot import Progress as FilesProgress
+    from govtool.app.project.requests import PathArgument
+    from govtool.app.questions.columns import PolicyChoice
 
 _Result = TypeVar("_Result")
 
@@ -46,8 +46,8 @@ def log(
         StoreError: there is no store, or it cannot be read.
         UnknownNameError: there is no such branch.
     """
-    from govtool.app.history import log_answer
-    from govtool.app.project import existing_branch, read_store
+    from govtool.app.project.project import existing_branch, read_store
+    from govtool.app.questions.history import log_answer
 
     reader = read_store(None if store is None else os.fspath(store))
     return log_answer(reader, reader.head(existing_branch(reader, branch)), limit, coverage=coverage)
@@ -67,7 +67,7 @@ class HistoryQuestions(OpenedVersion):
         Raises:
             StoreError: a commit cannot be read.
         """
-        from govtool.app.history import log_answer
+        from govtool.app.questions.history import log_answer
 
         return log_answer(self._reader, self._commit, limit, coverage=coverage)
 
@@ -78,8 +78,8 @@ class HistoryQuestions(OpenedVersion):
         Raises:
             StoreError: a fragment or a commit cannot be read.
         """
-        from govtool.app.listed_sources import unlisted_sources
-        from govtool.app.sources import list_sources
+        from govtool.app.project.listed_sources import unlisted_sources
+        from govtool.app.project.sources import list_sources
 
         unlisted = unlisted_sources(self._reader, self._commit)
         return replace(list_sources(self._reader, self._commit), unlisted=unlisted)
@@ -97,7 +97,7 @@ class HistoryQuestions(OpenedVersion):
             UnknownNameError: nothing is called so.
             AmbiguousNameError: several runs or datasets are.
         """
-        from govtool.app.history import show_answer
+        from govtool.app.questions.history import show_answer
 
         return show_answer(self._reader, _name(ref), self._commit, self._branch)
 
@@ -112,7 +112,7 @@ class HistoryQuestions(OpenedVersion):
             UnknownNameError: no run is called so (``usage.unknown-run``).
             AmbiguousNameError: several are (``usage.ambiguous-run``).
         """
-        from govtool.app.history import run_answer
+        from govtool.app.questions.history import run_answer
 
         return run_answer(self._reader, id, self._commit)
 
@@ -140,8 +140,8 @@ class HistoryQuestions(OpenedVersion):
         Raises:
             UsageError: there is no such status, or ``software`` or ``since`` cannot be read.
         """
-        from govtool.app.history import runs_answer
-        from govtool.app.runs import RunFilter
+        from govtool.app.questions.history import runs_answer
+        from govtool.app.runs.lookup import RunFilter
 
         return runs_answer(self._reader, RunFilter(job, status, dataset, software, _name(since)), self._commit, limit)
 
@@ -174,7 +174,7 @@ class HistoryQuestions(OpenedVersion):
             UsageError: one of them is a commit and the other a run, or the policies are mistaken.
         """
         from govtool.answers.diff import DiffAnswer
-        from govtool.app.history import diff_answer
+        from govtool.app.questions.history import diff_answer
 
         rules = _rules(policy, today)
         answer = _retried(
@@ -202,7 +202,7 @@ class HistoryQuestions(OpenedVersion):
         Raises:
             StoreError: a fragment cannot be read.
         """
-        from govtool.app.history import coverage_answer
+        from govtool.app.questions.history import coverage_answer
 
         return coverage_answer(self._reader, self._commit, details=details)
 
@@ -213,7 +213,7 @@ class HistoryQuestions(OpenedVersion):
         Raises:
             UsageError: this version has only texts, or only runs (``usage.no-evidence``).
         """
-        from govtool.app.history import comparison_answer
+        from govtool.app.questions.history import comparison_answer
 
         return _retried(lambda: comparison_answer(self._reader, self._commit, self._progress))
 
@@ -238,8 +238,8 @@ class HistoryQuestions(OpenedVersion):
             UsageError: a file is no export that is known, or cannot be read.
             EvidenceError: the exports and the graph have no dataset in common.
         """
-        from govtool.app.compare_oracle import compare_oracle
-        from govtool.app.requests import texts
+        from govtool.app.project.requests import texts
+        from govtool.app.questions.compare_oracle import compare_oracle
 
         places = [Path(file) for file in texts(files)]
         answer = self._fetch(
@@ -264,7 +264,7 @@ class HistoryQuestions(OpenedVersion):
                 known (``usage.place``).
             StoreError: the data cannot be read.
         """
-        from govtool.app.verify import verify_data
+        from govtool.app.datasets.verify import verify_data
 
         return verify_data(self._reader, self._commit, os.fspath(place), name, progress, rows=rows)
 
@@ -285,8 +285,8 @@ class HistoryQuestions(OpenedVersion):
 
 def _rules(policy: Paths | None, today: Day | None) -> PolicyChoice | None:
     """The policies that are given, if any."""
-    from govtool.app.governance import day_of
-    from govtool.app.questions import PolicyChoice
+    from govtool.app.questions.columns import PolicyChoice
+    from govtool.app.questions.governance import day_of
 
     return PolicyChoice(paths(policy), day_of(today)) if policy else None
 
@@ -298,7 +298,7 @@ def _name(given: Ref | None) -> str | None:
 
 def _retried(question: Callable[[], _Result]) -> _Result:
     """Answer a question; once more if it failed on an index of the cache that turns out to be damaged."""
-    from govtool.app.index import damaged_since
+    from govtool.app.versions.index import damaged_since
 
     try:
         return question()

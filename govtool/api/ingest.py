@@ -18,9 +18,9 @@ from govtool.api.ingest_options import IngestOptions, ingest_with
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
     from govtool.api.arguments import Paths, Texts
-    from govtool.app.logs.request import Status
-    from govtool.app.requests import PathArgument, SchemaArgument
-    from govtool.app.sql import Progress
+    from govtool.app.ingest.logs.request import Status
+    from govtool.app.ingest.sql_options import Progress
+    from govtool.app.project.requests import PathArgument, SchemaArgument
 
 
 @checked
@@ -71,8 +71,8 @@ def ingest_sql(
         SourceError: the catalog cannot be read.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.ingest_sql import ingest_sql as ingest
-    from govtool.app.requests import sql_request
+    from govtool.app.ingest.sql import ingest_sql as ingest
+    from govtool.app.project.requests import sql_request
 
     request = sql_request(
         paths,
@@ -144,9 +144,9 @@ def ingest_log(
         EngineError: a worker process died, or Spark failed.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.logs.ingest import ingest_log as ingest
-    from govtool.app.logs.request import LogRequest
-    from govtool.app.requests import field_map, sql_request
+    from govtool.app.ingest.logs.ingest import ingest_log as ingest
+    from govtool.app.ingest.logs.request import LogRequest
+    from govtool.app.project.requests import field_map, sql_request
     from govtool.errors import UsageError
 
     if options.get("dry_run") and engine == "spark":  # its executors write to the store themselves
@@ -200,9 +200,9 @@ def ingest_dbt(
         UsageError: there are no artifacts, or they cannot be read; an unknown dialect or branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.ingest_dbt import DbtRequest
-    from govtool.app.ingest_dbt import ingest_dbt as ingest
-    from govtool.app.requests import default_namespace
+    from govtool.app.ingest.dbt import DbtRequest
+    from govtool.app.ingest.dbt import ingest_dbt as ingest
+    from govtool.app.project.requests import default_namespace
 
     request = DbtRequest(
         os.fspath(target),
@@ -247,9 +247,9 @@ def ingest_catalog(
         SourceError: the database cannot be reached or read.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.ingest_catalog import CatalogRequest
-    from govtool.app.ingest_catalog import ingest_catalog as ingest
-    from govtool.app.requests import default_namespace, texts
+    from govtool.app.ingest.catalog import CatalogRequest
+    from govtool.app.ingest.catalog import ingest_catalog as ingest
+    from govtool.app.project.requests import default_namespace, texts
 
     request = CatalogRequest(
         url,

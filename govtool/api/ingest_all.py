@@ -14,7 +14,7 @@ from govtool.errors import UsageError
 
 if TYPE_CHECKING:
     from govtool.answers.ingest_all import IngestAllAnswer, SourceOutcome
-    from govtool.app.ingest_all import Ingest
+    from govtool.app.ingest.all_sources import Ingest
     from govtool.store import Store
 
 INGESTS: dict[str, Ingest] = {
@@ -63,9 +63,9 @@ def ingest(
         StoreError: There is no store, or it cannot be written; sources before this are committed.
     """
     from govtool.answers.ingest_all import IngestAllAnswer
-    from govtool.app.ingest_all import chosen_sources, ingest_sources
-    from govtool.app.listed_sources import live_sources, unlisted_sources
-    from govtool.app.project import existing_branch
+    from govtool.app.ingest.all_sources import chosen_sources, ingest_sources
+    from govtool.app.project.listed_sources import live_sources, unlisted_sources
+    from govtool.app.project.project import existing_branch
 
     if policy and not dry_run:
         raise UsageError("policies are for a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
@@ -94,7 +94,7 @@ def ingest(
 
 def _published(store: Store, outcomes: tuple[SourceOutcome, ...]) -> tuple[SourceOutcome, ...]:
     """Publish the index once, of the last commit; a diagnostic of that source tells if it failed."""
-    from govtool.app.dry_run import published_ingest
+    from govtool.app.ingest.dry_run import published_ingest
 
     made = [number for number, each in enumerate(outcomes) if each.result is not None and each.result.created]
     if not made:

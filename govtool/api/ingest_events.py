@@ -10,7 +10,7 @@ from govtool.api.ingest_options import IngestOptions, ingest_with
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
     from govtool.api.arguments import Paths
-    from govtool.app.sql import Progress
+    from govtool.app.ingest.sql_options import Progress
 
 
 @checked
@@ -38,9 +38,9 @@ def ingest_openlineage(
         UsageError: nothing to read, an unknown dialect or branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.openlineage import OpenLineageRequest
-    from govtool.app.openlineage import ingest_openlineage as ingest
-    from govtool.app.requests import texts
+    from govtool.app.ingest.openlineage import OpenLineageRequest
+    from govtool.app.ingest.openlineage import ingest_openlineage as ingest
+    from govtool.app.project.requests import texts
 
     replace = options.get("replace", False)
     request = OpenLineageRequest(texts(paths), options.get("source"), dialect or "", append, replace)
@@ -68,9 +68,9 @@ def ingest_prov(
         UsageError: nothing to read, an unknown branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.ingest_prov import ProvRequest
-    from govtool.app.ingest_prov import ingest_prov as ingest
-    from govtool.app.requests import texts
+    from govtool.app.ingest.prov import ProvRequest
+    from govtool.app.ingest.prov import ingest_prov as ingest
+    from govtool.app.project.requests import texts
 
     request = ProvRequest(texts(paths), options.get("source"), options.get("replace", False))
     return ingest_with(ingest, request, more={"stdin": stdin, "progress": progress}, **options)
@@ -99,9 +99,9 @@ def ingest_spark(
         UsageError: nothing to read, an unknown branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.ingest_spark import SparkRequest
-    from govtool.app.ingest_spark import ingest_spark as ingest
-    from govtool.app.requests import texts
+    from govtool.app.ingest.spark import SparkRequest
+    from govtool.app.ingest.spark import ingest_spark as ingest
+    from govtool.app.project.requests import texts
 
     replace = options.get("replace", False)
     request = SparkRequest(texts(logs), options.get("source"), default_schema, namespace, replace)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from govtool.answers.ingest import CoverageDemand, IngestResult
     from govtool.api.arguments import Texts
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
     from govtool.store import Store
 
 
@@ -83,9 +83,9 @@ def ingest_with(
         errors: Diagnostics of severity ``error`` count as a lack of evidence.
         **options: Those of every ingest.
     """
-    from govtool.app.dry_run import ingest_or_plan
-    from govtool.app.project import existing_branch
-    from govtool.app.requests import texts
+    from govtool.app.ingest.dry_run import ingest_or_plan
+    from govtool.app.project.project import existing_branch
+    from govtool.app.project.requests import texts
 
     store = opened(options)
     branch = existing_branch(store, options.get("branch"))
@@ -115,7 +115,7 @@ def publishes(chosen: bool | None) -> bool:
 
 def opened(options: CommitOptions) -> Store:
     """Open the store that the options name."""
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
 
     store = options.get("store")
     return open_store(None if store is None else os.fspath(store))

@@ -11,8 +11,8 @@ from govtool.api.arguments import checked
 if TYPE_CHECKING:
     from govtool.answers.lineage import LineageAnswer
     from govtool.api.arguments import Paths
-    from govtool.app.requests import SchemaArgument
-    from govtool.app.sql import Progress
+    from govtool.app.ingest.sql_options import Progress
+    from govtool.app.project.requests import SchemaArgument
 
 
 @checked
@@ -62,8 +62,8 @@ def lineage(
         UsageError: nothing to read, an unknown dialect or semantics, a schema that cannot be read.
         SourceError: the catalog cannot be read.
     """
-    from govtool.app.lineage import lineage_of
-    from govtool.app.requests import check_semantics, sql_request, texts
+    from govtool.app.lineage.relations import lineage_of
+    from govtool.app.project.requests import check_semantics, sql_request, texts
     from govtool.errors import UsageError
 
     check_semantics(semantics)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from govtool.answers.lineage import LineageAnswer
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
 
 
 @checked

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from govtool.api.arguments import Texts, texts
 
 if TYPE_CHECKING:
-    from govtool.app.index import Progress
-    from govtool.app.opening import Snapshot
+    from govtool.app.versions.index import Progress
+    from govtool.app.versions.opening import Snapshot
     from govtool.store import Commit, Reader
 
 _Result = TypeVar("_Result")
@@ -55,7 +55,7 @@ class OpenedVersion:
             UnknownNameError: Nothing is known in one of the ways of ``evidence`` (``usage.unknown-evidence``).
             StoreError: A fragment cannot be read.
         """
-        from govtool.app.opening import open_snapshot
+        from govtool.app.versions.opening import open_snapshot
 
         key = tuple(texts(evidence))
         with self._lock:
@@ -80,7 +80,7 @@ class OpenedVersion:
 
     def _reopened(self, used: Snapshot, evidence: Texts | None) -> bool:
         """Return whether another index takes the place of the one that was used: that was damaged, and is discarded."""
-        from govtool.app.index import discard_damaged
+        from govtool.app.versions.index import discard_damaged
 
         key = tuple(texts(evidence))
         with self._lock:

@@ -10,9 +10,9 @@ from govtool.api.arguments import Ref, checked
 from govtool.api.graph import Graph
 
 if TYPE_CHECKING:
-    from govtool.app.discover import WrittenSources
-    from govtool.app.index import Progress
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.discover import WrittenSources
+    from govtool.app.project.requests import PathArgument
+    from govtool.app.versions.index import Progress
 
 
 @checked
@@ -36,7 +36,7 @@ def open(
         UnknownNameError: There is no such commit or branch.
         UsageError: The store has no commit yet (``usage.empty-store``).
     """
-    from govtool.app.project import commit_at, read_store
+    from govtool.app.project.project import commit_at, read_store
 
     reader = read_store(None if store is None else os.fspath(store))
     return Graph(reader, commit_at(reader, None if ref is None else str(ref), branch), branch, progress)
@@ -52,7 +52,7 @@ def init(store: PathArgument | None = None) -> str:
     Raises:
         StoreError: There is one already (``store.exists``), or it cannot be written.
     """
-    from govtool.app.project import create_store
+    from govtool.app.project.project import create_store
 
     return create_store(None if store is None else os.fspath(store)).uri
 
@@ -71,7 +71,7 @@ def write_sources(
     Raises:
         UsageError: It cannot be written, or the one that is there is not valid (``usage.config``).
     """
-    from govtool.app.discover import write_config
+    from govtool.app.project.discover import write_config
 
     place = Path.cwd() if folder is None else Path(os.fspath(folder))
     return write_config(place, None if store is None else os.fspath(store), append=append)

@@ -12,7 +12,7 @@ from govtool.api.opened import OpenedVersion
 if TYPE_CHECKING:
     from govtool.answers.replay import ReplayReport
     from govtool.answers.trace import TraceReport
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
     from govtool.records.sidecar.build import BuiltKeys
     from govtool.records.trace.traced import TracedRecords
 
@@ -37,7 +37,7 @@ class RecordQuestions(OpenedVersion):
             UnknownNameError: There is no such output or run.
             AmbiguousNameError: Several writes fit (``usage.ambiguous-run``).
         """
-        from govtool.app.trace import record_set
+        from govtool.app.trace.questions import record_set
 
         return record_set(self._reader, self._commit, None if output is None else fspath(output), run)
 
@@ -70,8 +70,8 @@ class RecordQuestions(OpenedVersion):
             UsageError: As for ``records``; the condition is mistaken, or no row meets it (``usage.no-rows``).
             EngineError: No engine evaluates the plan exactly, or Spark is needed and missing.
         """
-        from govtool.app.trace import trace_back
-        from govtool.app.trace_report import TraceRequest, row_limit
+        from govtool.app.trace.questions import trace_back
+        from govtool.app.trace.report import TraceRequest, row_limit
 
         request = TraceRequest(fspath(dataset), where, run, step, all_runs, row_limit(limit), verify, sidecars)
         return trace_back(self._reader, self._commit, request)
@@ -106,8 +106,8 @@ class RecordQuestions(OpenedVersion):
             UsageError: As for ``trace_back``.
             EngineError: As for ``trace_back``.
         """
-        from govtool.app.trace import trace_forward
-        from govtool.app.trace_report import TraceRequest, row_limit
+        from govtool.app.trace.questions import trace_forward
+        from govtool.app.trace.report import TraceRequest, row_limit
 
         request = TraceRequest(fspath(dataset), where, run, step, all_runs, row_limit(limit), verify, sidecars)
         return trace_forward(self._reader, self._commit, request)
@@ -143,9 +143,9 @@ class RecordQuestions(OpenedVersion):
             EvidenceError: Inputs are gone or have changed (``evidence.changed``).
             EngineError: No engine evaluates the plan exactly, or Spark is needed and missing.
         """
-        from govtool.app.replay import replay_run
-        from govtool.app.replay_request import ReplayRequest, conditions, replaced_inputs, script_words
-        from govtool.app.trace_report import row_limit
+        from govtool.app.trace.replay import replay_run
+        from govtool.app.trace.replay_request import ReplayRequest, conditions, replaced_inputs, script_words
+        from govtool.app.trace.report import row_limit
 
         words = script_words(script)
         if words:
@@ -169,8 +169,8 @@ class RecordQuestions(OpenedVersion):
             EngineError: DuckDB is missing.
             StoreError: The cache cannot be written.
         """
-        from govtool.app.record_runs import of_run, recorded
-        from govtool.app.sidecars import index_records
+        from govtool.app.records.runs import of_run, recorded
+        from govtool.app.records.sidecars import index_records
 
         runs = of_run(self._reader, self._commit, recorded(self._reader, self._commit), run)
         return index_records(self._reader, self._commit, runs, remove=remove)

@@ -62,9 +62,9 @@ class ReportQuestions(OpenedVersion):
             UnknownNameError: A selector, a column of ``erase``, a graph of ``workflow`` or the version to compare with
                 does not exist.
         """
-        from govtool.app.governance import day_of
-        from govtool.app.questions import PolicyChoice
-        from govtool.app.report import ReportRequest, report_answer
+        from govtool.app.questions.columns import PolicyChoice
+        from govtool.app.questions.governance import day_of
+        from govtool.app.report.graph import ReportRequest, report_answer
 
         rules = PolicyChoice(paths(options.get("policy")) or None, day_of(options.get("today")))
         base, title = options.get("diff"), options.get("title")

@@ -27,9 +27,9 @@ def drop_source(
         UnknownNameError: there is no such source at the head of the branch (``usage.unknown-source``).
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app import sources
-    from govtool.app.project import existing_branch
-    from govtool.app.user import user_name
+    from govtool.app.project import sources
+    from govtool.app.project.project import existing_branch
+    from govtool.app.project.user import user_name
 
     store = opened(options)
     branch = existing_branch(store, options.get("branch"))
@@ -56,8 +56,8 @@ def revert_commit(
         UnknownNameError: there is no such commit or branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
-    from govtool.app.project import commit_at, existing_branch
-    from govtool.app.user import user_name
+    from govtool.app.project.project import commit_at, existing_branch
+    from govtool.app.project.user import user_name
     from govtool.store.revert import revert_commit as revert
 
     store = opened(options)

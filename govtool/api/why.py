@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from govtool.answers.whatif_rows import WhatIfRowsAnswer
     from govtool.answers.why import WhyAnswer
     from govtool.api.arguments import Texts
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
 
 
 @checked
@@ -47,7 +47,7 @@ def why(
         UsageError: The query, the folder or a file is wrong; a semiring does not fit.
         EngineError: No engine evaluates the query exactly.
     """
-    from govtool.app.why import why as evaluate
+    from govtool.app.why.rows import why as evaluate
 
     return evaluate(
         sql,
@@ -87,14 +87,14 @@ def whatif_delete(
         UnknownNameError: There is no such token.
         EngineError: No engine evaluates the query exactly.
     """
-    from govtool.app.whatif_rows import delete_rows
+    from govtool.app.why.deletion import delete_rows
 
     (answer,) = delete_rows(sql, fspath(data), [list(tokens)], mode=mode, keys=_pairs(keys), dialect=dialect)
     return answer
 
 
 def _pairs(keys: Mapping[str, str] | Iterable[str] | None) -> Mapping[str, str]:
-    from govtool.app.why import read_keys
+    from govtool.app.why.rows import read_keys
 
     if isinstance(keys, Mapping):
         return keys

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         SubgraphAnswer,
         ZoomAnswer,
     )
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
     from govtool.workflow.graph import ProvenanceGraph
     from govtool.workflow.modules.run_tuples import OutputTuples
     from govtool.workflow.zoom import GraphView
@@ -50,7 +50,7 @@ class WorkflowGraph:
     def _repr_html_(self) -> str:
         """The view as a picture to zoom in and out, in a frame of a notebook."""
         from govtool.answers.notebook import workflow_frame
-        from govtool.app.report_scenes import workflow_view
+        from govtool.app.report.scenes import workflow_view
 
         view = workflow_view(self._view.graph, self._name, include_rows=True)
         return workflow_frame(replace(view, zoomed=self.zoomed or None))
@@ -113,7 +113,7 @@ class WorkflowGraph:
 
     def difference(self, before: WorkflowGraph) -> ZoomAnswer:
         """This view, and what it does not show and shows besides another view of the same graph."""
-        from govtool.app.graph_questions import zoom_answer
+        from govtool.app.workflows.graph_questions import zoom_answer
 
         return zoom_answer(self._name, before._view, self._view)
 
@@ -127,7 +127,7 @@ class WorkflowGraph:
         Raises:
             UnknownNameError: There is no such node (``usage.unknown-node``).
         """
-        from govtool.app.graph_questions import subgraph_answer
+        from govtool.app.workflows.graph_questions import subgraph_answer
 
         return subgraph_answer(self._name, self._view.graph, node)
 
@@ -143,7 +143,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such node or record.
             UsageError: Modules are zoomed out in the file (``usage.zoomed-graph``).
         """
-        from govtool.app.graph_questions import depends_answer
+        from govtool.app.workflows.graph_questions import depends_answer
 
         return depends_answer(self._name, self._view.graph, node, texts(on))
 
@@ -158,7 +158,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such record (``usage.unknown-token``).
             UsageError: Modules are zoomed out in the file (``usage.zoomed-graph``).
         """
-        from govtool.app.graph_questions import deletion_answer
+        from govtool.app.workflows.graph_questions import deletion_answer
 
         return deletion_answer(self._name, self._view.graph, token, self._outputs())
 
@@ -223,7 +223,7 @@ def provenance_graph(
         UnknownNameError: There is no such graph or module.
         StoreError: There is no store, or it cannot be read.
     """
-    from govtool.app.provenance_graphs import chosen_state_nodes, graph_called, run_outputs
+    from govtool.app.workflows.graphs import chosen_state_nodes, graph_called, run_outputs
     from govtool.workflow.zoom import GraphView
 
     name = os.fspath(graph)
@@ -259,8 +259,8 @@ def import_graph(
         UsageError: The file is mistaken (``usage.graph``), with the line and the reason.
         StoreError: There is no store, or it cannot be written.
     """
-    from govtool.app.project import open_store
-    from govtool.app.provenance_graphs import import_graph as import_file
+    from govtool.app.project.project import open_store
+    from govtool.app.workflows.graphs import import_graph as import_file
     from govtool.store.names import DEFAULT_BRANCH
 
     reader = open_store(None if store is None else os.fspath(store))
@@ -284,8 +284,8 @@ def list_graphs(
         StoreError: There is no store, or it cannot be read.
         UnknownNameError: There is no such version.
     """
-    from govtool.app.project import commit_at, read_store
-    from govtool.app.provenance_graphs import list_graphs as list_of
+    from govtool.app.project.project import commit_at, read_store
+    from govtool.app.workflows.graphs import list_graphs as list_of
 
     reader = read_store(None if store is None else os.fspath(store))
     return list_of(reader, commit_at(reader, None if ref is None else str(ref), branch))

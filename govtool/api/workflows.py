@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from govtool.answers.run_deletion import RunDeletionAnswer
     from govtool.answers.why import WhyAnswer
     from govtool.answers.workflow_runs import WorkflowRunAnswer, WorkflowRunsAnswer
-    from govtool.app.index import Progress
-    from govtool.app.requests import PathArgument
+    from govtool.app.project.requests import PathArgument
+    from govtool.app.versions.index import Progress
     from govtool.workflow.modules.workflow import Workflow
 
 
@@ -31,8 +31,8 @@ class WorkflowQuestions(OpenedVersion):
             limit: Runs to return at most; by default all.
         """
         from govtool.answers.workflow_runs import WorkflowRunsAnswer
-        from govtool.app.versions import version_of
-        from govtool.app.workflows.recorded import list_recorded_runs
+        from govtool.app.versions.version import version_of
+        from govtool.app.workflows.programs.recorded import list_recorded_runs
 
         runs = list_recorded_runs(self._reader, self._commit)
         own = tuple(run for run in runs if workflow in (None, run.workflow))
@@ -51,7 +51,7 @@ class WorkflowQuestions(OpenedVersion):
             AmbiguousNameError: Several ids begin so.
         """
         from govtool.answers.workflow_runs import WorkflowRunAnswer
-        from govtool.app.workflows.recorded import find_recorded_run, one_execution
+        from govtool.app.workflows.programs.recorded import find_recorded_run, one_execution
 
         found = find_recorded_run(self._reader, self._commit, run).run
         return WorkflowRunAnswer(found if execution is None else one_execution(found, execution))
@@ -179,12 +179,12 @@ def run_workflow(
     from pathlib import Path
 
     from govtool.answers.workflow_runs import WorkflowRunAnswer
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
     from govtool.app.workflows import run as runs
 
     folder, kept = (None if place is None else Path(os.fspath(place)) for place in (inputs, state))
     if isinstance(workflow, (str, os.PathLike)):
-        from govtool.app.workflows.programs_open import SqlRunRequest, run_sql_program
+        from govtool.app.workflows.programs.opening import SqlRunRequest, run_sql_program
 
         place = open_store(None if store is None else os.fspath(store))
         done, run = run_sql_program(

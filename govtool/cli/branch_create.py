@@ -25,8 +25,8 @@ def branch_create(
     govtool branch create redesign
     govtool branch create hotfix v1.2
     """
-    from govtool.app.branches import create_branch
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import create_branch
 
     commit = create_branch(open_store(store), name, ref, author)
     ui.note(f"branch {name} starts at commit {commit.seq} ({short(commit.id)})")

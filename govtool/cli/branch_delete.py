@@ -21,8 +21,8 @@ def branch_delete(
     govtool branch delete redesign
     govtool branch delete hotfix --author ada
     """
-    from govtool.app.branches import delete_branch
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import delete_branch
 
     commit = delete_branch(open_store(store), name, author)
     ui.note(f"branch {name} ended with commit {commit.seq}")

@@ -13,8 +13,8 @@ def branch_list(ui: Ui, format: FormatOption = None, output: OutputOption = None
     govtool branch list
     govtool branch list --format json
     """
-    from govtool.app.branches import list_branches
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import list_branches
     from govtool.render.branches import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)

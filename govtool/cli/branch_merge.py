@@ -32,8 +32,8 @@ def branch_merge(
 
     What only one side changed is taken. What both changed differently is a conflict unless --prefer says who is right.
     """
-    from govtool.app.branches import merge_branch
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import merge_branch
 
     if prefer not in (None, "source", "target"):
         raise UnknownNameError(

@@ -103,8 +103,8 @@ def check(
     """
     from govtool.answers.answer import at_least
     from govtool.answers.check import SEVERITIES
-    from govtool.app.checkout import checkout, files_of
-    from govtool.app.policy import load_policies
+    from govtool.app.project.checkout import checkout, files_of
+    from govtool.app.questions.policy import load_policies
     from govtool.render.check import FORMATS, render
 
     at_least(fail_on, SEVERITIES, "severity")  # a wrong one is reported before anything is checked
@@ -140,8 +140,8 @@ def check(
 @contextmanager
 def _only(ui: Ui, paths: list[str], dialect: str | None, schema: list[Path] | None) -> Iterator[str]:
     """A store with some SQL alone."""
-    from govtool.app.requests import sql_request
-    from govtool.app.throwaway import throwaway_store
+    from govtool.app.lineage.throwaway import throwaway_store
+    from govtool.app.project.requests import sql_request
     from govtool.cli.sqlargs import show_diagnostics
 
     request = sql_request(paths, dialect=dialect, schema=schema)

@@ -40,8 +40,8 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
         for name, (bundle, fields) in bundles.items():
             arguments[name] = bundle(**{field: arguments.pop(field) for field in fields})
         current.append(ui)
-        if "govtool.app.index" in sys.modules:  # a process may run several commands
-            sys.modules["govtool.app.index"].forget_opened()
+        if "govtool.app.versions.index" in sys.modules:  # a process may run several commands
+            sys.modules["govtool.app.versions.index"].forget_opened()
         try:
             try:
                 code = function(ui, **arguments) or 0
@@ -133,7 +133,7 @@ def _starts_again(ui: Ui) -> bool:
     Raises:
         IntegrityError: it was the cause, and a part of an answer is out already.
     """
-    indexes = sys.modules.get("govtool.app.index")
+    indexes = sys.modules.get("govtool.app.versions.index")
     if indexes is None or not indexes.damaged_since():
         return False
     if ui.wrote:
@@ -146,7 +146,7 @@ def _starts_again(ui: Ui) -> bool:
 
 
 def _note_damage(ui: Ui) -> None:
-    indexes = sys.modules.get("govtool.app.index")
+    indexes = sys.modules.get("govtool.app.versions.index")
     for directory in indexes.damaged_indexes() if indexes is not None else ():
         ui.note(f"warning[store.corrupt-index] a damaged index was built again: {directory.name}")
 

@@ -18,7 +18,7 @@ _CHANGES = ("drop", "logic", "rename:", "retype:")
 def complete_dialect(incomplete: str) -> list[str]:
     """Dialects that start with what was typed."""
     with contextlib.suppress(Exception):
-        from govtool.app.sql import dialect_names
+        from govtool.app.ingest.sql_options import dialect_names
 
         return _starting(incomplete.lower(), dialect_names())
     return []
@@ -27,7 +27,7 @@ def complete_dialect(incomplete: str) -> list[str]:
 def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     """Datasets and columns of the newest commit, if its index is in the cache: a key press is no time to build one."""
     with contextlib.suppress(Exception):
-        from govtool.app.completion import complete_names
+        from govtool.app.questions.completion import complete_names
 
         return complete_names(ctx.params.get("store"), incomplete)
     return []
@@ -36,7 +36,7 @@ def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
 def complete_selector(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names, and selectors by method: classes and zones of the policies, the rest of the newest commit."""
     with contextlib.suppress(Exception):
-        from govtool.app.completion_selectors import complete_selectors
+        from govtool.app.questions.completion_selectors import complete_selectors
 
         return complete_selectors(ctx.params.get("store"), ctx.params.get("policy"), incomplete)
     return []
@@ -104,7 +104,7 @@ def complete_change(incomplete: str) -> list[str]:
 def complete_commit(ctx: typer.Context, incomplete: str) -> list[str]:
     """HEAD and the tags of the store."""
     with contextlib.suppress(Exception):
-        from govtool.app.completion import complete_refs
+        from govtool.app.questions.completion import complete_refs
 
         return complete_refs(ctx.params.get("store"), incomplete)
     return []
@@ -120,7 +120,7 @@ def complete_format(ctx: typer.Context, incomplete: str) -> list[str]:
 def complete_log_format(incomplete: str) -> list[str]:
     """Formats of query logs."""
     with contextlib.suppress(Exception):
-        from govtool.app.logs.request import log_formats
+        from govtool.app.ingest.logs.request import log_formats
 
         return _starting(incomplete.lower(), log_formats())
     return []
@@ -129,7 +129,7 @@ def complete_log_format(incomplete: str) -> list[str]:
 def complete_engine(incomplete: str) -> list[str]:
     """Offer engines for query logs."""
     with contextlib.suppress(Exception):
-        from govtool.app.logs.request import ENGINES
+        from govtool.app.ingest.logs.request import ENGINES
 
         return _starting(incomplete.lower(), ENGINES)
     return []

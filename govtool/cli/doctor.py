@@ -24,7 +24,7 @@ def doctor(
     It also proposes names that may be one dataset, such as a table as SQL, a catalog and Spark call it, as lines for
     [aliases] in govtool.toml. Nothing is merged on likeness alone: you decide.
     """
-    from govtool.app.doctor import diagnose
+    from govtool.app.upkeep.doctor import diagnose
     from govtool.render.doctor import FORMATS, alias_lines, render_diagnosis
 
     outputs = chosen(format, output, FORMATS)

@@ -39,9 +39,9 @@ def export_graph(
     Selectors choose datasets, and the edges between them are written; the rows of a dataset are its column *. Formats:
     csv, jsonl and parquet (an edge a row), json (all of it, as report/1), dot, mermaid, graphml, prov-json.
     """
-    from govtool.app.governance import day_of
-    from govtool.app.questions import PolicyChoice
-    from govtool.app.report import graph_view
+    from govtool.app.questions.columns import PolicyChoice
+    from govtool.app.questions.governance import day_of
+    from govtool.app.report.graph import graph_view
     from govtool.render.graph_export import FORMATS, PARQUET, parquet, render
 
     outputs = chosen(format, output, FORMATS)

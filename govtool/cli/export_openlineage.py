@@ -77,8 +77,8 @@ def export_openlineage(
     Formats: jsonl (an event a line), json (an array). Sending tries again after failures of the network and of the
     server, for as long as --deadline; what arrives twice changes nothing. Exit code 4: not every event was taken.
     """
-    from govtool.app.openlineage import export_openlineage as export
-    from govtool.app.project import commit_at, read_store
+    from govtool.app.ingest.openlineage import export_openlineage as export
+    from govtool.app.project.project import commit_at, read_store
 
     if to is None and token_file is not None:
         raise UsageError("--token-file is for --to URL", code="usage.arguments", location="--token-file")
@@ -112,8 +112,8 @@ def _left_out(exported: Exported) -> str:
 
 
 def _send(ui: Ui, exported: Exported, to: _Destination) -> int:
-    from govtool.app.event_client import TOKEN_VARIABLE, event_endpoint
-    from govtool.app.event_delivery import DeliveryPolicy, deliver
+    from govtool.app.export.event_client import TOKEN_VARIABLE, event_endpoint
+    from govtool.app.export.event_delivery import DeliveryPolicy, deliver
     from govtool.app.serve.admission import bearer_token
 
     endpoint = event_endpoint(to.url, bearer_token(to.token_file, TOKEN_VARIABLE))

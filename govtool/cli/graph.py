@@ -14,7 +14,7 @@ from govtool.errors import UsageError
 
 if TYPE_CHECKING:
     from govtool.api.graph import Graph
-    from govtool.app.opening import Snapshot
+    from govtool.app.versions.opening import Snapshot
 
 SHOWN = 100
 """Entries of a table when neither ``--limit`` nor ``--all`` says otherwise."""
@@ -112,7 +112,7 @@ def note_stale(ui: Ui, graph: Graph, files: Iterable[str]) -> None:
     """Note which files of the evidence cannot be read or understood any more: what they said before was shown."""
     if ui.quiet:
         return
-    from govtool.app.stale import files_kept_stale
+    from govtool.app.ingest.stale import files_kept_stale
     from govtool.render.text import printable
 
     snapshot = graph.snapshot()

@@ -64,7 +64,7 @@ def graph_name(graph: str | None, run: str | None) -> str:
     Raises:
         UsageError: Neither is given, or both (``usage.arguments``).
     """
-    from govtool.app.provenance_graphs import RUN_PREFIX
+    from govtool.app.workflows.graphs import RUN_PREFIX
 
     if (graph is None) == (run is None):
         raise UsageError("name one graph", code="usage.arguments", hint="--graph NAME|FILE, or --run RUN")
@@ -171,7 +171,7 @@ def delete_in_graph(
 
 
 def _deletions_of(ui: Ui, options: GraphOptions, graph: WorkflowGraph, lists: Path) -> list[GraphDeletionAnswer]:
-    from govtool.app.token_lists import read_deletions
+    from govtool.app.records.token_lists import read_deletions
     from govtool.render.workflow import answers_lines
 
     answers = [graph.delete(*tokens) for tokens in read_deletions(str(lists))]

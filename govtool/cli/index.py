@@ -51,8 +51,8 @@ def index(
         f"{count(built.columns, 'column')}, {count(built.edges, 'edge')}"
     )
     if publish:
-        from govtool.app.project import open_store
-        from govtool.app.published import publish_index
+        from govtool.app.project.project import open_store
+        from govtool.app.versions.published import publish_index
 
         with ui.progressing("publishing the index") as progress:
             publication = publish_index(open_store(store), commit, graph.snapshot().index, progress)

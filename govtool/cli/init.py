@@ -13,7 +13,7 @@ from govtool.errors import StoreError
 from govtool.render.text import count
 
 if TYPE_CHECKING:
-    from govtool.app.discover import WrittenSources
+    from govtool.app.project.discover import WrittenSources
 
 
 def init(

@@ -116,8 +116,8 @@ def lineage(
 
 
 def _serve(ui: Ui, semantics: str, dialect: str) -> None:
-    from govtool.app.batch import serve
-    from govtool.app.requests import check_semantics
+    from govtool.app.lineage.batch import serve
+    from govtool.app.project.requests import check_semantics
 
     check_semantics(semantics)
     for line in serve(sys.stdin.buffer, semantics, dialect):

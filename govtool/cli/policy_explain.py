@@ -24,7 +24,7 @@ def policy_explain(
     govtool policy explain
     govtool policy explain PII001 --policy pack:starter
     """
-    from govtool.app.policy import load_policies
+    from govtool.app.questions.policy import load_policies
     from govtool.render.policy import explanation
 
     policies = load_policies(policy)

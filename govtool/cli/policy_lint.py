@@ -36,9 +36,9 @@ def policy_lint(
     """
     from govtool.answers.answer import at_least
     from govtool.answers.check import SEVERITIES
-    from govtool.app.governance import day_of
-    from govtool.app.policy import lint, load_policies, stated_facts
-    from govtool.app.project import commit_at, read_store
+    from govtool.app.project.project import commit_at, read_store
+    from govtool.app.questions.governance import day_of
+    from govtool.app.questions.policy import lint, load_policies, stated_facts
     from govtool.render.policy import FORMATS, remarks
 
     outputs = chosen(format, output, FORMATS)

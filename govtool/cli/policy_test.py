@@ -30,8 +30,8 @@ def policy_test(
 
     Every violated rule of severity error must be expected; warnings and unknowns count where they are named.
     """
-    from govtool.app.governance import day_of
-    from govtool.app.policy import load_policies, nearest_tests, run_tests
+    from govtool.app.questions.governance import day_of
+    from govtool.app.questions.policy import load_policies, nearest_tests, run_tests
     from govtool.render.policy import tests
 
     outputs = chosen(format, output, FORMATS)

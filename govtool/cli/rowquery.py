@@ -111,9 +111,9 @@ def delete_in_query(ui: Ui, query: RowQuery, tokens: list[str], from_: Path | No
         UsageError: No folder, or tokens and a file of tokens.
         EvidenceError: Something is unknown, with ``strict``.
     """
-    from govtool.app.token_lists import read_deletions
-    from govtool.app.whatif_rows import delete_rows
-    from govtool.app.why import read_keys
+    from govtool.app.records.token_lists import read_deletions
+    from govtool.app.why.deletion import delete_rows
+    from govtool.app.why.rows import read_keys
     from govtool.cli.formats import chosen
     from govtool.render.whatif_rows import FORMATS, check_strict, render
 

@@ -15,7 +15,7 @@ from govtool.cli.ui import Ui
 from govtool.errors import GovtoolError
 
 if TYPE_CHECKING:
-    from govtool.app.run import Captured
+    from govtool.app.runs.job import Captured
 
 
 def run(
@@ -71,7 +71,7 @@ def run(
     write down what they execute, and it is read and committed when the job is over. What fails on our side is a
     warning; records that could not be committed are kept.
     """
-    from govtool.app.run import EAGER_RECORDS, Finished, command_of, exit_as, run_job
+    from govtool.app.runs.job import EAGER_RECORDS, Finished, command_of, exit_as, run_job
 
     if commit_only is not None:
         _commit(ui, Finished(0, commit_only, ""), source, identify, row_digests, message, author, branch, store)
@@ -102,8 +102,8 @@ def _commit(
     branch: str | None,
     store: str | None,
 ) -> Captured:
-    from govtool.app.project import existing_branch, open_store
-    from govtool.app.run import Finished, commit_captured, read_captured, remove_spool
+    from govtool.app.project.project import existing_branch, open_store
+    from govtool.app.runs.job import Finished, commit_captured, read_captured, remove_spool
     from govtool.cli.sqlargs import show_diagnostics
     from govtool.render.spark import spark_summary
 

@@ -50,7 +50,7 @@ def delete_in_run(ui: Ui, options: RunDeletion, tokens: list[str], from_: Path |
         EvidenceError: With ``strict``, something is unknown (``evidence.unclear``).
     """
     from govtool.api.opening import open as open_version
-    from govtool.app.token_lists import read_deletions
+    from govtool.app.records.token_lists import read_deletions
     from govtool.render.run_deletion import FORMATS, answer_lines, render_run_deletion
 
     formats = chosen(options.format, options.output, FORMATS if from_ is None else ("json",))

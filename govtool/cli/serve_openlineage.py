@@ -68,12 +68,12 @@ def serve_openlineage(
     and committed within --every seconds; interrupted, the server commits what it has accepted and ends. Interrupted
     twice, it ends at once, and its next start commits the rest. Requests of web pages are refused.
     """
-    from govtool.app.project import existing_branch, open_store
+    from govtool.app.ingest.sql_options import check_dialect
+    from govtool.app.project.project import existing_branch, open_store
     from govtool.app.serve.admission import Admission, bearer_token, host_name, is_loopback
     from govtool.app.serve.committer import CommitTarget, Committer
     from govtool.app.serve.endpoint import PATH, LineageServer
     from govtool.app.serve.event_spool import EventSpool, spool_folder
-    from govtool.app.sql import check_dialect
     from govtool.render.commits import ingest_summary
     from govtool.render.errors import error_lines
     from govtool.render.table import Span

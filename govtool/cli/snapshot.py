@@ -35,8 +35,8 @@ def snapshot(
 
     Take the snapshots of what it was made of first: an ancestor without a snapshot of its present content is unknown.
     """
-    from govtool.app.project import open_store
-    from govtool.app.snapshot import take_snapshot
+    from govtool.app.datasets.snapshot import take_snapshot
+    from govtool.app.project.project import open_store
     from govtool.render.snapshot import snapshot_sentence
 
     with ui.progressing("reading data") as progress:

@@ -45,7 +45,7 @@ def show_ingest(
 
 def show_failures(ui: Ui, result: IngestResult, *, keep_literals: bool = True) -> None:
     """Each distinct statement that was not understood, with its place."""
-    from govtool.app.failures import failures
+    from govtool.app.coverage.failures import failures
     from govtool.render.failures import explained
 
     ui.write(explained(failures(result.shortfalls, keep_literals=keep_literals)))
@@ -84,7 +84,7 @@ def refusal_shown(ui: Ui, *, explain_failures: bool = False) -> Iterator[None]:
     except RefusedIngestError as refused:
         show_diagnostics(ui, refused.diagnostics, refused.text, remedy=False)
         if explain_failures:
-            from govtool.app.failures import failures
+            from govtool.app.coverage.failures import failures
             from govtool.render.failures import explained
 
             ui.write(explained(failures(refused.shortfalls)))

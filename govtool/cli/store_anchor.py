@@ -12,8 +12,8 @@ def store_anchor(ui: Ui, branch: BranchOption = None, store: StoreOption = None)
     govtool store anchor > anchor.txt
     govtool store anchor --branch redesign
     """
-    from govtool.app.project import existing_branch, open_store
-    from govtool.app.upkeep import anchor_text
+    from govtool.app.project.project import existing_branch, open_store
+    from govtool.app.upkeep.store import anchor_text
 
     opened = open_store(store)
     ui.write([anchor_text(opened, existing_branch(opened, branch))])

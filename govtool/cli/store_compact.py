@@ -13,8 +13,8 @@ def store_compact(ui: Ui, branch: BranchOption = None, author: AuthorOption = No
     govtool store compact
     govtool store compact --branch redesign
     """
-    from govtool.app.project import open_store
-    from govtool.app.upkeep import compact
+    from govtool.app.project.project import open_store
+    from govtool.app.upkeep.store import compact
 
     result = compact(open_store(store), branch, author)
     commit = result.commit

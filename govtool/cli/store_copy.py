@@ -21,8 +21,8 @@ def store_copy(
     govtool store copy s3://bucket/lineage
     govtool store copy backup/ --store s3://bucket/lineage
     """
-    from govtool.app.project import open_store
-    from govtool.app.upkeep import copy
+    from govtool.app.project.project import open_store
+    from govtool.app.upkeep.store import copy
     from govtool.render.upkeep import copy_sentence
 
     with ui.progressing("copying") as progress:

@@ -45,8 +45,8 @@ def store_forget(
     A commit says that something was removed; later and earlier versions are read without it. Exit code 1 if commits or
     tags hold the text: these cannot be changed. Copies that are out of reach are listed.
     """
-    from govtool.app.forget import ForgetRequest, forget_text
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
+    from govtool.app.upkeep.forget import ForgetRequest, forget_text
     from govtool.cli.options import lines_of
     from govtool.render.forget import FORMATS, render_forget
 

@@ -40,9 +40,9 @@ def store_fsck(
     Versions that were read and whose writing is not known are listed, with exit code 3: that is no damage, and ends
     when the writing is ingested. --ignore-unknown lists them and exits with 0.
     """
-    from govtool.app.ancestors import unknown_ancestors
-    from govtool.app.project import open_store
-    from govtool.app.upkeep import check
+    from govtool.app.project.project import open_store
+    from govtool.app.upkeep.store import check
+    from govtool.app.versions.ancestors import unknown_ancestors
     from govtool.render.upkeep import FORMATS, render_fsck
 
     outputs = chosen(format, output, FORMATS)

@@ -29,8 +29,8 @@ def store_gc(
     govtool store gc --dry-run
     govtool store gc --grace 48
     """
-    from govtool.app.project import open_store
-    from govtool.app.upkeep import collect
+    from govtool.app.project.project import open_store
+    from govtool.app.upkeep.store import collect
     from govtool.render.upkeep import FORMATS, render_gc
 
     outputs = chosen(format, output, FORMATS)

@@ -18,8 +18,8 @@ def store_repair_clock(
     A commit whose parent is the last one of a possible time; the later slots stay, and are shown by their numbers.
     This machine's clock must agree with the store's.
     """
-    from govtool.app.project import open_store
-    from govtool.app.upkeep import repair_clock
+    from govtool.app.project.project import open_store
+    from govtool.app.upkeep.store import repair_clock
 
     result = repair_clock(open_store(store), branch, author)
     commit = result.commit

@@ -26,8 +26,8 @@ def tag_create(
     govtool tag create audited-2026
     govtool tag create v1.0 HEAD~3 --force
     """
-    from govtool.app.branches import create_tag
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import create_tag
 
     tag = create_tag(open_store(store), name, ref, author, replace=force)
     ui.note(f"tag {tag.name} is commit {tag.commit.seq} ({short(tag.commit.id)})")

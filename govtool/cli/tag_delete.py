@@ -20,8 +20,8 @@ def tag_delete(
     govtool tag delete v1.0
     govtool tag delete audited-2026 --store s3://bucket/lineage
     """
-    from govtool.app.branches import delete_tag
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import delete_tag
 
     delete_tag(open_store(store), name)
     ui.note(f"tag {name} is gone")

@@ -13,8 +13,8 @@ def tag_list(ui: Ui, format: FormatOption = None, output: OutputOption = None, s
     govtool tag list
     govtool tag list --format csv
     """
-    from govtool.app.branches import list_tags
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import list_tags
     from govtool.render.branches import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)

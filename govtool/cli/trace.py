@@ -120,7 +120,7 @@ def trace(ui: Ui, options: TraceOptions) -> int:
     ui.mark("traced")
     _write_tables(report, tables)
     if options.ids:
-        from govtool.app.trace import token_lines
+        from govtool.app.trace.questions import token_lines
 
         ui.write(token_lines(report))
     else:
@@ -133,7 +133,7 @@ def trace(ui: Ui, options: TraceOptions) -> int:
 
 def _index(ui: Ui, report: TraceReport) -> None:
     """Build the key sidecars that the trace would have used, now that its answer is there."""
-    from govtool.app.sidecars import build_missing, missing_keys
+    from govtool.app.records.sidecars import build_missing, missing_keys
     from govtool.errors import GovtoolError
 
     wanted = missing_keys(report.opened.sidecars)
@@ -176,7 +176,7 @@ def _most(options: TraceOptions, forms: set[str]) -> int | None:
 
 
 def _write_tables(report: TraceReport, files: list[Path]) -> None:
-    from govtool.app.trace import write_parquet
+    from govtool.app.trace.questions import write_parquet
 
     for file in files:
         write_parquet(report, file)

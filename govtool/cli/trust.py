@@ -18,7 +18,7 @@ def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Take th
     Without it, or --store, or GOVTOOL_STORE, nothing is sent to a store that a repository chose. The agreement holds
     for this file and this address; another address needs another.
     """
-    from govtool.app.trust import trust as agree
+    from govtool.app.project.trust import trust as agree
     from govtool.render.text import printable
 
     chosen = agree(revoke=revoke)

@@ -60,7 +60,7 @@ def why(
     Rows that would appear only after a deletion are candidates. Formats: table, plain, json, jsonl, csv, markdown; a
     terminal shows long annotations in part, -o FILE whole.
     """
-    from govtool.app.why import read_values
+    from govtool.app.why.rows import read_values
     from govtool.cli.formats import chosen
     from govtool.render.why import FORMATS, render
 

@@ -69,9 +69,9 @@ def workflow_run(
     A run that was killed leaves the state of its last whole execution; the same command goes on from there.
     """
     from govtool.answers.workflow_runs import WorkflowRunAnswer
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
     from govtool.app.workflows.load import absolute_target, load_workflow
-    from govtool.app.workflows.programs_open import SqlRunRequest, is_sql_program, run_sql_program
+    from govtool.app.workflows.programs.opening import SqlRunRequest, is_sql_program, run_sql_program
     from govtool.app.workflows.run import WorkflowRequest, capture_mode, require_inputs, run_workflow, settings_of
     from govtool.render.workflow_runs import FORMATS, render_workflow_run
 

@@ -13,7 +13,7 @@ from govtool.render.text import Prose, markdown_text, printable
 
 if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer
-    from govtool.app.checkout import Checkout
+    from govtool.app.project.checkout import Checkout
 
 FORMATS = ("table", "plain", "json", "jsonl", "sarif", "junit", "github", "markdown")
 MARKER = "<!-- govtool check -->"

@@ -11,7 +11,7 @@ from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import count, printable
 
 if TYPE_CHECKING:
-    from govtool.app.doctor import Diagnosis
+    from govtool.app.upkeep.doctor import Diagnosis
 
 FORMATS = ("table", "plain", "json", "jsonl", "markdown")
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}

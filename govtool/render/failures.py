@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from govtool.render.text import count, printable
 
 if TYPE_CHECKING:
-    from govtool.app.failures import Failure
+    from govtool.app.coverage.failures import Failure
 
 _WIDTH = 160
 """Characters of a line that are shown around the place."""

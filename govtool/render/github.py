@@ -9,7 +9,7 @@ from govtool.render.findings import levelled, reason, summary, way
 from govtool.render.text import printable
 
 if TYPE_CHECKING:
-    from govtool.app.checkout import Checkout
+    from govtool.app.project.checkout import Checkout
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
 

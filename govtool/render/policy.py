@@ -12,7 +12,7 @@ from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import Prose, count, printable
 
 if TYPE_CHECKING:
-    from govtool.app.policy import Outcome
+    from govtool.app.questions.policy import Outcome
     from govtool.policy.finding import PolicyRemark
     from govtool.policy.load import PlacedPart, PolicySet
     from govtool.policy.model import Rule

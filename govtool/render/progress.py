@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from govtool.app.logs.request import Status
+    from govtool.app.ingest.logs.request import Status
 
 _LEAST = 50
 """The share of the work, as a fraction's denominator, from which on the time that is left is shown."""

@@ -13,7 +13,7 @@ from govtool.release import __version__
 from govtool.render.findings import level, sentence, way
 
 if TYPE_CHECKING:
-    from govtool.app.checkout import Checkout
+    from govtool.app.project.checkout import Checkout
     from govtool.model.places import Place
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding

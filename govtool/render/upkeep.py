@@ -11,7 +11,7 @@ from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, size
 
 if TYPE_CHECKING:
-    from govtool.app.ancestors import UnknownAncestor
+    from govtool.app.versions.ancestors import UnknownAncestor
     from govtool.store.copy import Copied
     from govtool.store.fsck import Check
     from govtool.store.gc import Collection

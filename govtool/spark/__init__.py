@@ -15,13 +15,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from govtool.app.attach import attach as attach
+    from govtool.app.runs.attach import attach as attach
     from govtool.app.spark_source import register as register
     from govtool.spark.rdd.context import lineage_context as lineage_context
     from govtool.spark.rdd.operators import per_record as per_record
 
 _HOMES = {
-    "attach": "govtool.app.attach",
+    "attach": "govtool.app.runs.attach",
     "lineage_context": "govtool.spark.rdd.context",
     "per_record": "govtool.spark.rdd.operators",
     "register": "govtool.app.spark_source",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from govtool.answers.lineage import to_object
-from govtool.app.lineage import column_of, joined, summarise
+from govtool.app.lineage.relations import column_of, joined, summarise
 from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 
 K = EdgeKind

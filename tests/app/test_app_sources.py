@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from govtool.app.sources import former_name, place_of
-from govtool.app.sql import SourceText, file_name, root_of
+from govtool.app.ingest.sql_options import SourceText, file_name, root_of
+from govtool.app.project.sources import former_name, place_of
 from govtool.model import Diagnostic
 from govtool.store import Store
 

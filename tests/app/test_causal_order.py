@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from govtool.api.graph import Graph
-from govtool.app.ancestors import unknown_at
-from govtool.app.history import show_answer
-from govtool.app.openlineage import commit_events, read_events
-from govtool.app.runs import read_history
-from govtool.app.sources import drop_source
+from govtool.app.ingest.openlineage import commit_events, read_events
+from govtool.app.project.sources import drop_source
+from govtool.app.questions.history import show_answer
+from govtool.app.runs.lookup import read_history
+from govtool.app.versions.ancestors import unknown_at
 from govtool.errors import UnknownNameError, UsageError
 from govtool.store import Store, branches
 
@@ -259,7 +259,7 @@ def _cheap_questions(tmp_path, monkeypatch):
             known[commit.id] = read_history(store, commit)
         return known[commit.id]
 
-    monkeypatch.setattr("govtool.app.runs.read_history", read_once)
+    monkeypatch.setattr("govtool.app.runs.lookup.read_history", read_once)
 
 
 @pytest.mark.parametrize("seed", range(HISTORIES))

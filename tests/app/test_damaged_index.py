@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.app import index as indexes
+from govtool.app.versions import index as indexes
 from govtool.cli.main import main
 from govtool.graph import layout
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import govtool
-from govtool.app.coverage import read_coverage
-from govtool.app.coverage_total import total_coverage
-from govtool.app.diff import diff_commits
-from govtool.app.index import built_index, open_index
+from govtool.app.coverage.sources import read_coverage
+from govtool.app.coverage.total import total_coverage
+from govtool.app.questions.diff import diff_commits
+from govtool.app.versions.index import built_index, open_index
 from govtool.store import Commit, FragmentRef, Reader, Store
 
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from govtool.app import frame_positions
-from govtool.app.frame_positions import NotKept
-from govtool.app.rdd_programs import ProgramNotes
-from govtool.app.record_runs import find_writer
-from govtool.app.record_tables import RecordTables
-from govtool.app.recorded_writes import ProcessActions
-from govtool.app.run import remove_spool
+from govtool.app.rdd.programs import ProgramNotes
+from govtool.app.records import frame_positions
+from govtool.app.records.frame_positions import NotKept
+from govtool.app.records.runs import find_writer
+from govtool.app.records.tables import RecordTables
+from govtool.app.records.writes import ProcessActions
+from govtool.app.runs.job import remove_spool
 from govtool.errors import UsageError
 from govtool.model.token import ROW_BITS
 from govtool.records.lineage import Lineage

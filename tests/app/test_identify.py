@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from govtool.app.identify import identify_outputs
+from govtool.app.datasets.identify import identify_outputs
 from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.model.listing import listing_from
 from govtool.model.run import Run, RunOutput

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bench.incremental.oracle import compare, difference
-from govtool.app import sql_memos
-from govtool.app.ingest_sql import ingest_sql
-from govtool.app.sql import SqlRequest
+from govtool.app.ingest import sql_memos
+from govtool.app.ingest.sql import ingest_sql
+from govtool.app.ingest.sql_options import SqlRequest
 from govtool.capture.sql.scripts import trees
 from govtool.store import Commit, Store
 from govtool.store.cache import cache_root
@@ -49,7 +49,7 @@ class _Two:
 
     def ingest(self) -> Commit:
         """Ingest both ways, and compare."""
-        from govtool.app import ingest_sql as ingesting
+        from govtool.app.ingest import sql as ingesting
         from govtool.capture.sql.extract import ScriptMaker
 
         parsed: list[str] = []

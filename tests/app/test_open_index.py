@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.app.index import open_index
+from govtool.app.versions.index import open_index
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import DERIVATIONS, encode
 from govtool.query.impact import impact
@@ -102,7 +102,7 @@ def test_a_question_needs_no_heavy_library(store: Store, cache: Path) -> None:
     code = (
         "import sys\n"
         "from govtool.store.quick import open_reader\n"
-        "from govtool.app.index import open_index\n"
+        "from govtool.app.versions.index import open_index\n"
         "from govtool.query.impact import impact\n"
         f"s = open_reader({str(store.uri)!r})\n"
         "impact(open_index(s, s.head()), 's.x')\n"

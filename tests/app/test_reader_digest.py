@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from modules import PACKAGE, closure, modules
 
-from govtool.app import reader_digest as module
-from govtool.app.reader_digest import READERS, files, reader_digest
+from govtool.app.ingest import reader_digest as module
+from govtool.app.ingest.reader_digest import READERS, files, reader_digest
 
 AFTER = {
     "answers": "counts and results, as the ingest reports them",
-    "app/aliases.py": "renames when the payload is committed; the key has a digest of the aliases of its own",
-    "app/coverage.py": "counts what was read, for the commit's summary",
-    "app/ingest.py": "compares keys and commits",
-    "app/path_root.py": "renames when the payload is committed, and when events are exported",
-    "app/reader_digest.py": "makes the key",
-    "app/user.py": "the author of a commit",
-    "app/sources.py": "names the source, which is part of the key",
+    "app/project/aliases.py": "renames when the payload is committed; the key has a digest of the aliases of its own",
+    "app/coverage/sources.py": "counts what was read, for the commit's summary",
+    "app/ingest/payload.py": "compares keys and commits",
+    "app/project/path_root.py": "renames when the payload is committed, and when events are exported",
+    "app/ingest/reader_digest.py": "makes the key",
+    "app/project/user.py": "the author of a commit",
+    "app/project/sources.py": "names the source, which is part of the key",
     "config.py": "settings reach a reader as options, which are part of the key",
     "clock.py": "the time of a commit",
     "arrays/threads.py": "how many processes read",
@@ -43,24 +43,24 @@ LIBRARIES = {
 DISTRIBUTIONS = {"re2": "google-re2", "yaml": "pyyaml"}
 
 STARTS = {
-    "sql": ("app/sql.py", "capture/sql/extract.py"),
-    "explained": ("app/sql.py", "app/explain.py", "capture/sql/extract.py"),
-    "catalog": ("app/ingest_catalog.py",),
-    "dbt": ("app/ingest_dbt.py",),
-    "log": ("app/logs/ingest.py",),
-    "openlineage": ("app/openlineage.py",),
-    "prov": ("app/ingest_prov.py",),
-    "spark": ("app/ingest_spark.py",),
+    "sql": ("app/ingest/sql_options.py", "capture/sql/extract.py"),
+    "explained": ("app/ingest/sql_options.py", "app/ingest/postgres_explain.py", "capture/sql/extract.py"),
+    "catalog": ("app/ingest/catalog.py",),
+    "dbt": ("app/ingest/dbt.py",),
+    "log": ("app/ingest/logs/ingest.py",),
+    "openlineage": ("app/ingest/openlineage.py",),
+    "prov": ("app/ingest/prov.py",),
+    "spark": ("app/ingest/spark.py",),
 }
 """Where each kind of ingest begins."""
 
 NOT_READ = {
-    "sql": ("app/explain.py", "capture/catalog"),  # only with a catalog: then it is "explained"
-    "dbt": ("app/explain.py", "capture/catalog"),
-    "log": ("app/explain.py", "capture/catalog"),
-    "openlineage": ("app/explain.py", "capture/catalog"),
-    "prov": ("app/sql.py",),  # names of files only
-    "spark": ("app/sql.py",),
+    "sql": ("app/ingest/postgres_explain.py", "capture/catalog"),  # only with a catalog: then it is "explained"
+    "dbt": ("app/ingest/postgres_explain.py", "capture/catalog"),
+    "log": ("app/ingest/postgres_explain.py", "capture/catalog"),
+    "openlineage": ("app/ingest/postgres_explain.py", "capture/catalog"),
+    "prov": ("app/ingest/sql_options.py",),  # names of files only
+    "spark": ("app/ingest/sql_options.py",),
 }
 """What a kind of ingest imports by way of a module of which it uses another part."""
 

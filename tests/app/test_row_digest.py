@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from govtool.app.row_digest import digest_rows
+from govtool.app.datasets.row_digest import digest_rows
 
 ROWS = {
     "id": pa.array([1, 2, 2, None], pa.int64()),

@@ -6,11 +6,11 @@ from itertools import groupby
 
 import pytest
 
-from govtool.app import ingest_sql as module
-from govtool.app.ingest_sql import ingest_sql
-from govtool.app.logs.request import Status
-from govtool.app.sql import SqlRequest
-from govtool.app.sql_meter import SqlMeter, counting
+from govtool.app.ingest import sql as module
+from govtool.app.ingest.logs.request import Status
+from govtool.app.ingest.sql import ingest_sql
+from govtool.app.ingest.sql_meter import SqlMeter, counting
+from govtool.app.ingest.sql_options import SqlRequest
 from govtool.capture.sql.stages import StageProgress
 from govtool.store import Store
 

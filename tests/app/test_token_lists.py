@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.token_lists import near_tokens, read_deletions
+from govtool.app.records.token_lists import near_tokens, read_deletions
 from govtool.errors import UsageError
 
 

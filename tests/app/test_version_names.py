@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.app.runs import named_version, version_names
+from govtool.app.runs.lookup import named_version, version_names
 from govtool.errors import AmbiguousNameError, UnknownNameError
 from govtool.model.run import Run, RunOutput
 from govtool.model.version import ContentIdentity

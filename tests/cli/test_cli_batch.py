@@ -12,7 +12,7 @@ from answers import check
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.app import batch
+from govtool.app.lineage import batch
 
 
 def answers(*inputs: object) -> list[dict]:

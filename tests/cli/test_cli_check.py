@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from govtool.app.checkout import checkout
+from govtool.app.project.checkout import checkout
 
 ROOT = Path(__file__).parents[2]
 SARIF = json.loads((ROOT / "tests" / "render" / "data" / "sarif-2.1.0.json").read_text())

@@ -7,7 +7,7 @@ import json
 import pytest
 from answers import check
 
-from govtool.app.fragment_text import TextForms
+from govtool.app.upkeep.fragment_text import TextForms
 from govtool.model.records import PRIVATE_VALUES, PrivateValues, RecordRun, encode_private, encode_record_runs
 from govtool.store import Changes, Fragment, Store
 

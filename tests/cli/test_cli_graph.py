@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from answers import check
 
-from govtool.app.completion import complete_names
+from govtool.app.questions.completion import complete_names
 
 FILES = {
     "ddl.sql": "create table crm.users (id int, email text, deleted_at timestamp);\n"

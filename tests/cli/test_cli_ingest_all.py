@@ -322,7 +322,7 @@ def test_the_index_is_published_once_at_the_end(sources, monkeypatch, setting, g
         published.append(result.source)
         return result
 
-    monkeypatch.setattr("govtool.app.dry_run.published_ingest", publish)
+    monkeypatch.setattr("govtool.app.ingest.dry_run.published_ingest", publish)
     text = Path("govtool.toml").read_text()
     Path("govtool.toml").write_text(f"[store]\npublish = {str(setting).lower()}\n{text}")
     answer = package.ingest(publish=given)

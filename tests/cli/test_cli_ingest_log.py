@@ -160,7 +160,7 @@ def test_parquet_is_read_from_files_and_pipes_by_any_number_of_processes(govtool
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from govtool.app.logs import local
+    from govtool.app.ingest.logs import local
 
     monkeypatch.setattr(local, "SMALL", 100)
     texts = [f"CREATE TABLE b{n} AS SELECT c FROM d" for n in range(50)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.app.completion_selectors import complete_selectors
+from govtool.app.questions.completion_selectors import complete_selectors
 from govtool.cli.complete import formats_of
 from govtool.cli.main import COMMANDS, main
 

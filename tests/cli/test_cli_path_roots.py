@@ -151,7 +151,7 @@ def test_a_snapshot_of_before_under_a_relative_name_is_replaced(govtool, project
     assert govtool("init").code == 0
     (project / "d.csv").write_text("id\n1\n")
     with monkeypatch.context() as then:
-        then.setattr("govtool.app.snapshot._sources", lambda dataset: [f"snapshot:{former_id(dataset)}"])
+        then.setattr("govtool.app.datasets.snapshot._sources", lambda dataset: [f"snapshot:{former_id(dataset)}"])
         assert govtool("snapshot", "d.csv", "--name", "file:d/users", "--run", "r1").code == 0
     (project / "d.csv").write_text("id\n2\n")
     assert govtool("snapshot", "d.csv", "--name", "file/d/users", "--run", "r2").code == 0

@@ -7,7 +7,7 @@ import json
 import pytest
 from secret_statements import SECRET, STATEMENTS
 
-from govtool.app.fragment_text import TextForms
+from govtool.app.upkeep.fragment_text import TextForms
 
 FORMS = TextForms([SECRET])
 PLAIN = [text for _, text in STATEMENTS if f'"{SECRET}"' not in text]

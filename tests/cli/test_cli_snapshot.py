@@ -154,8 +154,8 @@ def test_what_cannot_be_recorded(govtool, data, tmp_path):
 
 def test_what_runs_left_is_verified_under_every_name_of_it(govtool, data):
     """A run that says which content it left counts like `record`; a table is found by its alias's place."""
-    from govtool.app.dataset_places import path_id
-    from govtool.app.snapshot import read_identity
+    from govtool.app.datasets.places import path_id
+    from govtool.app.datasets.snapshot import read_identity
     from govtool.model import Derivation, Edge, EdgeKind, Statement
     from govtool.model.columnar import encode
     from govtool.model.derivation import ColumnRef

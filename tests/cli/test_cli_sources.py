@@ -113,8 +113,8 @@ def test_a_name_that_is_markup_stays_text(two_folders):
 
 
 def test_the_first_ingest_takes_over_the_source_of_an_older_store(two_folders):
-    from govtool.app import ingest_sql
-    from govtool.app.sources import SourceOrigin, former_name
+    from govtool.app.ingest import sql as ingest_sql
+    from govtool.app.project.sources import SourceOrigin, former_name
 
     def former(
         kind: str, paths, name, *, store, replace=False, root=None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.graph.index import Index
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 

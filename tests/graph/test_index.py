@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.arrays.suffix import is_suffix, parts_of, suffix_key
 from govtool.errors import FormatError, IntegrityError
 from govtool.graph import layout

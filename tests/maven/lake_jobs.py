@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from govtool.app.run import environment
+from govtool.app.runs.job import environment
 from govtool.model import Derivation
 from govtool.model.run import Run
 

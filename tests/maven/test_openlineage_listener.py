@@ -101,7 +101,7 @@ DIFFERENCES = (
 @pytest.fixture(scope="module")
 def job(tmp_path_factory, jars):
     """The job, recorded by both at once, and both committed to one store: its folder and the store."""
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
 
     folder = tmp_path_factory.mktemp("listener")
     (folder / "events").mkdir()
@@ -164,7 +164,7 @@ def test_every_difference_is_listed_with_its_reason(job):
 
 
 def test_compare_finds_nothing_that_is_not_listed(job):
-    from govtool.app.index import open_index
+    from govtool.app.versions.index import open_index
     from govtool.query.compare import compare
 
     folder, store = job

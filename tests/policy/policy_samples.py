@@ -7,7 +7,7 @@ from textwrap import dedent
 
 from hypothesis import strategies as st
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from policy_samples import checked
 
-from govtool.app.index import index_of
-from govtool.app.policy import load_policies, pack_names
+from govtool.app.questions.policy import load_policies, pack_names
+from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.model import Derivation, Edge, EdgeKind

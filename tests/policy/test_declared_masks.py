@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from policy_samples import TODAY, policy, sql
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.errors import UsageError
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy.check import check

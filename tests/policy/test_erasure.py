@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from policy_samples import TODAY, policy, random_graph, sql
 
-from govtool.app.erase import parse_subject
-from govtool.app.index import index_of
+from govtool.app.erasure.columns import parse_subject
+from govtool.app.versions.index import index_of
 from govtool.model import EdgeKind
 from govtool.policy.erasure import erasure_plan
 from govtool.policy.governed import govern

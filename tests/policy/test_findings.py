@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from policy_samples import MASKS, checked, policy, random_graph, reported
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.policy.finding import RuleVerdict
 
 RULES = """

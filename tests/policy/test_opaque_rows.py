@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from policy_samples import checked, policy, reported, sql
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.capture.sql.walk.table_functions import REMOTE
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy.hidden import CALLS

@@ -9,8 +9,8 @@ import pytest
 from leak_samples import PLAIN, TABLES
 from policy_samples import checked
 
-from govtool.app.index import index_of
-from govtool.app.policy import load_policies
+from govtool.app.questions.policy import load_policies
+from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 

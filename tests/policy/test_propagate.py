@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_samples import MASKS, TODAY, policy, random_graph, random_seeds
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.arrays import threads
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 from policy_samples import TODAY, checked, policy, reported, sql
 
-from govtool.app.policy import lint
+from govtool.app.questions.policy import lint
 from govtool.errors import UsageError
 from govtool.policy.baseline import Accepted, accepted
 from govtool.policy.check import check

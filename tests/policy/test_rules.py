@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 from policy_samples import checked, policy, reported, sql
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy.dataset_facts import ToolFact
 from govtool.policy.finding import RuleVerdict, waived

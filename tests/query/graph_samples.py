@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.graph.index import Index
 from govtool.model import KIND_BY_LABEL, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.names import join_name, split_name

@@ -9,8 +9,8 @@ from graph_samples import DATASETS, edge, graph, random_edge, random_graph, view
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from govtool.app.diff import diff_commits
-from govtool.app.index import open_index
+from govtool.app.questions.diff import diff_commits
+from govtool.app.versions.index import open_index
 from govtool.model import ColumnRef, Edge, EdgeKind, OutputColumn, columnar
 from govtool.model.columnar import DERIVATIONS, encode
 from govtool.query.diff import difference, facts, unlike

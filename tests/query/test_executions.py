@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from govtool.app.runs import matching_runs
+from govtool.app.runs.lookup import matching_runs
 from govtool.capture.openlineage.events import EventReader
 from govtool.capture.openlineage.merge import MergedEvents
 from govtool.capture.openlineage.runs import runs_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.graph.index import Index

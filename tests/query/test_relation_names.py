@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from govtool.app.runs import find_version
+from govtool.app.runs.lookup import find_version
 from govtool.errors import AmbiguousNameError
 from govtool.model.run import KEPT_FROM, Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from graph_samples import graph, view
 
-from govtool.app.index import index_of
+from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.errors import UnknownNameError, UsageError

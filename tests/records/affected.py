@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from recorded import Warehouse
 
-from govtool.app.affected_rows import RowRequest, affected_rows
-from govtool.app.dataset_places import path_id
+from govtool.app.datasets.places import path_id
+from govtool.app.trace.affected_rows import RowRequest, affected_rows
 from govtool.store import Store
 
 COLUMNS = {"id": pa.int64(), "k": pa.int64(), "v": pa.int64()}

@@ -26,7 +26,7 @@ from recorded import Warehouse
 from govtool.app.erasure.apply import apply_erasure
 from govtool.app.erasure.certify import verify_erasure
 from govtool.app.erasure.report import ErasureRequest, planned_erasure
-from govtool.app.index import open_index
+from govtool.app.versions.index import open_index
 from govtool.errors import EvidenceError, UsageError
 from govtool.records.sql.dialect import NotExact
 from govtool.store import Store

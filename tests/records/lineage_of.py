@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from govtool.app.dataset_places import path_id
+from govtool.app.datasets.places import path_id
 from govtool.model import KIND_BY_LABEL, ColumnRef, Derivation, Edge, OutputColumn, Statement
 from govtool.model.columnar import DERIVATIONS, encode
 from govtool.store import Changes, Fragment

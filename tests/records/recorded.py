@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from govtool.app.dataset_places import path_id
-from govtool.app.record_tables import RecordTables
+from govtool.app.datasets.places import path_id
+from govtool.app.records.tables import RecordTables
 from govtool.model.run import RUNS, Run, RunInput, RunOutput, encode_runs
 from govtool.records.capture import RecordedWrite
 from govtool.records.execute.duckdb import DuckExecutor

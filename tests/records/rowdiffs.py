@@ -21,7 +21,7 @@ from recorded import Warehouse
 
 from govtool.answers.row_diff import CHANGED, DIFFERENT, GONE, NEW
 from govtool.app.row_diff.compare import row_diff
-from govtool.app.runs import compare_runs, find_run, read_history
+from govtool.app.runs.lookup import compare_runs, find_run, read_history
 from govtool.store import Store
 
 

@@ -17,7 +17,7 @@ from lineage_of import commit_lineage, derivation
 from recorded import Warehouse
 
 import govtool
-from govtool.app.stranger_files import stranger_files
+from govtool.app.datasets.stranger_files import stranger_files
 from govtool.cli.main import main
 from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.records.plan.nodes import Relation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app import records
-from govtool.app.trace import trace_back
-from govtool.app.trace_report import TraceRequest
+from govtool.app.records import opened as records
+from govtool.app.trace.questions import trace_back
+from govtool.app.trace.report import TraceRequest
 from govtool.errors import EngineError
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.duckdb import DuckExecutor

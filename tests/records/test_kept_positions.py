@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from govtool.answers.runs import RunAnswer
-from govtool.app.rdd_conditions import line_condition
-from govtool.app.rdd_lines import lines_at, lines_of, meeting
+from govtool.app.rdd.conditions import line_condition
+from govtool.app.rdd.lines import lines_at, lines_of, meeting
 from govtool.cli.main import main
 from govtool.errors import EvidenceError, IntegrityError, UsageError
 from govtool.model.positions import decode_cost, decode_positions, encode_positions, from_packed

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import govtool
-from govtool.app.record_keys import rows_of_tokens
+from govtool.app.records.keys import rows_of_tokens
 from govtool.cli.main import main
 from govtool.errors import UsageError
 from govtool.model.token import KeyToken, PositionToken, parse_token

@@ -7,7 +7,7 @@ import pytest
 from recorded import BY_LAND
 
 import govtool
-from govtool.app.record_tables import RecordTables, dataset_id, read_plan, read_record_runs, read_tables
+from govtool.app.records.tables import RecordTables, dataset_id, read_plan, read_record_runs, read_tables
 from govtool.cli.main import main
 from govtool.errors import FormatError, IntegrityError, UsageError
 from govtool.model.records import (

@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 import govtool
-from govtool.app.record_runs import find_readers, find_writer
-from govtool.app.workflows.program_facts import statement_text
+from govtool.app.records.runs import find_readers, find_writer
+from govtool.app.workflows.programs.facts import statement_text
 from govtool.cli.main import main
 from govtool.store import Store
 

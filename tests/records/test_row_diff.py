@@ -15,7 +15,7 @@ from recorded import Warehouse
 from rowdiffs import run as checked_against_brute_force
 
 import govtool
-from govtool.app.row_digest import digest_rows
+from govtool.app.datasets.row_digest import digest_rows
 from govtool.cli.main import main
 from govtool.store import Store
 

@@ -12,7 +12,7 @@ import pytest
 from recorded import Warehouse
 
 import govtool
-from govtool.app.sidecars import sidecar_folder
+from govtool.app.records.sidecars import sidecar_folder
 from govtool.cli.main import main
 from govtool.records.sidecar import keyfile, lookup
 from govtool.records.sidecar.folder import SidecarFolder

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import govtool
-from govtool.app import records
-from govtool.app.workflows.programs_sql import read_script
-from govtool.app.workflows.recorded import find_recorded_run
+from govtool.app.records import opened as records
+from govtool.app.workflows.programs.recorded import find_recorded_run
+from govtool.app.workflows.programs.sql import read_script
 from govtool.cli.main import main
 from govtool.errors import EngineError, UsageError
 from govtool.store import Store

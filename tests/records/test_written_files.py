@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from recorded import BY_LAND
 
-from govtool.app.record_runs import find_writer
-from govtool.app.recorded_writes import written_files
+from govtool.app.records.runs import find_writer
+from govtool.app.records.writes import written_files
 from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.errors import UsageError
 from govtool.model.run import Run, RunOutput

@@ -8,7 +8,7 @@ import pytest
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage
-from govtool.app.sql import SourceText
+from govtool.app.ingest.sql_options import SourceText
 from govtool.render.lineage import FORMATS, render
 from govtool.render.table import Table
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import govtool
 from govtool.answers.labels import Owners
-from govtool.app.index import index_of
-from govtool.app.report import ViewBuilder, ViewLabels
+from govtool.app.report.graph import ViewBuilder, ViewLabels
+from govtool.app.versions.index import index_of
 from govtool.graph.index import Index
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.report.model import LineageView

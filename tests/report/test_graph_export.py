@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from test_report_data import SCHEMA
 
-from govtool.app import report
+from govtool.app.report import graph as report
 from govtool.cli.main import main
 from govtool.render.graph_export import render
 

@@ -14,7 +14,7 @@ from reference.graphs import zoom_out
 from workflow.graph.drawn_graphs import Drawing, graph_of, plain
 
 import govtool
-from govtool.app.report_scenes import workflow_view
+from govtool.app.report.scenes import workflow_view
 from govtool.cli.main import main
 from govtool.errors import UnknownNameError, UsageError
 from govtool.report.public_text import public_condition, public_reason

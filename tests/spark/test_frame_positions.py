@@ -11,8 +11,8 @@ import pytest
 from recorders import own_recorder
 
 import govtool.spark
-from govtool.app.frame_positions import _PART
-from govtool.app.run import read_captured
+from govtool.app.records.frame_positions import _PART
+from govtool.app.runs.job import read_captured
 from govtool.cli.main import main
 from govtool.spark.live.file_numbers import xxhash64
 

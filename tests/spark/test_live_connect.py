@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from govtool.app.recorded_writes import CONNECT, untraceable
+from govtool.app.records.writes import CONNECT, untraceable
 
 pytest.importorskip("grpc", reason="pyspark[connect] is not installed: pip install govtool[test]")
 
@@ -34,7 +34,7 @@ except Exception as error:
 
 @pytest.mark.slow
 def test_writes_over_connect(tmp_path):
-    from govtool.app.run import environment, read_captured
+    from govtool.app.runs.job import environment, read_captured
 
     (tmp_path / "job.py").write_text(JOB)
     (tmp_path / "spool").mkdir()
@@ -96,7 +96,7 @@ def test_a_catalog_is_read_over_connect(tmp_path):
     from pathlib import Path
 
     import govtool
-    from govtool.app.index import open_index
+    from govtool.app.versions.index import open_index
     from govtool.model import ColumnRef
     from govtool.store import Store
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.app.run import read_captured
+from govtool.app.runs.job import read_captured
 
 ROOT = Path(__file__).parents[2]
 JOB = ROOT / "fixtures" / "spark" / "jobs" / "shop.py"
@@ -108,7 +108,7 @@ def test_the_job_keeps_its_streams_and_its_exit_code(job):
 
 
 def committed(folder):
-    from govtool.app.project import open_store
+    from govtool.app.project.project import open_store
     from govtool.model.columnar import DERIVATIONS, decode
     from govtool.model.run import RUNS, decode_runs
 

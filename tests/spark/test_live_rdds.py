@@ -6,7 +6,7 @@ import pytest
 from recorders import own_recorder
 
 import govtool.spark
-from govtool.app.run import read_captured
+from govtool.app.runs.job import read_captured
 from govtool.spark.live import process
 
 

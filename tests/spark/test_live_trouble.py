@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.app.run import command_of, environment, exit_as, read_captured, repository_state
+from govtool.app.runs.job import command_of, environment, exit_as, read_captured, repository_state
 from govtool.errors import UsageError
 from govtool.spark.live.spool import Spool
 

@@ -7,10 +7,10 @@ import json
 import pytest
 from hardlogs import write_logs
 
-from govtool.app.logs import local, spark, steps
-from govtool.app.logs.ingest import ingest_log
-from govtool.app.logs.request import LogRequest
-from govtool.app.sql import SqlRequest
+from govtool.app.ingest.logs import local, spark, steps
+from govtool.app.ingest.logs.ingest import ingest_log
+from govtool.app.ingest.logs.request import LogRequest
+from govtool.app.ingest.sql_options import SqlRequest
 from govtool.capture.logs import pieces
 from govtool.errors import EngineError, EvidenceError, UsageError
 from govtool.store import Store
@@ -38,7 +38,7 @@ def test_spark_makes_the_same_graph(spark, tmp_path, monkeypatch):
     monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(pieces, "RANGE", 60_000)
     monkeypatch.setattr(steps, "GROUP", 100)
-    monkeypatch.setattr("govtool.app.logs.spark.DERIVATIONS_PER_FRAGMENT", 100)
+    monkeypatch.setattr("govtool.app.ingest.logs.spark.DERIVATIONS_PER_FRAGMENT", 100)
     monkeypatch.setattr(local, "DERIVATIONS_PER_FRAGMENT", 100)
     logs = write_logs(tmp_path / "logs", sessions=90)
     before = spark.conf.get("spark.sql.adaptive.enabled")
@@ -66,7 +66,7 @@ def test_what_is_done_is_not_done_again(spark, tmp_path, monkeypatch):
     def again(*arguments, **more):
         raise AssertionError("what was read is read again")
 
-    monkeypatch.setattr("govtool.app.logs.tasks.read_step", again)
+    monkeypatch.setattr("govtool.app.ingest.logs.tasks.read_step", again)
     ingest_log(store, request)
     other = Store.init(str(tmp_path / "other"))
     ingest_log(other, LogRequest(SqlRequest((str(logs),), dialect="postgres"), workers=1))

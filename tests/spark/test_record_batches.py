@@ -11,7 +11,7 @@ import pytest
 from recorders import own_recorder
 
 import govtool.spark
-from govtool.app.run import read_captured
+from govtool.app.runs.job import read_captured
 from govtool.cli.main import main
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")

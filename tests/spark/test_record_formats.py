@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.frame_lineage import frame_lineage
+from govtool.app.records.frame_lineage import frame_lineage
 from govtool.spark.live.exact import PlanRecorder
 from govtool.spark.live.spool import Spool
 

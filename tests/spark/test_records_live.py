@@ -11,7 +11,7 @@ import pytest
 from recorders import own_recorder
 
 import govtool.spark
-from govtool.app.record_tables import read_record_runs
+from govtool.app.records.tables import read_record_runs
 from govtool.cli.main import main
 from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_TABLES
 from govtool.store import Store
@@ -151,7 +151,7 @@ def test_a_frame_is_traced_before_it_is_written(spark, job, attached):
 
 
 def test_a_frame_of_an_unrecorded_session_is_refused(spark):
-    from govtool.app.frame_lineage import frame_lineage
+    from govtool.app.records.frame_lineage import frame_lineage
     from govtool.errors import UsageError
 
     with pytest.raises(UsageError, match="not recorded with its plans"):

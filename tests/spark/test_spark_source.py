@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import govtool.spark
-from govtool.app.index import open_index
-from govtool.app.ingest_sql import ingest_sql
-from govtool.app.sql import SqlRequest
+from govtool.app.ingest.sql import ingest_sql
+from govtool.app.ingest.sql_options import SqlRequest
+from govtool.app.versions.index import open_index
 from govtool.query.impact import impact
 from govtool.store import Changes, Fragment, Store
 

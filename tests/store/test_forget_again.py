@@ -13,7 +13,7 @@ import pytest
 from store_doubles import At, Wrapped
 
 from govtool import clock
-from govtool.app.forget import ForgetRequest, forget_text
+from govtool.app.upkeep.forget import ForgetRequest, forget_text
 from govtool.model.records import PRIVATE_VALUES, PrivateValues, RecordRun, encode_private, encode_record_runs
 from govtool.store import Changes, Fragment, Store, branches
 from govtool.store.copy import copy_store

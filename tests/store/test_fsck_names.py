@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from store_doubles import Wrapped, speak
 
-from govtool.app.index import built_index
-from govtool.app.published import publish_index
+from govtool.app.versions.index import built_index
+from govtool.app.versions.published import publish_index
 from govtool.store import Store, branches, published
 from govtool.store.fsck import fsck
 

@@ -11,10 +11,10 @@ import govtool
 from bench.graph import generate
 from bench.proxy import Fault, Proxy, at
 from govtool import clock
-from govtool.app import published as app_published
-from govtool.app.facts import dataset_owners
-from govtool.app.index import open_index
-from govtool.app.published import publish_index
+from govtool.app.questions.facts import dataset_owners
+from govtool.app.versions import published as app_published
+from govtool.app.versions.index import open_index
+from govtool.app.versions.published import publish_index
 from govtool.errors import EXIT_STORE, StoreError
 from govtool.graph import pages
 from govtool.graph.index import Index
@@ -345,7 +345,7 @@ def test_a_forged_index_is_found_by_building_it_again(moto_only, warehouse, shop
     """Whoever may write objects can name any commit in a root; only the fragments tell."""
     from dataclasses import replace
 
-    from govtool.app.upkeep import check
+    from govtool.app.upkeep.store import check
 
     _, uri = moto_only
     store, first, second = two_versions(uri, warehouse, shop)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bench.proxy import Proxy
-from govtool.app.ingest_sql import ingest_sql
-from govtool.app.sql import SqlRequest
+from govtool.app.ingest.sql import ingest_sql
+from govtool.app.ingest.sql_options import SqlRequest
 from govtool.store import Changes, Fragment, Store
 from govtool.store.fsck import fsck
 
@@ -74,7 +74,7 @@ def test_a_small_change_takes_six_requests_at_any_age(behind, tmp_path, monkeypa
 
 
 def test_a_small_change_of_a_large_source_writes_what_changed(behind, tmp_path, monkeypatch):
-    from govtool.app import sql_lineage as module
+    from govtool.app.ingest import sql_lineage as module
 
     monkeypatch.setattr(module, "DERIVATIONS_PER_FRAGMENT", 8)
     proxy, uri = behind

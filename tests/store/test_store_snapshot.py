@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.snapshot import take_snapshot
-from govtool.app.verify import verify_data
+from govtool.app.datasets.snapshot import take_snapshot
+from govtool.app.datasets.verify import verify_data
 from govtool.errors import StoreError
 from govtool.store import Store
 from govtool.store.location import open_objects

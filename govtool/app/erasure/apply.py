@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.answers.erasure_certificate import CertificateAnswer
 from govtool.answers.row_erasure import RowErasureAnswer
-from govtool.app.dataset_places import local_place
+from govtool.app.datasets.places import local_place
 from govtool.app.erasure.certify import NAME, certificate
 from govtool.app.erasure.copies import plain_name
 from govtool.app.erasure.corrected import corrected_datasets
 from govtool.app.erasure.report import ErasureRequest, PlannedErasure, file_digest, planned_erasure
-from govtool.app.project import commit_at, read_store
+from govtool.app.project.project import commit_at, read_store
 from govtool.clock import iso, now
 from govtool.errors import EvidenceError, FormatError, GovtoolError, SourceError, StoreError, UsageError
 from govtool.names import current_id, renewed_text
@@ -153,7 +153,7 @@ def _commit_of(reader: Reader, given: ErasurePlanFile) -> Commit:
 
 
 def _index(reader: Reader, commit: Commit) -> Index:
-    from govtool.app.index import open_index
+    from govtool.app.versions.index import open_index
 
     return open_index(reader, commit)
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.answers.erasure_certificate import BEYOND, CertificateAnswer
 from govtool.answers.erasure_certificate import SCHEMA as CERTIFICATE
-from govtool.app.erase import parse_subject
+from govtool.app.datasets.row_digest import digest_rows
+from govtool.app.erasure.columns import parse_subject
 from govtool.app.erasure.corrected import CorrectedDataset, left_over
 from govtool.app.erasure.report import PlannedErasure, file_digest
 from govtool.app.erasure.search import value_text
 from govtool.app.erasure.shape import is_certificate
-from govtool.app.row_digest import digest_rows
 from govtool.clock import iso, now
 from govtool.errors import FormatError, UsageError
 from govtool.records.execute.inputs import local_path

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from govtool.app.record_runs import of_run, recorded
+from govtool.app.records.runs import of_run, recorded
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.execute.inputs import relations
 from govtool.records.execute.places import Place, place_of
@@ -103,8 +103,8 @@ def _chosen(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str)
 
 def _of_recorded(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:
     """The writes of a program, or those at the boundaries of a workflow's run; none where there is no such run."""
-    from govtool.app.dataset_places import path_id
-    from govtool.app.workflows.recorded import find_recorded_run
+    from govtool.app.datasets.places import path_id
+    from govtool.app.workflows.programs.recorded import find_recorded_run
     from govtool.app.workflows.run_graph import require_records
 
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from govtool.answers.row_erasure import DatasetErasure, Unsearched
-from govtool.app.dataset_places import local_place
+from govtool.app.datasets.places import local_place
 from govtool.app.erasure.copies import CopiedFile, can_edit, relative_paths, write_copy
 from govtool.app.erasure.corrections import Corrections, LeafCorrection, same_names
 from govtool.app.erasure.deltas import DatasetDelta, table_file
@@ -18,7 +18,7 @@ from govtool.app.erasure.keys import Wanted, meets_any
 from govtool.app.erasure.plan import ErasedOutput, RowErasure
 from govtool.app.erasure.report import PlannedErasure
 from govtool.app.erasure.search import value_text
-from govtool.app.records import OpenedWrite, engines, open_write
+from govtool.app.records.opened import OpenedWrite, engines, open_write
 from govtool.errors import EngineError, EvidenceError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.compare import same_rows

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.answers.row_erasure import Unsearched
-from govtool.app.erase import SubjectKey, parse_subject
-from govtool.app.record_keys import equals_text
-from govtool.app.runs import is_named
+from govtool.app.erasure.columns import SubjectKey, parse_subject
+from govtool.app.records.keys import equals_text
+from govtool.app.runs.lookup import is_named
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.records.plan.expressions import Attribute, Expression
 from govtool.records.trace.segment import either
@@ -252,7 +252,7 @@ def _split(text: str) -> tuple[str, str]:
 def _is_called(dataset: str, text: str) -> bool:
     if is_named(dataset, text) or any(is_named(part, text) for part in dataset.split(",")):
         return True
-    from govtool.app.dataset_places import path_id
+    from govtool.app.datasets.places import path_id
 
     wanted = path_id(text) if "/" in text or Path(text).exists() else None
     return wanted is not None and wanted in (dataset, *dataset.split(","))

@@ -20,8 +20,8 @@ from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
 from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import FoundRow, SearchedInput, plan_leaves, searched_inputs, written_rows
 from govtool.app.erasure.step import CorrectedOutput, corrected_output
-from govtool.app.record_keys import declared_keys
-from govtool.app.records import OpenedWrite, open_write
+from govtool.app.records.keys import declared_keys
+from govtool.app.records.opened import OpenedWrite, open_write
 from govtool.config import load_config
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
 from govtool.model.token import ROW_BITS

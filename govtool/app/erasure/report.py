@@ -22,9 +22,9 @@ from govtool.app.erasure.chain import RecordedChain, recorded_chain
 from govtool.app.erasure.deltas import file_rows
 from govtool.app.erasure.keys import GraphKeys, SubjectKeys, graph_keys, parsed_subjects, subject_keys
 from govtool.app.erasure.plan import ErasedOutput, ErasedSource, RowErasure, row_erasure
-from govtool.app.record_tables import read_record_runs
-from govtool.app.runs import read_history
-from govtool.app.versions import version_of
+from govtool.app.records.tables import read_record_runs
+from govtool.app.runs.lookup import read_history
+from govtool.app.versions.version import version_of
 from govtool.config import load_config
 from govtool.errors import GovtoolError
 from govtool.records.execute.inputs import local_path

@@ -21,7 +21,7 @@ from govtool.records.trace.forward import input_key
 from govtool.records.trace.segment import projected
 
 if TYPE_CHECKING:
-    from govtool.app.records import OpenedWrite
+    from govtool.app.records.opened import OpenedWrite
     from govtool.records.lineage import Lineage
 
 

@@ -28,7 +28,7 @@ from govtool.records.trace.segment import alike, both, unique
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from govtool.app.records import OpenedWrite
+    from govtool.app.records.opened import OpenedWrite
 
 Row = tuple[Any, ...]
 Key = tuple[Hashable, ...]

@@ -24,7 +24,7 @@ from govtool.answers.row_diff import (
 from govtool.app.row_diff.inputs import InputChange, behind, input_changes, kept_rows, value_key
 from govtool.app.row_diff.keys import paired, row_key
 from govtool.app.row_diff.sides import OutputSide, output_side
-from govtool.app.runs import read_history
+from govtool.app.runs.lookup import read_history
 from govtool.errors import GovtoolError
 from govtool.query.rundiff import difference_cause
 from govtool.records.replay.compare import row_differences
@@ -32,7 +32,7 @@ from govtool.records.trace.answer import zoned
 from govtool.records.trace.computed import computed
 
 if TYPE_CHECKING:
-    from govtool.app.records import OpenedWrite
+    from govtool.app.records.opened import OpenedWrite
     from govtool.model.run import Run
     from govtool.query.rundiff import RunDifference
     from govtool.records.plan.expressions import Attribute

@@ -23,7 +23,7 @@ from govtool.records.trace.segment import both
 from govtool.records.trace.traced_rows import part_name
 
 if TYPE_CHECKING:
-    from govtool.app.records import OpenedWrite
+    from govtool.app.records.opened import OpenedWrite
 
 MAX_BEHIND = 10_000
 """The most rows of an input behind one output row that are looked at."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.record_keys import declared_keys
+from govtool.app.records.keys import declared_keys
 from govtool.config import load_config
 from govtool.records.execute.compare import comparable
 from govtool.records.plan.expressions import Attribute, Call, passed

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.record_tables import read_record_runs
-from govtool.app.records import OpenedWrite, open_write
+from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.tables import read_record_runs
 from govtool.errors import GovtoolError
 from govtool.records.plan.expressions import Attribute, Named
 from govtool.records.plan.nodes import File, Project, Relation
@@ -116,7 +116,7 @@ def _forms(folder: Path) -> Iterator[Path]:
 
 def _checked(side: OutputSide, gone: str, folder: Path) -> OutputSide:
     """Compare rows that were evaluated again with what the run recorded of those that it wrote."""
-    from govtool.app.row_digest import digest_rows
+    from govtool.app.datasets.row_digest import digest_rows
 
     recorded = next((each for each in side.run.outputs if each.dataset == side.dataset), None)
     digest = recorded.row_digest if recorded is not None else ""

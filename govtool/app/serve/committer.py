@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.openlineage import commit_events, read_events
+from govtool.app.ingest.openlineage import commit_events, read_events
 from govtool.app.serve.event_spool import EventSpool
 from govtool.errors import GovtoolError, StoreError
 from govtool.store import Store

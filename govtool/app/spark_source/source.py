@@ -82,7 +82,7 @@ class GovtoolSource(DataSource):
         return tables.check_table(self._checked().get("table", ""))
 
     def _uri(self) -> str:
-        from govtool.app.project import store_uri
+        from govtool.app.project.project import store_uri
 
         options = self._checked()
         return store_uri(options.get("store") or options.get("path"))
@@ -172,7 +172,7 @@ class GovtoolWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one commit."""
-        from govtool.app.user import user_name
+        from govtool.app.project.user import user_name
         from govtool.store import Changes, Store
 
         refs = tuple(ref for message in messages if isinstance(message, UploadedFragments) for ref in message.refs)

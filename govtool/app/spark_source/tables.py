@@ -91,7 +91,7 @@ def opened(version: StoreVersion) -> tuple[Reader, Commit]:
 
 @lru_cache(maxsize=2)
 def _index(version: StoreVersion) -> Index:
-    from govtool.app.index import open_index
+    from govtool.app.versions.index import open_index
 
     return open_index(*opened(version))
 
@@ -102,7 +102,7 @@ def resolve(uri: str, rev: str | None, branch: str | None) -> StoreVersion | Non
     Raises:
         UnknownNameError: there is no such commit or branch.
     """
-    from govtool.app.project import existing_branch
+    from govtool.app.project.project import existing_branch
     from govtool.store.quick import open_reader
 
     store = open_reader(uri)

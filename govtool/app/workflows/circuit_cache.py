@@ -76,7 +76,7 @@ def cached_circuit(
 @lru_cache
 def _code() -> str:
     """A digest of the code that decides a circuit, by sizes and times of its modules: reading them all is slow."""
-    from govtool.app.reader_digest import files
+    from govtool.app.ingest.reader_digest import files
     from govtool.release import __version__
 
     digest = hashlib.sha256(__version__.encode())

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
 from govtool.answers.run_deletion import RunDeletionAnswer
-from govtool.app.token_lists import near_tokens, require_tokens
+from govtool.app.records.token_lists import near_tokens, require_tokens
 from govtool.app.workflows.addresses import AddressedRelation, parse_address, select_versions, versions_of
 from govtool.app.workflows.opened import engine_errors
 from govtool.app.workflows.replay import ReplayedRun

@@ -106,7 +106,7 @@ def opened_run(store: Reader, commit: Commit, name: str) -> Iterator[OpenedRun]:
         AmbiguousNameError: Several begin so (``usage.ambiguous-run``).
         UsageError: It has no records (``usage.no-records``).
     """
-    from govtool.app.workflows.recorded import find_recorded_run
+    from govtool.app.workflows.programs.recorded import find_recorded_run
 
     found = find_recorded_run(store, commit, name)
     with found.opened() as (run, files):

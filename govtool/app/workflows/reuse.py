@@ -69,7 +69,7 @@ class InvocationCache:
 
     def digest(self, relation: BoundaryRelation) -> str:
         """A digest of a relation's rows; of its files where rows cannot be read."""
-        from govtool.app.row_digest import digest_rows
+        from govtool.app.datasets.row_digest import digest_rows
 
         key = (relation.path, relation.files)
         if key not in self._digests:

@@ -22,7 +22,7 @@ from govtool.errors import EngineError, GovtoolError, UsageError
 from govtool.model.workflow_run import WorkflowRun
 
 if TYPE_CHECKING:
-    from govtool.app.index import Progress
+    from govtool.app.versions.index import Progress
     from govtool.store import Store
     from govtool.workflow.modules.workflow import Workflow
 

@@ -59,7 +59,7 @@ class StoredRunFiles:
     """Plans of a store and files where they were written; see ``RunFiles``."""
 
     def __init__(self, store: Reader, commit: Commit, run: WorkflowRun) -> None:
-        from govtool.app.record_tables import read_tables
+        from govtool.app.records.tables import read_tables
 
         self._applications = frozenset(run.applications)
         self._tables = read_tables(store, commit, f"workflow:{run.workflow}")
@@ -71,7 +71,7 @@ class StoredRunFiles:
 
     def plan(self, path: str) -> Plan | None:
         """See ``RunFiles``."""
-        from govtool.app.dataset_places import path_id
+        from govtool.app.datasets.places import path_id
         from govtool.records.stored import put_together
 
         record = self._by_output.get(path_id(path))
@@ -99,7 +99,7 @@ class StoredRunFiles:
 
     def executors(self, plan: Plan) -> Iterator[Executor]:
         """See ``RunFiles``."""
-        from govtool.app.records import engines
+        from govtool.app.records.opened import engines
         from govtool.records.sql.dialect import NotExact
 
         for engine in engines(plan.session, database=self._shared):
@@ -140,7 +140,7 @@ def _read(relation: BoundaryRelation) -> RelationRows:
     Raises:
         UsageError: One has changed since.
     """
-    from govtool.app.dataset_places import path_id
+    from govtool.app.datasets.places import path_id
     from govtool.model.token import PositionToken
     from govtool.records.plan.nodes import File
     from govtool.records.stored import listing_version

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 from typing import TYPE_CHECKING
 
-from govtool.app.user import user_name
+from govtool.app.project.user import user_name
 from govtool.errors import AmbiguousNameError, UnknownNameError
 from govtool.model.workflow_run import (
     WORKFLOW_RUNS,

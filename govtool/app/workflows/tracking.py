@@ -28,7 +28,7 @@ class RunTracker:
     """Follows one run: listens to its session, and writes its manifest down after every execution."""
 
     def __init__(self, root: Path, run: WorkflowRun, spark: Any) -> None:
-        from govtool.app.recorded_writes import PRIVATE
+        from govtool.app.records.writes import PRIVATE
         from govtool.spark.live.exact import PlanRecorder
         from govtool.spark.live.keys import ensure_key
         from govtool.spark.live.listener import Recorder
@@ -108,8 +108,8 @@ def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = 
     Raises:
         StoreError: The commit could not be written; what the run left stays, and the next run commits it.
     """
-    from govtool.app.project import existing_branch
-    from govtool.app.run import commit_captured, read_captured, remove_spool
+    from govtool.app.project.project import existing_branch
+    from govtool.app.runs.job import commit_captured, read_captured, remove_spool
     from govtool.app.workflows.stored import commit_workflow_run
 
     target = existing_branch(store, branch)

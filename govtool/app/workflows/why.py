@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
-from govtool.app.why import DEFAULT, MOST, checked_semirings
-from govtool.app.why_columns import ANNOTATIONS, Columns, Request
+from govtool.app.why.columns import ANNOTATIONS, Columns, Request
+from govtool.app.why.rows import DEFAULT, MOST, checked_semirings
 from govtool.app.workflows.addresses import find_version, key_places, matches, parse_address, unknown_row
 from govtool.app.workflows.opened import engine_errors
 from govtool.workflow.annotate.circuit import NONE
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from govtool.answers.why import WhyAnswer
-    from govtool.app.why import OpenedQuery
+    from govtool.app.why.rows import OpenedQuery
     from govtool.app.workflows.addresses import AddressedRelation, RowAddress
     from govtool.app.workflows.opened import OpenedRun
     from govtool.workflow.modules.run_circuit import RunCircuit

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from hardlogs import write_logs
 
-from govtool.app.logs import local
+from govtool.app.ingest.logs import local
 from govtool.store import Store
 
 SCRIPT = """
 import multiprocessing, os, signal, sys
-from govtool.app.logs import local, meter, steps
+from govtool.app.ingest.logs import local, meter, steps
 from govtool.capture.logs import pieces
 from govtool.cli.main import main
 
@@ -60,7 +60,7 @@ def ingest(tmp_path):
     (tmp_path / "tmp").mkdir()
     environment = {
         **os.environ,
-        "PYTHONPATH": str(Path(local.__file__).parents[3]),
+        "PYTHONPATH": str(Path(local.__file__).parents[4]),
         "GOVTOOL_CACHE": str(tmp_path / "cache"),
         "TMPDIR": str(tmp_path / "tmp"),
     }
@@ -126,7 +126,7 @@ def test_a_worker_that_the_system_kills_is_an_error_and_the_next_run_goes_on(ing
 
 
 def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path, monkeypatch):
-    from govtool.app.logs.step_files import StepFiles, spooled
+    from govtool.app.ingest.logs.step_files import StepFiles, spooled
 
     def full(spool: StepFiles) -> None:
         (spool.folder / ".part-1").write_bytes(b"half")

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hardlogs import write_logs
 
-from govtool.app.logs import local, pool, steps
-from govtool.app.logs.ingest import ingest_log
-from govtool.app.logs.request import LogRequest, Status
-from govtool.app.logs.step_files import StepFiles, spooled
-from govtool.app.sql import SqlRequest
+from govtool.app.ingest.logs import local, pool, steps
+from govtool.app.ingest.logs.ingest import ingest_log
+from govtool.app.ingest.logs.request import LogRequest, Status
+from govtool.app.ingest.logs.step_files import StepFiles, spooled
+from govtool.app.ingest.sql_options import SqlRequest
 from govtool.capture.logs import pieces
 from govtool.errors import EngineError, EvidenceError, UsageError
 from govtool.store import Store
@@ -89,7 +89,7 @@ def test_what_is_done_is_not_done_again(logs, monkeypatch, workers):
         pass
 
     reported: list[Status] = []
-    monkeypatch.setattr("govtool.app.logs.meter._SELDOM", float("inf"))  # only whole steps are counted
+    monkeypatch.setattr("govtool.app.ingest.logs.meter._SELDOM", float("inf"))  # only whole steps are counted
 
     def stop(status: Status) -> None:
         reported.append(status)
@@ -133,10 +133,10 @@ def _noted(ran: list[str], job: pool.Job):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from govtool.app.logs import local, steps
-from govtool.app.logs.ingest import ingest_log
-from govtool.app.logs.request import LogRequest
-from govtool.app.sql import SqlRequest
+from govtool.app.ingest.logs import local, steps
+from govtool.app.ingest.logs.ingest import ingest_log
+from govtool.app.ingest.logs.request import LogRequest
+from govtool.app.ingest.sql_options import SqlRequest
 from govtool.capture.logs import pieces
 from govtool.store import Store
 
@@ -162,7 +162,7 @@ def test_killed_again_and_again_it_arrives_at_the_same_graph(logs, tmp_path):
     Store.init(str(tmp_path / "store"))
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
-    root = Path(local.__file__).parents[3]
+    root = Path(local.__file__).parents[4]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     codes = []
     for at in (3, 12, 25, 10_000):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from govtool.app.logs.meter import Meter
-from govtool.app.logs.request import Status
+from govtool.app.ingest.logs.meter import Meter
+from govtool.app.ingest.logs.request import Status
 
 
 def test_definitions_that_take_long_move_the_bar_every_other_second():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from govtool.app import ingest_spark as app
-from govtool.app.ingest_spark import SparkRequest, ingest_spark
+from govtool.app.ingest import spark as app
+from govtool.app.ingest.spark import SparkRequest, ingest_spark
 from govtool.capture.spark.eventlog import spill
 from govtool.capture.spark.eventlog.files import find
 from govtool.capture.spark.eventlog.gathered import EventLogFindings

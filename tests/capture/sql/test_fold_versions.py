@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.index import index_of
-from govtool.app.lineage import summarise
+from govtool.app.lineage.relations import summarise
+from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Extraction, Options, extract, extract_definitions
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.logged import LoggedScript, LoggedStatement

@@ -9,8 +9,8 @@ import pytest
 import rdd_reference as ref
 from rdd_programs import generated
 
-from govtool.app.rdd_opened_positions import RESULT, OpenedPositions
-from govtool.app.rdd_positions import KeptPlace, KeptRecords
+from govtool.app.rdd.opened_positions import RESULT, OpenedPositions
+from govtool.app.rdd.positions import KeptPlace, KeptRecords
 from govtool.model.positions import decode_positions, encode_positions, from_packed
 from govtool.model.records import RecordRun
 from govtool.spark.rdd import eager, worker

@@ -11,7 +11,7 @@ from recorders import own_recorder
 
 import govtool
 import govtool.spark
-from govtool.app import rdd_open
+from govtool.app.rdd import open as rdd_open
 from govtool.cli.main import main
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")

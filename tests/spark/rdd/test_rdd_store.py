@@ -13,7 +13,7 @@ from recorders import own_recorder
 
 import govtool
 import govtool.spark
-from govtool.app.record_tables import read_tables
+from govtool.app.records.tables import read_tables
 from govtool.cli.main import main
 from govtool.store import Store
 

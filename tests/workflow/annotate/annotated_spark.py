@@ -19,8 +19,8 @@ if __name__ == "__main__":
 from annotated_cases import SESSION
 from annotated_differential import Report, run
 
-from govtool.app.whatif_rows import delete_rows
-from govtool.app.why import why
+from govtool.app.why.deletion import delete_rows
+from govtool.app.why.rows import why
 from govtool.workflow.queries.statuses import key_of
 
 ROWS = {
@@ -116,8 +116,8 @@ def session() -> Any:
     """A Spark session as ``why`` makes it."""
     from pyspark.sql import SparkSession
 
-    from govtool.app.records import engines
-    from govtool.app.row_query import session as settings
+    from govtool.app.records.opened import engines
+    from govtool.app.why.query import session as settings
 
     quiet = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.log.level": "OFF"}
     builder = SparkSession.builder.master("local[2]")

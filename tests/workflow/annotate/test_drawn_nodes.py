@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from govtool.app.why import why
+from govtool.app.why.rows import why
 from govtool.workflow.annotate import query
 from govtool.workflow.annotate.drawn import DRAWN
 

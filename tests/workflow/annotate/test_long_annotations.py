@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from govtool.app.why import why
+from govtool.app.why.rows import why
 from govtool.render.streams import TextFragment
 from govtool.render.why import render
 from govtool.workflow.semirings import long_sums, tokens

@@ -11,8 +11,8 @@ from collections import Counter
 import pytest
 from annotated_spark import CONSTRUCTS, DELETIONS, ROWS
 
-from govtool.app.whatif_rows import delete_rows
-from govtool.app.why import why
+from govtool.app.why.deletion import delete_rows
+from govtool.app.why.rows import why
 from govtool.errors import UsageError
 from govtool.workflow.queries.statuses import key_of
 
@@ -20,7 +20,7 @@ from govtool.workflow.queries.statuses import key_of
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch):
     """No test here starts a JVM: DuckDB is exact on all of these."""
-    from govtool.app import records
+    from govtool.app.records import opened as records
 
     both = records.engines
     monkeypatch.setattr(records, "engines", lambda *arguments: both(*arguments)[:1])

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import govtool as package
-from govtool.app.csv_types import inferred, read_csv
+from govtool.app.why.csv_types import inferred, read_csv
 from govtool.cli.main import main
 from govtool.errors import UsageError
 
@@ -249,8 +249,8 @@ def test_the_same_from_python(data):
 @pytest.mark.parametrize("expression", ["1 / 0", "cust / 0", "cust % 0", "cust div 0"])
 def test_a_division_by_zero_is_an_error_as_in_spark(data, expression, monkeypatch):
     """DuckDB would give NULL; without Spark the query cannot be evaluated."""
-    from govtool.app import records
-    from govtool.app.why import why
+    from govtool.app.records import opened as records
+    from govtool.app.why.rows import why
     from govtool.errors import EngineError
 
     every = records.engines

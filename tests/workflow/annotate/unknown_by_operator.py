@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from govtool.app.whatif_rows import delete_rows
+from govtool.app.why.deletion import delete_rows
 from govtool.workflow.queries.statuses import key_of
 
 OPERATORS = {

@@ -10,7 +10,7 @@ from cli.answers import check
 import govtool
 from bench.workflowgen.car import CarFamily, workflow
 from bench.workflowgen.family import read_parquet
-from govtool.app.record_tables import read_record_runs
+from govtool.app.records.tables import read_record_runs
 from govtool.cli.main import main
 from govtool.errors import EngineError, UsageError
 from govtool.store import Store
@@ -105,7 +105,7 @@ def test_each_boundary_has_its_plan(dealers):
     folder, runs = dealers
     store = Store.open(str(folder / "store"))
     written = {run.output for run in read_record_runs(store, store.head("main"))}
-    from govtool.app.dataset_places import path_id
+    from govtool.app.datasets.places import path_id
 
     made = [path for each in runs["records"].run.invocations for _, path in each.outputs]
     assert {path_id(path) for path in made} <= written

@@ -1,0 +1,1 @@
+"""How much of the evidence was understood, and what was not."""

@@ -1,0 +1,70 @@
+"""The words of statements that were not understood: they bound what these can read and write.
+
+An ingest stores them (table ``reach``, a row a statement) where the statement's own text decides what it reads and
+writes. Statements without a row, such as dynamic SQL, may read and write anything.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from govtool.answers.version import GraphVersion
+    from govtool.app.versions.opening import Snapshot
+    from govtool.capture.sql.extract import Shortfall
+    from govtool.store import Commit, Fragment, Reader
+
+REACH_TABLE = "reach"
+
+
+def reach_fragments(source: str, shortfalls: Iterable[Shortfall]) -> Iterator[Fragment]:
+    """The fragment of the words of a source's statements of known reach; none if there are none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from govtool.store import Fragment
+
+    words = sorted(list(one.words) for one in shortfalls if one.words)
+    if words:
+        table = pa.table({"words": pa.array(words, pa.list_(pa.string()))})
+        sink = io.BytesIO()
+        pq.write_table(table, sink, compression="zstd")
+        yield Fragment(source, REACH_TABLE, sink.getvalue(), len(words))
+
+
+def read_reach(store: Reader, commit: Commit) -> list[frozenset[str]]:
+    """The words of each statement of known reach of the live sources.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+        IntegrityError: A fragment is not what was written.
+    """
+    from govtool.model.parquet import read_parquet
+
+    found: list[frozenset[str]] = []
+    for ref in store.fragments(commit):
+        if ref.table == REACH_TABLE:
+            found += [frozenset(words) for words in read_parquet(store.read(ref)).column("words").to_pylist()]
+    return found
+
+
+def version_for(snapshot: Snapshot, datasets: Iterable[int], *, backward: bool = False) -> GraphVersion:
+    """The version of an answer about some datasets: without the statements that have nothing to do with it.
+
+    Args:
+        snapshot: The opened version.
+        datasets: Numbers of the datasets that the question is about.
+        backward: Whether the question goes upstream.
+    """
+    from govtool.query.unread import unrelated
+
+    version = snapshot.version
+    if not version.coverage.opaque:
+        return version
+    statements = read_reach(snapshot.store, snapshot.commit)
+    if not statements:
+        return version
+    return replace(version, unrelated=unrelated(snapshot.index, datasets, statements, backward=backward))

@@ -1,0 +1,1 @@
+"""Events of OpenLineage on their way to other programs."""

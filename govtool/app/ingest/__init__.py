@@ -1,0 +1,1 @@
+"""Evidence into the graph: one file a kind of input, the key and payload of each, and its commit (``payload``)."""

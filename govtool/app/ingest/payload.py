@@ -1,0 +1,297 @@
+"""Ingests of every kind: the key of what is read, the payload that reading makes of it, and its commit.
+
+An ingest replaces everything that its source said before. It is idempotent: the batch is named by a digest of what was
+read and how, and a batch that the store already holds makes no commit. Derivations are spread over fragments by a hash
+of their file, so that files that did not change keep their fragment. A file that cannot be read this time keeps what it
+said (``govtool.app.ingest.stale``); where too little is understood, nothing is committed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from govtool.answers.coverage import Coverage, Reason
+from govtool.answers.ingest import CoverageDemand, IngestResult, RefusedIngestError
+from govtool.app.coverage.sources import coverage_fragments, read_coverage, reasons_of
+from govtool.app.coverage.unread import reach_fragments
+from govtool.app.ingest.sql_options import SourceText
+from govtool.app.ingest.stale import stale_files
+from govtool.app.project.aliases import Aliases, configured
+from govtool.app.project.sources import SourceOrigin, check_replacement
+from govtool.app.project.user import user_name
+from govtool.model import Derivation, Diagnostic
+from govtool.model.spread import buckets_for, number_of
+from govtool.store import Changes, Fragment
+from govtool.store.names import DEFAULT_BRANCH
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.extract import Shortfall
+    from govtool.store import CommitResult, FragmentRef, Store
+
+DERIVATIONS_PER_FRAGMENT = 512
+"""The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPayload:
+    """The result of reading a source, ready to be committed."""
+
+    source: str
+    dialect: str
+    files: int
+    coverage: Coverage
+    derivations: Sequence[Derivation]
+    diagnostics: tuple[Diagnostic, ...]
+    shortfalls: tuple[Shortfall, ...] = ()
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    """More figures for the commit's summary."""
+    more: tuple[Fragment, ...] = ()
+    """Further tables that the source keeps in the store."""
+    parts: EncodedParts | None = None
+    """More derivations, that are encoded already."""
+    kept: tuple[FragmentRef, ...] = ()
+    """What the source keeps as it is in the store; it is neither read nor written again."""
+    sizes: Mapping[str, int] | None = None
+    """Datasets, columns and edges, where not all derivations are at hand."""
+    committed: Callable[[], None] | None = None
+    """Called when the payload is in the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedParts:
+    """Derivations and other tables that are encoded one fragment at a time, as all of them may not fit in memory.
+
+    The figures are known when all fragments have been taken.
+    """
+
+    fragments: Iterable[Fragment]
+    columns: Mapping[str, Collection[str]]
+    """Columns by dataset; queries apart."""
+    queries: Callable[[], int]
+    """Number of columns of queries."""
+    edges: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestKey:
+    """The identity of an ingest: everything that decides its result."""
+
+    command: str
+    source: str
+    batch: str
+    """Names what is read and how: the same again is the same batch."""
+    files: int
+    text: SourceText
+    origin: SourceOrigin | None = None
+    """What is read; None where the source's name says it."""
+
+    @property
+    def identity(self) -> str:
+        """The batch and the place that it was read from."""
+        return self.batch if self.origin is None else self.batch + self.origin.mark
+
+
+def ingest_once(
+    store: Store,
+    key: IngestKey,
+    extract: Callable[[], IngestPayload],
+    *,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+    demand: CoverageDemand | None = None,
+    without_stale: bool = False,
+) -> IngestResult:
+    """Commit what a source says, unless the head of the branch says just this; then nothing is asked of ``extract``.
+
+    Args:
+        store: The store.
+        key: What is about to be read.
+        extract: Reads it.
+        message: The commit's message.
+        author: The commit's author.
+        branch: Where to commit.
+        demand: How much has to be understood for a commit; None: any part.
+        without_stale: Read again where the head keeps what files said before that cannot be read now.
+
+    Raises:
+        UsageError: The source was read from elsewhere, and may not be replaced.
+        RefusedIngestError: Less was understood than ``demand`` asks for; nothing was committed.
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    known = already_ingested(store, key, branch)
+    if known is not None and not (without_stale and stale_files(known.diagnostics)):
+        return replace(known, shortfalls=extract().shortfalls) if demand is not None and demand.shortfalls else known
+    earlier = check_replacement(store, branch, key.source, key.origin)
+    payload = extract()
+    if demand is not None:
+        _judge(payload, key, demand)
+    result = commit_payload(store, payload, key, also_replaces=earlier, message=message, author=author, branch=branch)
+    if payload.committed is not None:
+        payload.committed()
+    return IngestResult(
+        result.commit,
+        result.created,
+        payload.source,
+        payload.files,
+        payload.coverage,
+        payload.diagnostics,
+        key.text,
+        payload.shortfalls,
+        payload.counts,
+        reasons_of(payload.source, payload.shortfalls),
+    )
+
+
+def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand) -> None:
+    reasons = reasons_of(payload.source, payload.shortfalls)
+    kind = key.command.removeprefix("ingest ")
+    require(demand, payload.coverage, payload.diagnostics, key.text, payload.shortfalls, reasons, kind)
+
+
+def require(
+    demand: CoverageDemand,
+    coverage: Coverage,
+    diagnostics: tuple[Diagnostic, ...],
+    text: SourceText,
+    shortfalls: tuple[Shortfall, ...],
+    reasons: tuple[Reason, ...],
+    kind: str,
+) -> None:
+    """Refuse to commit something of which too little was understood.
+
+    Raises:
+        RefusedIngestError: It was; with everything that an outcome would show.
+    """
+    problem = demand.problem(coverage, diagnostics)
+    if problem:
+        message = f"{problem}; nothing was committed"
+        raise RefusedIngestError(message, diagnostics, text, shortfalls, reasons, coverage, kind)
+
+
+def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH) -> IngestResult | None:
+    """Return the result of an ingest if the head of the branch already has it; None if there is something to read.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    known = store.known(branch, key.source, configured().batch(key.identity))
+    if known is None:
+        return None
+    report = read_coverage(store, known, with_diagnostics=True, source=key.source)
+    coverage = sum((entry.coverage for entry in report.sources if entry.source == key.source), Coverage())
+    diagnostics = tuple(diagnostic for name, diagnostic in report.diagnostics if name == key.source)
+    reasons = tuple(reason for reason in report.reasons if reason.source == key.source)
+    return IngestResult(known, False, key.source, key.files, coverage, diagnostics, key.text, reasons=reasons)
+
+
+def commit_payload(
+    store: Store,
+    payload: IngestPayload,
+    key: IngestKey,
+    *,
+    also_replaces: tuple[str, ...] = (),
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+) -> CommitResult:
+    """Replace all that a source said before by what it says now, and what others said in its place.
+
+    Raises:
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    source = payload.source
+    aliases = configured()
+    derivations = [_with_source(source, derivation) for derivation in payload.derivations]
+    more = payload.more
+    if aliases:
+        derivations = [aliases.derivation(derivation) for derivation in derivations]
+        more = tuple(aliases.fragments(source, more))
+    parts = payload.parts.fragments if payload.parts is not None else ()
+    uploaded = tuple(store.upload(aliases.fragment(part) if aliases else part) for part in parts)
+    if aliases and uploaded:
+        more = (*more, *aliases.facts(source))
+    reasons = reasons_of(source, payload.shortfalls)
+    summary: dict[str, Any] = {
+        "command": key.command,
+        "source": source,
+        "dialect": payload.dialect,
+        "files": payload.files,
+        "coverage": payload.coverage.counts(),
+        **(payload.sizes if payload.sizes is not None else _sizes(derivations, payload.parts, aliases)),
+        **payload.counts,
+        "diagnostics": dict(sorted(Counter(d.code for d in payload.diagnostics).items())),
+    }
+    counted = coverage_fragments(
+        source,
+        payload.coverage,
+        [aliases.diagnostic(note) for note in payload.diagnostics] if aliases else payload.diagnostics,
+        files=payload.files,
+        dialect=payload.dialect,
+        reasons=reasons,
+        kind=key.origin.kind if key.origin is not None else key.command,
+        place=key.origin.place if key.origin is not None else "",
+    )
+    # A statement names tables as they are written, the graph as aliases have them.
+    reach = () if aliases else reach_fragments(source, payload.shortfalls)
+    return store.commit(
+        Changes(
+            retract=(source, *also_replaces),
+            add=(*fragments(source, derivations), *counted, *reach, *more),
+            uploaded=(*uploaded, *payload.kept),
+        ),
+        message=message or commit_message(key),
+        author=author or user_name(),
+        batch=aliases.batch(key.identity),
+        summary=summary,
+        branch=branch,
+    )
+
+
+def commit_message(key: IngestKey) -> str:
+    """The message of an ingest's commit: ``ingest sql:models``, and with the kind where the name does not have it."""
+    kind = key.origin.kind if key.origin is not None else None
+    return f"ingest {key.source}" if key.source.startswith(f"{kind}:") else f"{key.command} {key.source}"
+
+
+def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragment]:
+    """Encode derivations into fragments by file; those of a log, which is one file, by statement."""
+    from govtool.model.columnar import DERIVATIONS, encode
+
+    buckets = buckets_for(len(derivations), DERIVATIONS_PER_FRAGMENT)
+    split: dict[int, list[Derivation]] = {}
+    for derivation in derivations:
+        evidence = derivation.statement
+        name = evidence.file if evidence.first_seen is None else evidence.fingerprint
+        split.setdefault(number_of(name) % buckets, []).append(derivation)
+    for _, part in sorted(split.items()):
+        yield Fragment(source, DERIVATIONS, encode(part), len(part))
+
+
+def _with_source(source: str, derivation: Derivation) -> Derivation:
+    if derivation.statement.source == source:
+        return derivation
+    return derivation._replace(statement=derivation.statement._replace(source=source))
+
+
+def _sizes(derivations: list[Derivation], parts: EncodedParts | None, aliases: Aliases) -> dict[str, int]:
+    columns: dict[str, set[str]] = {}
+    for derivation in derivations:
+        columns.setdefault(derivation.target, set()).update(column.path for column in derivation.columns)
+    datasets = {d.target for d in derivations if d.target_kind not in ("query", "temporary")}
+    alone = 0
+    for name, paths in parts.columns.items() if parts is not None else ():
+        target = aliases.dataset(name)
+        datasets.add(target)
+        if aliases or target in columns:
+            columns.setdefault(target, set()).update(paths)
+        else:
+            alone += len(paths)
+    return {
+        "datasets": len(datasets),
+        "columns": alone + sum(map(len, columns.values())) + (parts.queries() if parts is not None else 0),
+        "edges": sum(len(d.edges) for d in derivations) + (parts.edges() if parts is not None else 0),
+    }

@@ -1,0 +1,365 @@
+"""The lineage of a SQL source: of its scripts as they are now, with what is still right of its last ingest.
+
+Two forms answer alike. ``extracted_lineage`` extracts every script. ``lineage_with_memos`` extracts those that changed,
+or whose looks at others have other answers now; the derivations of the rest stay where they are, in fragments of the
+store: a fragment none of whose files changed is neither read nor written again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, overload
+
+from govtool.app.ingest.payload import DERIVATIONS_PER_FRAGMENT, IngestPayload
+from govtool.app.ingest.sql_memos import EarlierIngest, load_earlier, memo_file, save_earlier
+from govtool.app.ingest.sql_options import extract_scripts, facts_beside, statement_facts
+from govtool.model import Derivation, Diagnostic
+from govtool.model.fact import Fact
+from govtool.model.spread import buckets_for, number_of
+from govtool.store import Fragment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from govtool.capture.sql.extract import Extraction, Options
+    from govtool.capture.sql.files import Script
+    from govtool.capture.sql.reuse import MemoExtraction
+    from govtool.capture.sql.script_memos import DerivationOutline, ScriptMemo
+    from govtool.capture.sql.stages import StageProgress
+    from govtool.store import FragmentRef, Store
+
+
+_MIXED: Final = "\0mixed "
+"""Begins what stands for the derivations in a fragment that are of no file as it is now; no file has such a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedLineage:
+    """Derivations as a commit takes them."""
+
+    fragments: tuple[Fragment, ...] = ()
+    """To be written."""
+    kept: tuple[FragmentRef, ...] = ()
+    """In the store, and just as they would be written."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Datasets, columns and edges."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """By file the digest of its fragment."""
+
+
+class SourceLineage:
+    """The lineage of a source, with what is needed to ingest it faster the next time."""
+
+    def __init__(self, store: Store, source: str, found: MemoExtraction, earlier: _Earlier, file: Path) -> None:
+        self.extraction: Extraction = found.extraction
+        self._store = store
+        self._source = source
+        self._found = found
+        self._earlier = earlier
+        self._file = file
+        self._stated: Mapping[str, Sequence[Fact]] = {}
+        self._stored: dict[str, dict[str, list[Derivation]]] = {}
+
+    @property
+    def files(self) -> int:
+        """The number of scripts."""
+        return len(self._found.parts)
+
+    @property
+    def extracted(self) -> int:
+        """The number of scripts that were extracted now."""
+        return self.files - len(self._found.kept)
+
+    @cached_property
+    def derivations(self) -> Sequence[Derivation]:
+        """All derivations, in order; those that lie in the store are read when they are looked at."""
+        return _Lazy(self)
+
+    def of_file(self, file: str) -> list[Derivation]:
+        """The derivations of a file.
+
+        Raises:
+            StoreError: Its fragment cannot be read.
+            IntegrityError: It is not what was written.
+        """
+        if file not in self._found.kept:
+            return self._made[file]
+        place = self._earlier.places.get(file, "")
+        return self._fragment(place).get(file, []) if place else []
+
+    @cached_property
+    def _made(self) -> dict[str, list[Derivation]]:
+        return {part.file: part.derivations for part in self._found.parts}
+
+    def _fragment(self, place: str) -> dict[str, list[Derivation]]:
+        found = self._stored.get(place)
+        if found is None:
+            from govtool.model.columnar import decode
+
+            found = self._stored[place] = {}
+            for derivation in decode(self._store.read(self._earlier.refs[place])):
+                found.setdefault(derivation.statement.file, []).append(derivation)
+        return found
+
+    def facts(self, found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Fact, ...]:
+        """Return the facts that scripts state; those of scripts with memos as they stated them before."""
+        targets = {outline.target for outlines in self._outlines.values() for outline in outlines}
+        changed = [part.file for part in self._found.parts if part.file not in self._found.kept]
+        stated: dict[str, list[Fact]] = {}
+        for fact in statement_facts(found, settings, targets, only=set(changed)):
+            stated.setdefault(fact.file, []).append(fact)
+        every = {part.file: stated.get(part.file) or self._earlier_facts(part.file) for part in self._found.parts}
+        memos = self._found.memos.scripts
+        self._stated = {file: facts for file, facts in every.items() if facts and file in memos}
+        beside = facts_beside(found, settings, self.of_file)
+        return tuple(dict.fromkeys([*(fact for facts in every.values() for fact in facts), *beside]))
+
+    def _earlier_facts(self, file: str) -> Sequence[Fact]:
+        return self._earlier.facts.get(file, ()) if file in self._found.kept else ()
+
+    # ---- encoding ------------------------------------------------------------------------------------------
+
+    def encoded(
+        self, more: Sequence[Derivation] = (), wrote: Callable[[int, int], None] | None = None
+    ) -> EncodedLineage:
+        """The derivations as fragments, by a hash of their file.
+
+        Args:
+            more: Derivations that come after these, of files that say something else now.
+            wrote: Called with fragments done and in all.
+
+        Raises:
+            StoreError: A fragment cannot be read.
+            IntegrityError: It is not what was written.
+        """
+        outlines = self._outlines
+        buckets = buckets_for(sum(map(len, outlines.values())) + len(more), DERIVATIONS_PER_FRAGMENT)
+        split: dict[int, list[str]] = {}
+        for file, found in outlines.items():
+            if found:
+                split.setdefault(number_of(file) % buckets, []).append(file)
+        extra: dict[int, list[Derivation]] = {}
+        for derivation in more:
+            bucket = number_of(derivation.statement.file) % buckets
+            split.setdefault(bucket, [])
+            extra.setdefault(bucket, []).append(derivation)
+        fragments: list[Fragment] = []
+        kept: list[FragmentRef] = []
+        places: dict[str, str] = {}
+        mixed: dict[str, str] = {}
+        for number, (bucket, files) in enumerate(sorted(split.items())):
+            if wrote is not None:
+                wrote(number, len(split))
+            ref = self._unchanged(files) if bucket not in extra else None
+            if ref is not None:
+                kept.append(ref)
+                places.update(dict.fromkeys(files, ref.sha256))
+                continue
+            fragment = self._encode(files, extra.get(bucket, ()))
+            fragments.append(fragment)
+            place = hashlib.sha256(fragment.data).hexdigest()
+            more_of = {derivation.statement.file for derivation in extra.get(bucket, ())}
+            # Of these files it holds more than they say now: they are extracted again, and it is never kept as it is.
+            places.update({file: place for file in files if file not in more_of})
+            if more_of:
+                mixed[f"{_MIXED}{bucket}"] = place
+        in_order = {file: places[file] for file in outlines if file in places} | mixed
+        sizes = sizes_of([*outlines.values(), _outlined(more)])
+        return EncodedLineage(tuple(fragments), tuple(kept), sizes, in_order)
+
+    @cached_property
+    def _outlines(self) -> dict[str, list[DerivationOutline]]:
+        """The figures of derivations by file, in order of files."""
+        scripts = self._found.memos.scripts
+        kept = self._found.kept
+        return {
+            part.file: scripts[part.file].outlines if part.file in kept else _outlined(part.derivations)
+            for part in self._found.parts
+        }
+
+    def _unchanged(self, files: list[str]) -> FragmentRef | None:
+        """The fragment that already holds just these files, as they are now."""
+        place = self._earlier.places.get(files[0], "")
+        if self._earlier.files.get(place) != files:
+            return None
+        if not all(file in self._found.kept or self._yields_the_same(file) for file in files):
+            return None
+        return self._earlier.refs.get(place)
+
+    def _yields_the_same(self, file: str) -> bool:
+        """Return whether a file of which there is no memo has the derivations that it had."""
+        return self._yields.get(file) == self._earlier.yields.get(file, "")
+
+    @cached_property
+    def _yields(self) -> dict[str, str]:
+        """By file without a memo a digest of its derivations."""
+        from govtool.model.columnar import encode
+
+        made = {file: found for file, found in self._made.items() if found and file not in self._found.memos.scripts}
+        return {file: hashlib.sha256(encode(found)).hexdigest() for file, found in made.items()}
+
+    def _encode(self, files: list[str], more: Sequence[Derivation]) -> Fragment:
+        from govtool.model.columnar import DERIVATIONS, encode
+
+        part = [*(derivation for file in files for derivation in self.of_file(file)), *more]
+        return Fragment(self._source, DERIVATIONS, encode(part), len(part))
+
+    def payload(self, base: IngestPayload, wrote: Callable[[int, int], None] | None = None) -> IngestPayload:
+        """The payload of an ingest with these derivations.
+
+        Args:
+            base: All else; its derivations come after these.
+            wrote: Called with fragments done and in all.
+
+        Raises:
+            StoreError: A fragment cannot be read.
+        """
+        from dataclasses import replace
+
+        encoded = self.encoded(base.derivations, wrote)
+        memos = EarlierIngest(self._found.memos, encoded.places, self._stated, self._yields)
+        return replace(
+            base,
+            derivations=(),
+            more=(*encoded.fragments, *base.more),
+            kept=(*encoded.kept, *base.kept),
+            sizes=encoded.sizes,
+            committed=lambda: save_earlier(self._file, memos),
+        )
+
+
+class _Lazy(Sequence[Derivation]):
+    """All derivations of a lineage."""
+
+    def __init__(self, lineage: SourceLineage) -> None:
+        self._lineage = lineage
+
+    @cached_property
+    def _all(self) -> list[Derivation]:
+        lineage = self._lineage
+        return [d for part in lineage._found.parts for d in lineage.of_file(part.file)]
+
+    @overload
+    def __getitem__(self, index: int) -> Derivation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Derivation]: ...
+    def __getitem__(self, index: int | slice) -> Derivation | Sequence[Derivation]:
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Derivation]:
+        return iter(self._all)
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """What is usable of the last ingest of a source."""
+
+    places: Mapping[str, str]
+    files: Mapping[str, list[str]]
+    """By fragment the files that it holds, in order."""
+    refs: Mapping[str, FragmentRef]
+    """The fragments of derivations that the head of the branch has of the source, by digest."""
+    facts: Mapping[str, Sequence[Fact]]
+    yields: Mapping[str, str]
+
+
+def extracted_lineage(
+    found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[StageProgress], None] | None = None
+) -> Extraction:
+    """Extract every script."""
+    return extract_scripts(found, settings, report)
+
+
+def lineage_with_memos(
+    store: Store,
+    branch: str,
+    found: Sequence[Script | Diagnostic],
+    settings: Options,
+    how: str,
+    report: Callable[[StageProgress], None] | None = None,
+) -> SourceLineage | None:
+    """Extract the scripts that the last ingest of a source does not answer for; None where no memos can be made.
+
+    Args:
+        store: The store with the last ingest.
+        branch: Its branch.
+        found: Scripts, and notes of what could not be read.
+        settings: The extractor's options.
+        how: A digest of all but the scripts that decides the result.
+        report: As for ``extract_scripts``.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    from govtool.capture.sql.reuse import Memos, NotReusable, extract_with_memos
+
+    if settings.projects:  # dbt's templates ask for the columns of what others define
+        return None
+    source = settings.source
+    file = memo_file(store, source, branch)
+    earlier = load_earlier(file)
+    usable = _Earlier({}, {}, {}, {}, {})
+    memos: Memos | None = None
+    if earlier is not None:
+        usable = _usable(store, branch, source, earlier)
+        memos = Memos(earlier.memos.guard, dict(_placed(earlier, usable)))
+    try:
+        extraction = extract_with_memos(found, settings, how, memos, report)
+    except NotReusable:
+        return None
+    return SourceLineage(store, source, extraction, usable, file)
+
+
+def _placed(earlier: EarlierIngest, usable: _Earlier) -> Iterator[tuple[str, ScriptMemo]]:
+    """The memos of scripts whose derivations, if there are any, the store has."""
+    for file, memo in earlier.memos.scripts.items():
+        if not memo.outlined or earlier.places.get(file) in usable.refs:
+            yield file, memo
+
+
+def _outlined(derivations: Sequence[Derivation]) -> list[DerivationOutline]:
+    from govtool.capture.sql.script_memos import outline_of
+
+    return list(map(outline_of, derivations))
+
+
+def _usable(store: Store, branch: str, source: str, earlier: EarlierIngest) -> _Earlier:
+    from govtool.model.columnar import DERIVATIONS
+
+    head = store.seen(branch)
+    live = store.fragments_of(head, source) if head is not None else ()
+    refs = {ref.sha256: ref for ref in live if ref.table == DERIVATIONS}
+    files: dict[str, list[str]] = {}
+    for file, place in earlier.places.items():
+        files.setdefault(place, []).append(file)
+    return _Earlier(earlier.places, files, refs, earlier.facts, earlier.yields)
+
+
+def sizes_of(outlines: Iterable[list[DerivationOutline]]) -> dict[str, int]:
+    """The numbers of datasets, columns and edges of derivations."""
+    columns: dict[str, set[str]] = {}
+    datasets: set[str] = set()
+    edges = 0
+    for found in outlines:
+        for outline in found:
+            columns.setdefault(outline.target, set()).update(outline.columns)
+            if outline.target_kind not in ("query", "temporary"):
+                datasets.add(outline.target)
+            edges += outline.edges
+    return {"datasets": len(datasets), "columns": sum(map(len, columns.values())), "edges": edges}
+
+
+def digest_of(how: Sequence[object]) -> str:
+    """A digest of all but the scripts that decides an ingest's result, the encoder included."""
+    from importlib.metadata import version
+
+    from govtool.capture.sql.templates.budget import allowed_seconds
+
+    return hashlib.sha256(json.dumps([*how, version("pyarrow"), allowed_seconds()]).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Questions about the column graph: names and options in, an answer out."""

@@ -1,0 +1,1 @@
+"""Stored RDD programs: opened, traced and replayed."""

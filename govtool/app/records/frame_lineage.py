@@ -1,0 +1,84 @@
+"""The records of a DataFrame within its own session, before anything of it was written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.records.keys import declared_keys
+from govtool.app.records.opened import own_files, titled
+from govtool.app.records.tables import dataset_id
+from govtool.config import load_config
+from govtool.errors import UsageError
+from govtool.records.captured import read_frame
+from govtool.records.execute.chain import ExecutorChain, PlanEngine
+from govtool.records.execute.functions import registry
+from govtool.records.execute.inputs import changed, relations
+from govtool.records.execute.spark_executor import SparkExecutor
+from govtool.records.leaves import with_files, with_relations
+from govtool.records.lineage import Lineage
+from govtool.records.plan.nodes import Relation
+from govtool.records.stored import listing_version
+from govtool.records.trace.answer import RefusedFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from govtool.records.captured import Planned
+    from govtool.records.plan.nodes import Plan
+    from govtool.records.plan.tree import Node
+    from govtool.records.recordset import RecordSet
+    from govtool.spark.live.exact import PlanRecorder
+
+TITLE = "a DataFrame"
+"""The output of a plan that was not run."""
+
+
+def frame_lineage(frame: DataFrame, recorder: PlanRecorder | None) -> RecordSet:
+    """Every row of a DataFrame, to be traced in Spark.
+
+    Raises:
+        UsageError: The session is not recorded with its plans, or the plan cannot be read or traced.
+    """
+    if recorder is None or not hasattr(frame, "_jdf"):
+        raise UsageError(
+            "the session is not recorded with its plans",
+            code="usage.no-records",
+            hint="govtool.spark.attach(spark, records=True), in a classic session",
+        )
+    planned = _planned(frame, recorder)
+    if planned.plan is None:
+        raise UsageError(f"the DataFrame's plan cannot be read: {planned.reason}", code="usage.no-plan")
+    return _lineage(planned.plan, frame.sparkSession, recorder).all()
+
+
+def _planned(frame: DataFrame, recorder: PlanRecorder) -> Planned:
+    walker = recorder.walker(frame.sparkSession)
+    found = walker.read(frame._jdf.queryExecution())
+    if not isinstance(found, str):
+        raise UsageError(f"the DataFrame's plan cannot be read: {found['break']}", code="usage.no-plan")
+    here = {"functions": dict(recorder.functions.known), "rows": recorder.rows.waiting()}
+    return read_frame(found, walker.version, Path(recorder.spool.folder), here)
+
+
+def _lineage(plan: Plan, session: Any, recorder: PlanRecorder) -> Lineage:
+    leaves = relations(plan.root)
+    lost = changed(leaves)
+    gone = {(each.dataset, each.uri) for each in lost}
+    files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
+    root = with_relations(with_files(plan.root, files) if gone else plan.root, _named)
+    functions = registry(own_files(Path.cwd()), recorder.functions.live)
+    engine = PlanEngine("Spark", lambda: SparkExecutor(plan.session, session, functions))
+    return Lineage.of(
+        titled(root),
+        ExecutorChain((engine,)),
+        output=TITLE,
+        refused=tuple(RefusedFile(dataset_id(each.dataset), each.uri, each.reason) for each in lost),
+        keys=declared_keys(relations(root), load_config(Path.cwd()).keys),
+    )
+
+
+def _named(leaf: Relation) -> Node:
+    """A leaf under the name that the graph has for its dataset."""
+    return replace(leaf, dataset=dataset_id(leaf.dataset), version=leaf.version or listing_version(leaf.files))

@@ -1,0 +1,452 @@
+"""A recorded write, opened: its plan over the files that still are what was read, ready to be traced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.records.frame_positions import KeptPositions
+from govtool.app.records.keys import declared_keys
+from govtool.app.records.tables import read_plan, read_positions
+from govtool.config import load_config
+from govtool.errors import EngineError, UsageError
+from govtool.model.positions import decode_positions
+from govtool.model.token import ROW_BITS
+from govtool.records.execute.chain import ExecutorChain, PlanEngine
+from govtool.records.execute.inputs import changed, relations
+from govtool.records.execute.places import Place, place_of
+from govtool.records.leaves import with_files
+from govtool.records.lineage import DUPLICATES, Lineage
+from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf
+from govtool.records.plan.nodes import (
+    Distinct,
+    Filter,
+    Join,
+    LocalRows,
+    Plan,
+    Project,
+    Relation,
+    Session,
+    Write,
+    outputs,
+)
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.recordset import RecordSet
+from govtool.records.stored import relation_of
+from govtool.records.trace.answer import RefusedFile
+from govtool.records.trace.back import Executor, ReachedRows, StagePosition, count_rows
+from govtool.records.trace.computed import computed
+from govtool.records.trace.normal import Ids, spare_ids
+from govtool.records.trace.push import semijoined
+from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
+from govtool.records.trace.selection import bound_condition
+
+if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
+    from govtool.records.execute.duckdb import DuckDatabase
+    from govtool.records.sidecar.lookup import SidecarUse
+    from govtool.store import Commit, Reader
+
+MAX_FILES = 2000
+"""The most files in which the functions of a plan are looked for."""
+_LIBRARIES = frozenset({"node_modules", "site-packages", "__pycache__"})
+PARTIAL = Grade("superset", "rows were matched by the columns that are not computed")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedWrite:
+    """A recorded write that can be traced.
+
+    Attributes:
+        run: What the store holds of it.
+        plan: Its rows, columns named as in the output, over the files that are still what was read.
+        lineage: The plan, cut at its boundaries.
+        executor: Evaluates it.
+        output: The files that it wrote, if they are still what was written.
+        sidecars: Key sidecars that rows are looked up in.
+        record: The column of the outermost stage that has the ids of written rows, where a trace goes by positions
+            that the run kept; None: it goes by the plan.
+    """
+
+    run: RecordRun
+    plan: Plan
+    lineage: Lineage
+    executor: ExecutorChain
+    output: Relation | None
+    sidecars: SidecarUse
+    record: Attribute | None = None
+
+    def rows(self, condition: str | None = None) -> RecordSet:
+        """The output rows that meet a condition.
+
+        The condition is evaluated over the plan's own rows. Where input files are missing, or cells cannot be
+        evaluated again, it is evaluated over the recorded output, and the rows are matched by the columns that are
+        the same in both.
+
+        Raises:
+            UsageError: The condition does not parse, or names what is not there.
+        """
+        lineage = self.lineage
+        if (
+            self.record is not None
+            or self.output is None
+            or not (lineage.refused or lineage.blank or lineage.looseness)
+        ):
+            return lineage.loose_rows(condition)
+        node: Node = self.output
+        if condition is not None:
+            node = Filter(node, bound_condition(condition, outputs(self.output)))
+        return self._matched(node, self.output) if lineage.refused else lineage.recorded(node)
+
+    def selected(self, condition: str) -> int | None:
+        """The number of written rows that meet a condition; None where the plan's own rows are the run's.
+
+        Raises:
+            UsageError: The condition does not parse, or names what is not there.
+        """
+        if self.output is None or self.lineage.looseness is None:
+            return None
+        return count_rows(self.executor, Filter(self.output, bound_condition(condition, outputs(self.output))))
+
+    def at_places(self, output: Relation, ids: Sequence[tuple[int, int]]) -> RecordSet:
+        """The output rows at given places of the written files.
+
+        Args:
+            output: The written files, or some of them: see ``written_output``.
+            ids: File ordinal and row index of each.
+
+        Raises:
+            EvidenceError: The plan does not give these rows again.
+        """
+        if self.record is not None:
+            return self._by_record(self.record, ids)
+        if not self.lineage.refused:
+            return self.lineage.rows(output, ids)
+        return self._matched(self.lineage.at_places(output, ids), output)
+
+    def _by_record(self, record: Attribute, ids: Sequence[tuple[int, int]]) -> RecordSet:
+        wanted = self.lineage.ids.attribute("record", LONG)
+        places = self.executor.keep(LocalRows(0, (wanted,), tuple((file << ROW_BITS | row,) for file, row in ids)))
+        stage = self.lineage.stage
+        found = semijoined(stage.segment.node, places, Call("=", (record, wanted), BOOLEAN))
+        return RecordSet(self.lineage, (StagePosition(stage, found),))
+
+    def _matched(self, chosen: Node, output: Relation) -> RecordSet:
+        """The plan's rows with the values of rows of the output, in the columns that are not computed."""
+        lineage, stage = self.lineage, self.lineage.stage
+        kept = self.executor.keep(chosen)
+        copies = {column.id: lineage.ids.named(column.name, column) for column in unique(outputs(kept))}
+        own = computed(self.plan.root) | lineage.blank
+        pairs = list(zip(stage.segment.visible, output.columns, strict=True))
+        plain = [(column, other) for column, other in pairs if column.id not in own]
+        same = both(alike(column, copies[other.id].attribute) for column, other in plain)
+        found = Join(stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
+        grade = lineage.loosely(EXACT if len(plain) == len(pairs) else PARTIAL)
+        return RecordSet(lineage, (StagePosition(stage, found, grade),))
+
+    def in_output(self, position: StagePosition) -> RecordSet | None:
+        """Output rows as records of the written files; None where they are not found there, value by value."""
+        if self.output is None:
+            return None
+        if self.record is not None:
+            rows = Distinct(projected(position.rows, (self.record,)))
+            return RecordSet(self.lineage, (ReachedRows(self.output, rows, position.grade),))
+        visible = position.stage.segment.visible
+        kept = self.executor.keep(Project(position.rows, tuple(map(_renamed, unique(visible)))))
+        copies = {column.id: self.lineage.ids.named(column.name, column) for column in outputs(kept)}
+        node, record = self.lineage.read(self.output)
+        pairs = zip(self.output.columns, visible, strict=True)
+        blank = self.lineage.blank
+        same = both(alike(column, copies[other.id].attribute) for column, other in pairs if other.id not in blank)
+        found = Join(node, Project(kept, tuple(copies.values())), "left_semi", same)
+        rows = Distinct(projected(found, (record,)))
+        grade = self._found_again(kept, rows) if self.lineage.looseness is None else self._loosely_found(kept, rows)
+        if grade is None:
+            return None
+        grade = position.grade.worst(grade)
+        return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
+
+    def _found_again(self, kept: Node, rows: Node) -> Grade | None:
+        """The grade of written rows with the values of rows of the plan; None if there are too few."""
+        there, wanted = count_rows(self.executor, rows), count_rows(self.executor, kept)
+        if there < wanted:
+            return None
+        return DUPLICATES if there > wanted else EXACT
+
+    def _loosely_found(self, kept: Node, rows: Node) -> Grade:
+        """The same of a plan that may have more rows than the run: exact where just these have the written values."""
+        lineage = self.lineage
+        assert lineage.looseness is not None
+        visible = lineage.stage.segment.visible
+        there = count_rows(self.executor, rows)
+        if lineage.looseness.unsure or there != count_rows(self.executor, kept):
+            return lineage.loosely(EXACT)
+        copies = {column.id: lineage.ids.named(column.name, column) for column in outputs(kept)}
+        same = both(alike(c, copies[c.id].attribute) for c in unique(visible) if c.id not in lineage.blank)
+        every = Join(lineage.stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
+        return EXACT if count_rows(self.executor, every) == there else lineage.loosely(EXACT)
+
+    def verified(self) -> bool:
+        """Evaluate the plan again; return whether its rows are the written ones, each as often.
+
+        Cells that cannot be evaluated again are left out; lists that an aggregate collects may have any order.
+
+        Raises:
+            UsageError: The written files are not known or not there any more, or the plan has operators that cannot be
+                evaluated again (``usage.verify``).
+        """
+        from govtool.records.execute.compare import same_rows
+        from govtool.records.plan.lists import unordered_lists
+
+        if self.lineage.looseness is not None:
+            raise UsageError(
+                f"the rows of {self.run.run} cannot be evaluated again: {self.lineage.looseness.why}",
+                code="usage.verify",
+            )
+        if self.output is None:
+            raise UsageError(
+                f"the files that {self.run.run} wrote are gone or have changed: there is nothing to compare with",
+                code="usage.verify",
+            )
+        visible = self.lineage.stage.segment.visible
+        places = [i for i, column in enumerate(visible) if column.id not in self.lineage.blank]
+        again = self.executor.arrow(Project(self.lineage.stage.segment.node, tuple(map(_renamed, visible))))
+        written = self.executor.arrow(self.output)
+        lists = unordered_lists(self.plan.root)
+        unordered = {n for n, place in enumerate(places) if visible[place].id in lists}
+        return same_rows(again.select(places), written.select(places), unordered)
+
+
+def open_write(
+    store: Reader,
+    commit: Commit,
+    run: RecordRun,
+    sidecars: SidecarUse | None = None,
+    *,
+    in_part: bool = False,
+    kept: bool = False,
+) -> OpenedWrite:
+    """Read a write's plan, check its files, and cut it at its boundaries.
+
+    Args:
+        store: The store.
+        commit: Plans are those of this commit.
+        run: The write.
+        sidecars: Key sidecars to look rows up in.
+        in_part: Trace around operators that cannot be evaluated again: see ``govtool.records.trace.loosen``. Rows of
+            such a plan are not all the run's.
+        kept: Trace by positions that the run kept, if there are any, instead of the plan.
+
+    Raises:
+        UsageError: The plan cannot be traced, or its private values were removed.
+        StoreError: A fragment cannot be read.
+    """
+    from govtool.records.sidecar.lookup import SidecarUse
+
+    sidecars = sidecars or SidecarUse()
+    plan = read_plan(store, commit, run)
+    leaves = relations(plan.root)
+    lost = changed(leaves)
+    refused = tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in lost)
+    gone = {(each.dataset, each.uri) for each in lost}
+    files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
+    there = Plan(with_files(plan.root, files), plan.session) if gone else plan
+    positions = _positions(store, commit, run) if kept else None
+    if positions is not None:
+        opened = _by_positions(run, there, positions, refused, sidecars)
+        if opened is not None:
+            return opened
+    root = titled(without_lost_functions(there.root))
+    executor = ExecutorChain(engines(plan.session, sidecars))
+    keys = declared_keys(leaves, _own_keys())
+    facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
+    lineage = (Lineage.in_part if in_part else Lineage.of)(root, executor, **facts)
+    output = written_output(run, root, lineage)
+    lineage = replace(lineage, written=output)
+    return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars)
+
+
+def _own_keys() -> Any:
+    """The declared keys of the working folder's configuration."""
+    return load_config(Path.cwd()).keys
+
+
+def _positions(store: Reader, commit: Commit, run: RecordRun) -> KeptPositions | None:
+    """The positions that a write of a DataFrame kept."""
+    data = read_positions(store, commit, run) if run.positions and not run.program else None
+    return KeptPositions(decode_positions(data)) if data is not None else None
+
+
+def _by_positions(
+    run: RecordRun, plan: Plan, positions: KeptPositions, refused: tuple[RefusedFile, ...], sidecars: SidecarUse
+) -> OpenedWrite | None:
+    """A write that is traced by positions; None where the written files are not what they were."""
+    root, executor = titled(plan.root), ExecutorChain(engines(plan.session, None))
+    ids = spare_ids(root)
+    output = written_files_now(run, root, ids)
+    if output is None:
+        return None
+    stage, record = positions.trace(root, ids).stage(output)
+    lineage = Lineage(
+        stage, executor, ids, run.run, run.output or run.run, declared_keys(relations(plan.root), _own_keys()),
+        refused, written=output, plan=root, session=plan.session, kept=True,
+    )  # fmt: skip
+    return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars, record)
+
+
+def without_lost_functions(root: Node) -> Node:
+    """A plan whose functions are all at hand: a call of one that is gone, or was changed, is an opaque cell."""
+    from govtool.records.execute.functions import find
+
+    used = {term.reference for node in walk_nodes(root) for term in walk(node) if isinstance(term, Udf)}
+    files = own_files(Path.cwd()) if used else []
+    lost = {reference for reference in used if find(reference, files) is None}
+    if not lost:
+        return root
+
+    def replaced(term: Term) -> Term:
+        if not isinstance(term, Udf) or term.reference not in lost:
+            return term
+        reason = f"the function {term.reference.qualname} has changed since, or is not found here"
+        return Opaque(reason, term.arguments, term.type, term.aggregate)
+
+    def blanked(node: Node) -> Node:
+        return node.replaced(terms=tuple(rewrite(term, replaced) for term in node.terms()))
+
+    return rewrite_nodes(root, blanked)
+
+
+def titled(root: Node) -> Node:
+    """The rows of a plan under the names that its output has."""
+    if not isinstance(root, Write) or len(root.columns) != len(outputs(root.child)):
+        return root.child if isinstance(root, Write) else root
+    ids, used, columns = spare_ids(root), set(), []
+    for column, name in zip(outputs(root.child), root.columns, strict=True):
+        again = column.id in used  # SELECT a, a AS b
+        columns.append(ids.named(name, column) if again else Named(column, column.id, name))
+        used.add(column.id)
+    return Project(root.child, tuple(columns))
+
+
+def _renamed(column: Attribute) -> Named:
+    return Named(column, column.id, column.name)
+
+
+def written_output(
+    run: RecordRun, root: Node, lineage: Lineage, only: Collection[Place] | None = None
+) -> Relation | None:
+    """The written files, with columns in the plan's order; None where they are unknown, or are not what was written.
+
+    Args:
+        run: The write.
+        root: Its plan.
+        lineage: The plan, cut at its boundaries.
+        only: The files that matter; None: all.
+    """
+    return written_files_now(run, root, lineage.ids, only)
+
+
+def written_files_now(run: RecordRun, root: Node, ids: Ids, only: Collection[Place] | None = None) -> Relation | None:
+    """As `written_output`, with ids for its columns."""
+    left = relation_of(run.written, run.output)
+    if left is not None and only is not None:
+        left = replace(left, files=tuple(file for file in left.files if place_of(file) in only))
+    if left is None or changed([left]):
+        return None
+    order = _in_order(left.columns, [column.name for column in outputs(root)])
+    if order is None:
+        return None
+    own = tuple(ids.attribute(column.name, column.type) for column in order)
+    return replace(left, leaf=len(relations(root)), columns=own)
+
+
+def _in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attribute] | None:
+    by_name = {column.name: column for column in columns}
+    if len(by_name) == len(columns) and set(by_name) == set(names):
+        return [by_name[name] for name in names]
+    return list(columns) if len(columns) == len(names) else None
+
+
+def engines(
+    session: Session, sidecars: SidecarUse | None = None, database: Callable[[], DuckDatabase] | None = None
+) -> tuple[PlanEngine, ...]:
+    """DuckDB, then Spark.
+
+    Args:
+        session: What the plans ran in.
+        sidecars: What is looked up in sidecars.
+        database: Gives the database that several executors share; by default each has its own.
+    """
+    duckdb = PlanEngine("DuckDB", lambda: _duckdb(session, sidecars, database))
+    return (duckdb, PlanEngine("Spark", lambda: _spark(session)))
+
+
+def _duckdb(
+    session: Session, sidecars: SidecarUse | None, database: Callable[[], DuckDatabase] | None = None
+) -> Executor:
+    from govtool.records.sql.dialect import NotExact
+
+    try:
+        from govtool.records.execute.duckdb import DuckExecutor
+        from govtool.records.sidecar.lookup import SidecarExecutor
+
+        executor = DuckExecutor(session, database=database() if database is not None else None)
+        return executor if sidecars is None else SidecarExecutor(executor, sidecars)
+    except ImportError as error:
+        raise NotExact("it is not installed (pip install 'govtool[records]')") from error
+
+
+def _spark(session: Session) -> Executor:
+    try:
+        from pyspark.sql import SparkSession
+
+        from govtool.records.execute.spark_executor import SparkExecutor
+    except ImportError as error:
+        raise EngineError(
+            "Spark would, and pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'"
+        ) from error
+    from govtool.records.execute.functions import registry
+
+    active = SparkSession.getActiveSession()
+    spark = active if active is not None else local_spark()
+    return SparkExecutor(session, spark, registry(own_files(Path.cwd())))
+
+
+def own_files(folder: Path) -> list[Path]:
+    """The user's Python files in a folder and below, where functions of a plan are looked for; libraries aside."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LIBRARIES)
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        found += [Path(place, name) for name in sorted(files) if name.endswith(".py")]
+        if len(found) >= MAX_FILES:
+            break
+    return found[:MAX_FILES]
+
+
+def local_spark() -> Any:
+    """Return a session of Spark on this machine.
+
+    Raises:
+        EngineError: It does not start (``engine.spark``).
+    """
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[*]").appName("govtool trace")
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+    for name, value in quiet.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # no Java, or one that is too old
+        raise EngineError(
+            f"Spark would, and does not start: {str(error).splitlines()[0][:200]}",
+            code="engine.spark",
+            hint="Spark needs Java 17 or newer: set JAVA_HOME",
+        ) from error

@@ -1,0 +1,320 @@
+"""The write that a question about rows is about: found by the files that it left or read, or by the name of its run."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from govtool.app.records.tables import read_record_runs, read_untraceable
+from govtool.app.runs.lookup import is_named, matching_runs, read_history
+from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
+    from govtool.store import Commit, Reader
+
+RECORDING = "govtool run --records -- job.py"
+"""The command that records."""
+_CANDIDATES = 20
+
+
+def find_writer(
+    store: Reader, commit: Commit, output: str | None, run: str | None, *, named: str = "--run"
+) -> RecordRun:
+    """The write behind an output: that of a run, else the one that left the files which are there now.
+
+    Args:
+        store: The store.
+        commit: Writes are those of this commit.
+        output: A dataset or its path; None with a run that wrote one.
+        run: The id of a run or of an application, or ``JOB~n``.
+        named: What stands before the run in the command, for a hint.
+
+    Raises:
+        UsageError: The store has no records (``usage.no-records``), or no write left the files (``usage.no-run``).
+        UnknownNameError: There is no such output or run.
+        AmbiguousNameError: Several writes fit.
+    """
+    known = recorded(store, commit)
+    writes = known if run is None else of_run(store, commit, known, run)
+    if output is not None:
+        _refuse_other_run(known, writes, output, lambda each: (each.output,), f"run {run} wrote nothing to")
+        writes = _of_dataset(store, commit, writes, output, lambda each: (each.output,), "no records of a write to")
+    if run is None:
+        writes = _still_there(writes, output or "")
+    return only(writes, output or run or "", named)
+
+
+def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -> list[RecordRun]:
+    """The writes that read an input: those of a run, else those that read the files which are there now.
+
+    Queries whose rows went to the driver count where there are no others.
+
+    Raises:
+        UsageError: The store has no records (``usage.no-records``), or no write read the files (``usage.no-run``).
+        UnknownNameError: There is no such input or run.
+    """
+    known = recorded(store, commit)
+    writes = known if run is None else of_run(store, commit, known, run)
+    _refuse_other_run(known, writes, dataset, inputs_of, f"run {run} did not read")
+    found = _of_dataset(store, commit, writes, dataset, inputs_of, "no records of a run that read")
+    if run is not None:
+        return found
+    there = _read_as_is(found, dataset)
+    return [each for each in there if each.output] or there  # rows that went to the driver left nothing to point at
+
+
+def recorded(store: Reader, commit: Commit) -> list[RecordRun]:
+    """All writes whose rows can be traced.
+
+    Raises:
+        UsageError: There are none (``usage.no-records``).
+    """
+    runs = read_record_runs(store, commit)
+    if not runs:
+        _refuse_untraceable(store, commit, lambda each: True)
+        raise UsageError("this store has no records of rows", code="usage.no-records", hint=RECORDING)
+    return runs
+
+
+def _refuse_untraceable(store: Reader, commit: Commit, fits: Callable[[RecordRun], bool]) -> None:
+    """Refuse a write that is known, and whose rows cannot be traced.
+
+    Raises:
+        UsageError: ``usage.untraceable``, with the reason.
+    """
+    found = next((each for each in read_untraceable(store, commit) if fits(each)), None)
+    if found is not None:
+        reason, _, remedy = found.breaks[0].partition(": ")
+        raise UsageError(
+            f"rows of {_line(found)} cannot be traced: {reason}", code="usage.untraceable", hint=remedy or None
+        )
+
+
+def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str) -> list[RecordRun]:
+    """The writes of a run, of an application, or of ``JOB~n``.
+
+    Raises:
+        UnknownNameError: No run is called so (``usage.unknown-run``).
+        UsageError: The run is known, but has no records (``usage.no-records``), or cannot have any
+            (``usage.untraceable``).
+    """
+    found = [each for each in known if text in (each.run, each.application)]
+    if found:
+        return found
+    history = read_history(store, commit)
+    named = {run.id for run in matching_runs(history, text)}
+    found = [each for each in known if each.run in named]
+    if found:
+        return found
+    _refuse_untraceable(store, commit, lambda each: text in (each.run, each.application) or each.run in named)
+    if named:
+        raise UsageError(f"the run {text!r} has no records of rows", code="usage.no-records", hint=RECORDING)
+    names = list(dict.fromkeys(name for each in known for name in (each.run, each.application)))
+    names += [run.job for run in history.runs]
+    raise UnknownNameError(
+        f"no run is called {text!r}",
+        code="usage.unknown-run",
+        nearest=tuple(difflib.get_close_matches(text, list(dict.fromkeys(names))[:2000], 3, 0.4)),
+        hint="govtool runs",
+    )
+
+
+def inputs_of(run: RecordRun) -> tuple[str, ...]:
+    """The datasets that a write read."""
+    return tuple(dict.fromkeys(dataset for _, dataset in run.inputs))
+
+
+def input_name(run: RecordRun, text: str) -> str:
+    """The input of a write that a text names."""
+    return next((name for name in inputs_of(run) if _is_called(name, text)), text)
+
+
+def only(writes: Sequence[RecordRun], what: str, named: str = "--run") -> RecordRun:
+    """The one write.
+
+    Args:
+        writes: What fits.
+        what: What was looked for.
+        named: What stands before the run in the command, for a hint.
+
+    Raises:
+        AmbiguousNameError: There are several (``usage.ambiguous-run``).
+    """
+    if len(writes) == 1:
+        return writes[0]
+    shown = tuple(_line(each) for each in writes[:_CANDIDATES])
+    raise AmbiguousNameError(
+        f"{len(writes)} writes fit {what!r}",
+        code="usage.ambiguous-run",
+        nearest=shown,
+        hint=f"choose one: {named} {writes[-1].run}",
+    )
+
+
+def no_rows(dataset: str, where: str) -> UsageError:
+    """The error of a condition that no row meets."""
+    return UsageError(
+        f"no row of {dataset} meets {where!r}",
+        code="usage.no-rows",
+        hint="quote text with '…' within the expression; names of columns are those of the data",
+    )
+
+
+def _line(run: RecordRun) -> str:
+    return f"{run.run} → {run.output}" if run.output else run.run
+
+
+def _is_called(name: str, text: str) -> bool:
+    if is_named(name, text):
+        return True
+    from govtool.app.datasets.places import path_id
+
+    wanted = path_id(text) if "/" in text or Path(text).exists() else None
+    return wanted is not None and wanted in (name, *name.split(","))
+
+
+def _near(text: str, names: Sequence[str]) -> list[str]:
+    """The names that a text may be meant for: as it is, or as the end of one."""
+    ends = {name: "/".join(name.split("/")[-text.count("/") - 1 :]) for name in names}
+    near = difflib.get_close_matches(text, list(dict.fromkeys(ends.values())), 3, 0.6)
+    found = [name for end in near for name in names if ends[name] == end]
+    found = found or difflib.get_close_matches(text, names, 3, 0.4)
+    return found[:3] or [name for name in names if text.lower() in name.lower()]
+
+
+def _refuse_other_run(
+    known: Sequence[RecordRun],
+    writes: Sequence[RecordRun],
+    text: str,
+    names_of: Callable[[RecordRun], Iterable[str]],
+    problem: str,
+) -> None:
+    """Refuse a run that has nothing to do with a dataset, where others have.
+
+    Raises:
+        UsageError: ``usage.other-run``, with the runs that have.
+    """
+
+    def concerned(each: RecordRun) -> bool:
+        return any(_is_called(name, text) for name in names_of(each) if name)
+
+    others = [each.run for each in known if concerned(each)]
+    if others and not any(map(concerned, writes)):
+        near = tuple(dict.fromkeys(others))[:_CANDIDATES]
+        raise UsageError(f"{problem} {text!r}", code="usage.other-run", hint=f"--run {near[0]}, or leave --run out")
+
+
+def _of_dataset(
+    store: Reader,
+    commit: Commit,
+    writes: Sequence[RecordRun],
+    text: str,
+    names_of: Callable[[RecordRun], Iterable[str]],
+    problem: str,
+) -> list[RecordRun]:
+    def concerned(each: RecordRun) -> bool:
+        return any(_is_called(name, text) for name in names_of(each) if name)
+
+    found = list(filter(concerned, writes))
+    names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
+    if len(names) > 1 and text not in names:
+        text = _of_last_run(store, commit, found, text, names_of)
+        names = [text]
+    if found:
+        return [each for each in found if text not in names or text in names_of(each)]
+    _refuse_untraceable(store, commit, concerned)
+    every = sorted({name for each in writes for name in names_of(each) if name})
+    near = _near(text, every)
+    unrecorded = any(_is_called(one.dataset, text) for run in read_history(store, commit).runs for one in run.outputs)
+    if unrecorded:
+        raise UsageError(
+            f"{problem} {text!r}, though runs that wrote it are known", code="usage.no-records", hint=RECORDING
+        )
+    raise UnknownNameError(
+        f"{problem} {text!r}", code="usage.unknown-dataset", nearest=tuple(near or every[:3]), hint="govtool runs"
+    )
+
+
+def _of_last_run(
+    store: Reader,
+    commit: Commit,
+    found: Sequence[RecordRun],
+    text: str,
+    names_of: Callable[[RecordRun], Iterable[str]],
+) -> str:
+    """The dataset that a text names where runs keep a relation in folders of their own: that of the last run.
+
+    Raises:
+        AmbiguousNameError: The datasets are of several relations (``usage.ambiguous-dataset``).
+    """
+    from govtool.query.relation_names import relation_name
+
+    runs = read_history(store, commit).runs
+    folders = {run.application for run in runs}  # a run may have read the state that one before it left
+    order = {run.id: number for number, run in enumerate(runs)}
+    last: dict[str, tuple[int, str, str]] = {}
+    for each in found:
+        for name in names_of(each):
+            if _is_called(name, text):
+                relation = relation_name(name, folders)
+                last[relation] = max(last.get(relation, (-1, "", "")), (order.get(each.run, -1), each.run, name))
+    newest = max(last.values())
+    if len(last) == 1:
+        return newest[2]
+    names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
+    raise AmbiguousNameError(
+        f"{text!r} may be {len(names)} datasets",
+        code="usage.ambiguous-dataset",
+        nearest=tuple(names[:_CANDIDATES]),
+        hint=f"choose a run: --run {newest[1]}",
+    )
+
+
+def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
+    from govtool.records.execute.inputs import changed
+    from govtool.records.stored import files_made, relation_of
+
+    found: list[RecordRun] = []
+    parts: list[RecordRun] = []
+    for each in writes:
+        left = relation_of(each.written, each.output)
+        if left is not None and left.files and not changed([left]):
+            (found if files_made(left) == len(left.files) else parts).append(each)
+    if found:
+        return found
+    if parts:
+        raise UsageError(
+            f"what is now in {output!r} is in part that of {parts[-1].run}: later writes replaced its other files",
+            code="usage.no-run",
+            nearest=tuple(_line(each) for each in writes[:_CANDIDATES]),
+            hint=f"trace all that it wrote: --run {parts[-1].run}",
+        )
+    raise UsageError(
+        f"what is now in {output!r} was not left by a write that is recorded",
+        code="usage.no-run",
+        nearest=tuple(_line(each) for each in writes[:_CANDIDATES]),
+        hint=f"trace an earlier write: --run {writes[-1].run}",
+    )
+
+
+def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
+    from govtool.records.execute.inputs import changed, relations
+    from govtool.records.plan import codec
+
+    found = []
+    for each in writes:
+        leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(each.listings).root)}
+        own = [leaves[leaf] for leaf, name in each.inputs if leaf in leaves and _is_called(name, dataset)]
+        if not changed(own):
+            found.append(each)
+    if found:
+        return found
+    raise UsageError(
+        f"what is now in {dataset!r} was not read by a write that is recorded",
+        code="usage.no-run",
+        nearest=tuple(_line(each) for each in writes[:_CANDIDATES]),
+        hint=f"trace an earlier one: --run {writes[-1].run}",
+    )

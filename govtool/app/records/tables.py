@@ -1,0 +1,315 @@
+"""Tables of record-level provenance: written with the runs of a job, carried along, and read.
+
+A commit replaces all that its source holds. What earlier runs of the job recorded is carried along as it is, by
+reference: the cost of a commit follows what it adds. Only an application that is recorded again, as a notebook is that
+commits now and then, is read back. Fragments are named by their content, so that nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from govtool.errors import IntegrityError, UsageError
+from govtool.model.positions import PRIVATE_POSITIONS, PositionsCost, decode_cost
+from govtool.model.records import (
+    PLANS,
+    PRIVATE_VALUES,
+    RECORD_RUNS,
+    RECORD_TABLES,
+    PrivateValues,
+    RecordRun,
+    StoredPlan,
+    decode_plans,
+    decode_private,
+    decode_record_runs,
+    encode_plan,
+    encode_private,
+    encode_record_runs,
+)
+from govtool.store import Fragment
+
+if TYPE_CHECKING:
+    from govtool.model.run import Run
+    from govtool.records.capture import RecordedWrite
+    from govtool.records.plan.nodes import Plan
+    from govtool.store import Commit, FragmentRef, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChange:
+    """What a commit does to the record-level tables of a source."""
+
+    added: tuple[Fragment, ...] = ()
+    kept: tuple[FragmentRef, ...] = ()
+    """Of earlier runs, as they are."""
+
+    @property
+    def identity(self) -> list[str]:
+        """What the source holds afterwards, in an order of its own."""
+        own = (hashlib.sha256(fragment.data).hexdigest() for fragment in self.added)
+        return sorted({*own, *(ref.sha256 for ref in self.kept)})
+
+
+@dataclass(slots=True)
+class RecordTables:
+    """The tables of record-level provenance of a source. A later write takes the place of an earlier one."""
+
+    plans: dict[str, StoredPlan] = field(default_factory=dict)
+    """By digest."""
+    runs: dict[str, RecordRun] = field(default_factory=dict)
+    """By run id."""
+    private: dict[str, PrivateValues] = field(default_factory=dict)
+    """By run id."""
+    positions: dict[str, bytes] = field(default_factory=dict)
+    """Fragments with positions of records, by run id."""
+
+    @staticmethod
+    def of(writes: Iterable[RecordedWrite]) -> RecordTables:
+        """Return the tables of a job's writes."""
+        found = RecordTables()
+        for write in writes:
+            found.add(write)
+        return found
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything."""
+        return bool(self.runs)
+
+    def add(self, write: RecordedWrite) -> None:
+        """Take in a write."""
+        from govtool.records.execute.inputs import relations
+        from govtool.records.stored import relation_text, taken_apart
+
+        parts = taken_apart(write.plan)
+        boundaries, why = _boundaries(write.plan)
+        files = write.output_files
+        run = RecordRun(
+            run=write.run_id,
+            plan=parts.digest,
+            output=write.output or "",
+            inputs=tuple((leaf.leaf, dataset_id(leaf.dataset)) for leaf in relations(write.plan.root)),
+            listings=parts.listings,
+            written=relation_text(files, write.plan.session) if files is not None else "",
+            boundaries=boundaries,
+            breaks=tuple(dict.fromkeys((*write.breaks, *why))),
+        )
+        self.plans[parts.digest] = StoredPlan(parts.digest, parts.body)
+        self.runs[run.run] = run
+        self.private[run.run] = PrivateValues(run.run, parts.values)
+
+    def add_untraceable(self, run_id: str, output: str, reason: str) -> None:
+        """Take in a write whose rows cannot be traced, with the reason."""
+        from govtool.records.plan import codec
+        from govtool.records.plan.nodes import Plan, Session, Union
+
+        listings = codec.dumps(Plan(Union((), ()), Session("", True, "UTC")))
+        self.runs[run_id] = RecordRun(run_id, "", output, (), listings, breaks=(reason,))
+
+    def resumed(self, earlier: RecordTables) -> RecordTables:
+        """These tables with what an earlier commit of the source held."""
+        runs = {**earlier.runs, **self.runs}
+        private = {run: each for run, each in {**earlier.private, **self.private}.items() if run in runs}
+        plans = {**earlier.plans, **self.plans}
+        used = {run.plan for run in runs.values()}
+        positions = {run: data for run, data in {**earlier.positions, **self.positions}.items() if run in runs}
+        return RecordTables({digest: plans[digest] for digest in plans if digest in used}, runs, private, positions)
+
+    def beside(self, store: Reader, commit: Commit | None, source: str, known: Container[str]) -> RecordChange:
+        """What a commit adds and what it carries along, where these tables come beside those of earlier runs.
+
+        Args:
+            store: The store.
+            commit: What is there; None: nothing.
+            source: The job's source.
+            known: Applications of the source that the commit has runs of.
+
+        Raises:
+            StoreError: a fragment cannot be read.
+            IntegrityError: a fragment is not what was written.
+        """
+        if commit is None:
+            return RecordChange(self.fragments(source))
+        if any(run.application in known for run in self.runs.values()):
+            return RecordChange(self.resumed(read_tables(store, commit, source)).fragments(source))
+        refs = (ref for ref in store.fragments(commit) if ref.source == source and ref.table in RECORD_TABLES)
+        return RecordChange(self.fragments(source), tuple(refs))
+
+    def fragments(self, source: str) -> tuple[Fragment, ...]:
+        """The tables as fragments: one a plan, one an application."""
+        plans = [Fragment(source, PLANS, encode_plan(plan), 1) for _, plan in sorted(self.plans.items())]
+        applications = _by_application(self.runs.values())
+        runs = [Fragment(source, RECORD_RUNS, encode_record_runs(part), len(part)) for part in applications.values()]
+        private = []
+        for part in applications.values():
+            values = [self.private[run.run] for run in part if run.run in self.private]
+            if values:
+                private.append(Fragment(source, PRIVATE_VALUES, encode_private(values), len(values)))
+        positions = [Fragment(source, PRIVATE_POSITIONS, data, 1) for data in sorted(set(self.positions.values()))]
+        return (*plans, *runs, *private, *positions)
+
+
+def _by_application(runs: Iterable[RecordRun]) -> dict[str, list[RecordRun]]:
+    split: dict[str, list[RecordRun]] = {}
+    for run in runs:
+        split.setdefault(run.application, []).append(run)
+    return dict(sorted(split.items()))
+
+
+def _boundaries(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Operators at which a trace may stop; or why there is no trace."""
+    from govtool.records.trace.back import Stage
+    from govtool.records.trace.rules import traceable
+
+    try:
+        segment, *_ = traceable(plan.root)
+        stages = [Stage(segment)]
+        for stage in stages:
+            links = [n for n, each in enumerate(stage.segment.sources) if hasattr(each, "link")]
+            stages.extend(stage.below(number) for number in links)
+    except UsageError as error:
+        return (), (error.message,)
+    return tuple(stage.operator for stage in stages[1:]), ()
+
+
+def dataset_id(name: str) -> str:
+    """The graph's id of what a leaf reads: a path, several paths with commas between them, or a table."""
+    from govtool.app.project.path_root import within_root
+    from govtool.capture.spark.identity import path_name, table_name
+
+    if "/" not in name:
+        return table_name(name).id
+    parts = name.split(",")
+    if not all("/" in part for part in parts):  # a comma within a path
+        return within_root(path_name(name).id)
+    return ",".join(within_root(path_name(part).id) for part in parts)
+
+
+def read_tables(store: Reader, commit: Commit, source: str | None = None) -> RecordTables:
+    """Read the tables of a commit: of one source, or of all.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    refs = [ref for ref in store.fragments(commit) if ref.table in RECORD_TABLES and source in (None, ref.source)]
+    plans = [plan for data in _read(store, refs, PLANS) for plan in decode_plans(data)]
+    private = [each for data in _read(store, refs, PRIVATE_VALUES) for each in decode_private(data)]
+    runs = {run.run: run for run in _runs(store, refs)}
+    kept = {ref.sha256: ref for ref in refs if ref.table == PRIVATE_POSITIONS}
+    return RecordTables(
+        {plan.digest: plan for plan in plans},
+        runs,
+        {each.run: each for each in private},
+        {name: store.read(kept[run.positions]) for name, run in runs.items() if run.positions in kept},
+    )
+
+
+def read_record_runs(store: Reader, commit: Commit) -> list[RecordRun]:
+    """The writes whose rows can be traced, of all sources, by the ids of their runs.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    return [run for run in _sorted_runs(store, commit) if run.plan]
+
+
+def read_untraceable(store: Reader, commit: Commit) -> list[RecordRun]:
+    """The writes whose rows cannot be traced, with the reason as the only break.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    return [run for run in _sorted_runs(store, commit) if not run.plan]
+
+
+def _sorted_runs(store: Reader, commit: Commit) -> list[RecordRun]:
+    found = _runs(store, [ref for ref in store.fragments(commit) if ref.table == RECORD_RUNS])
+    return sorted(found, key=lambda run: run.run)
+
+
+def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
+    """The exact plan of a write.
+
+    Raises:
+        UsageError: its private values were removed from the store (``usage.forgotten``), or it is an action of RDDs
+            (``usage.no-plan``).
+        IntegrityError: its plan is not in the store.
+        FormatError: its plan cannot be read.
+    """
+    from govtool.records.stored import put_together
+
+    if run.program:
+        raise UsageError(f"{run.run} is an action of RDDs: it has no plan of a query", code="usage.no-plan")
+    body, values = read_stored(store, commit, run)
+    return put_together(body, run.listings, values, dict(run.inputs))
+
+
+def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str | None]:
+    """The plan or program of a write as it is stored, and its private values; None if those were removed.
+
+    Raises:
+        IntegrityError: its plan is not in the store.
+    """
+    refs = [ref for ref in store.fragments(commit) if ref.table in (PLANS, PRIVATE_VALUES)]
+    body = _first(store, refs, PLANS, lambda data: [p.body for p in decode_plans(data) if p.digest == run.plan])
+    if body is None:
+        raise IntegrityError(f"the plan of {run.run} is not in the store", code="store.corrupt-fragment")
+    values = _first(
+        store, refs, PRIVATE_VALUES, lambda data: [p.values for p in decode_private(data) if p.run == run.run]
+    )
+    return body, values
+
+
+def read_positions(store: Reader, commit: Commit, run: RecordRun) -> bytes | None:
+    """The positions of a run's records, as ``govtool.model.positions`` encodes them; None if there are none.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    refs = (ref for ref in store.fragments(commit) if ref.table == PRIVATE_POSITIONS)
+    found = next((ref for ref in refs if run.positions and ref.sha256 == run.positions), None)
+    return store.read(found) if found is not None else None
+
+
+def read_positions_cost(store: Reader, commit: Commit, run: Run) -> PositionsCost | None:
+    """What it cost to keep the positions of a run's records; None if there are none.
+
+    Args:
+        store: The store.
+        commit: The run is one of this commit.
+        run: It counts under all its ids.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    sources = {run.source, *(record.source for record in run.records)}
+    refs = [ref for ref in store.fragments(commit) if ref.source in sources]
+    kept = {ref.sha256: ref for ref in refs if ref.table == PRIVATE_POSITIONS}
+    if not kept:
+        return None
+    own = (one.positions for one in _runs(store, refs) if one.run in run.ids)
+    found = next((kept[digest] for digest in own if digest in kept), None)
+    return decode_cost(store.read(found)) if found is not None else None
+
+
+def _runs(store: Reader, refs: Sequence[FragmentRef]) -> list[RecordRun]:
+    return [run for data in _read(store, refs, RECORD_RUNS) for run in decode_record_runs(data)]
+
+
+def _read(store: Reader, refs: Sequence[FragmentRef], table: str) -> Iterable[bytes]:
+    return store.read_many([ref for ref in refs if ref.table == table])
+
+
+def _first(store: Reader, refs: Sequence[FragmentRef], table: str, pick: Callable[[bytes], list[str]]) -> str | None:
+    for data in _read(store, refs, table):
+        found = pick(data)
+        if found:
+            return found[0]
+    return None

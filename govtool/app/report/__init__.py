@@ -1,0 +1,1 @@
+"""The graph that a report draws, and the traces and workflows in it."""

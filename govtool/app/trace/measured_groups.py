@@ -1,0 +1,138 @@
+"""Measurements of groups: the smallest one behind the rows that recorded runs left in an output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from govtool.app.datasets.stranger_files import stranger_files
+from govtool.app.records.opened import engines, open_write
+from govtool.app.records.runs import inputs_of
+from govtool.app.records.tables import read_record_runs
+from govtool.app.runs.lookup import read_history
+from govtool.errors import GovtoolError
+from govtool.names import join_name, split_name
+from govtool.policy.measured import MeasuredGroup
+from govtool.records.execute.chain import ExecutorChain
+from govtool.records.execute.inputs import changed
+from govtool.records.plan.nodes import Relation
+from govtool.records.stored import relation_of
+from govtool.records.trace.groups import SmallestGroup, smallest_group
+
+if TYPE_CHECKING:
+    from govtool.app.records.opened import OpenedWrite
+    from govtool.model.records import RecordRun
+    from govtool.store import Commit, Reader
+
+
+class RecordedGroups:
+    """Measures the groups of what recorded runs left, as ``govtool.policy.measured.GroupMeter`` says; starts no JVM.
+
+    Args:
+        store: The store.
+        commit: Runs are those of this commit.
+    """
+
+    def __init__(self, store: Reader, commit: Commit) -> None:
+        self._store, self._commit = store, commit
+        self._known: dict[tuple[str, str, tuple[str, ...]], MeasuredGroup] = {}
+        self._opened: dict[str, OpenedWrite] = {}
+
+    def measure(self, target: str, source: str, entity: Sequence[str]) -> MeasuredGroup:
+        """The smallest group of an output; see ``GroupMeter``."""
+        key = (target, source, tuple(entity))
+        if key not in self._known:
+            self._known[key] = self._measured(*key)
+        return self._known[key]
+
+    @cached_property
+    def _runs(self) -> list[RecordRun]:
+        return read_record_runs(self._store, self._commit)
+
+    @cached_property
+    def _dates(self) -> dict[str, str]:
+        return {run.id: run.ended or run.started or "" for run in read_history(self._store, self._commit).runs}
+
+    def _measured(self, target: str, source: str, entity: tuple[str, ...]) -> MeasuredGroup:
+        counted = " or ".join(entity) if entity else f"rows of {source}"
+        writers = [run for run in self._runs if run.output == target]
+        if not writers:
+            return MeasuredGroup(target, counted, why=f"no recorded run wrote {target} (govtool run --records)")
+        there = [run for run in writers if _is_there(run)]
+        if not there:
+            last = writers[-1].run
+            return MeasuredGroup(target, counted, why=f"the files that {last} wrote are gone, or were written again")
+        others = strange_files(there)
+        if others:
+            return MeasuredGroup(target, counted, why=f"{others} files of {target} were not left by a recorded run")
+        groups = [self._of_run(run, target, source, entity, counted) for run in there]
+        unknown = next((each for each in groups if each.at_most is None), None)
+        smallest = min(groups, key=lambda each: (each.at_most or 0, each.at_least or 0))
+        return unknown or smallest
+
+    def _of_run(self, run: RecordRun, target: str, source: str, entity: tuple[str, ...], counted: str) -> MeasuredGroup:
+        members = _members(run, source, entity)
+        columns = [f"{dataset}.{column}" for dataset, column in members.items() if column is not None]
+        about = MeasuredGroup(target, "".join(columns) or counted, run=run.run, date=self._dates.get(run.run, ""))
+        if not members:
+            what = " or ".join(entity) or source
+            return replace(about, why=f"{run.run} did not read {what}")
+        try:
+            write = self._open(run)
+            if write.lineage.refused:
+                first = write.lineage.refused[0]
+                return replace(about, why=f"{first.file} {first.reason} since {run.run} read it")
+            found = smallest_group(write.lineage, members)
+        except GovtoolError as error:
+            return replace(about, why=error.message)
+        if found is None:
+            return replace(about, why=f"{run.run} left no row that is made of {counted}")
+        return _stated(about, found)
+
+    def _open(self, run: RecordRun) -> OpenedWrite:
+        """A write, to be evaluated by DuckDB alone: a check starts no Spark."""
+        if run.run not in self._opened:
+            write = open_write(self._store, self._commit, run)
+            executor = ExecutorChain(engines(write.plan.session)[:1])
+            lineage = replace(write.lineage, executor=executor)
+            self._opened[run.run] = replace(write, executor=executor, lineage=lineage)
+        return self._opened[run.run]
+
+
+def _stated(about: MeasuredGroup, found: SmallestGroup) -> MeasuredGroup:
+    """A measurement as evidence: of a trace that may hold too many rows, only the upper bound is known."""
+    if found.grade.exactness == "exact":
+        why = "" if found.at_least == found.at_most else "the input is read several times"
+        return replace(about, at_least=found.at_least, at_most=found.at_most, why=why)
+    if found.grade.exactness == "superset":
+        return replace(about, at_least=0, at_most=found.at_most, why=found.grade.why)
+    return replace(about, why=found.grade.why)
+
+
+def _members(run: RecordRun, source: str, entity: Sequence[str]) -> Mapping[str, str | None]:
+    """The inputs of a run that have members, with the column that identifies them; None: rows are members.
+
+    Of several columns with the entity, one of the aggregated dataset is taken, else the first by name.
+    """
+    read = inputs_of(run)
+    if not entity:
+        return {source: None} if source in read else {}
+    found: dict[str, str] = {}
+    for name in entity:
+        *dataset, column = split_name(name)
+        found.setdefault(join_name(dataset), column)
+    own = [each for each in (source, *sorted(found)) if each in found and each in read]
+    return {own[0]: found[own[0]]} if own else {}
+
+
+def _is_there(run: RecordRun) -> bool:
+    left = relation_of(run.written, run.output)
+    return left is not None and not changed([left])
+
+
+def strange_files(runs: Sequence[RecordRun]) -> int:
+    """Return the number of files beside those that runs left, in the same folders."""
+    left = [relation_of(run.written, run.output) for run in runs]
+    return stranger_files({file.uri for each in left if isinstance(each, Relation) for file in each.files})

@@ -1,0 +1,164 @@
+"""Questions about rows: what is behind the rows of an output, and what rows of an input reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
+from govtool.app.rdd.program_records import program_records
+from govtool.app.rdd.trace import program_back, program_forward
+from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.runs import find_readers, find_writer, input_name, no_rows, only
+from govtool.app.records.sidecars import sidecar_use
+from govtool.app.records.writes import FILES_FIRST, unreadable_inputs
+from govtool.app.trace.report import TraceRequest, trace_report
+from govtool.errors import EngineError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from govtool.model.records import RecordRun
+    from govtool.records.trace.traced import TracedRecords
+    from govtool.store import Commit, Reader
+
+
+def record_set(store: Reader, commit: Commit, output: str | None, run: str | None = None) -> TracedRecords:
+    """Every row of an output, to be traced back.
+
+    Raises:
+        UsageError: see ``find_writer`` and ``open_write``.
+    """
+    found = find_writer(store, commit, output, run)
+    if found.program:
+        return program_records(store, commit, found)
+    return open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True).rows()
+
+
+def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:
+    """The input rows behind the rows of an output that meet a condition.
+
+    Raises:
+        UsageError: see ``find_writer``; nothing meets the condition (``usage.no-rows``).
+        EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
+    """
+    run = find_writer(store, commit, request.dataset, request.run)
+    if run.program:
+        return program_back(store, commit, run, request)
+    opened = _opened(store, commit, run, request)
+    first = opened.rows(request.where).go_back()
+    _require(opened, first.steps[0].rows, request)
+    report = trace_report(opened, (store, commit), BACK, request, first if request.step else first.go_back_all())
+    selected = opened.selected(request.where)
+    if selected is not None:
+        report = replace(report, trace=replace(report.trace, selected=selected))
+    if not request.all_runs:
+        return report
+    from govtool.app.trace.runs import hops_back
+    from govtool.records.recordset import RecordSet
+
+    assert isinstance(report.records, RecordSet)
+    hops, ends = hops_back(store, commit, opened, report.records, request)
+    return replace(report, hops=hops, ends=ends)
+
+
+def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:
+    """The output rows that rows of an input reached.
+
+    Raises:
+        UsageError: see ``find_readers``; nothing meets the condition (``usage.no-rows``).
+        EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
+    """
+    readers = find_readers(store, commit, request.dataset, request.run)
+    if not request.all_runs:
+        only(readers, request.dataset)
+    reports = [_forward(store, commit, run, request) for run in readers]
+    if not request.all_runs:
+        return reports[0]
+    from govtool.app.trace.runs import hops_forward
+
+    first = next((report for report in reports if report.trace.selected), reports[0])
+    hops, ends = hops_forward(store, commit, reports, request)
+    others = tuple(HopAnswer(0, each.trace, each.outputs) for each in reports if each is not first)
+    return replace(first, hops=(*others, *hops), ends=ends)
+
+
+def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
+    if run.program:
+        return program_forward(store, commit, run, request)
+    opened = _opened(store, commit, run, request)
+    name = input_name(run, request.dataset)
+    chosen = opened.lineage.input(name, request.where).kept()
+    count = chosen.count()
+    _require(opened, count, request)
+    found = chosen.go_next() if request.step else chosen.go_next_all()
+    return trace_report(opened, (store, commit), FORWARD, request, found, (name, count))
+
+
+def _opened(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> OpenedWrite:
+    """A write, by positions that it kept or by its plan.
+
+    Raises:
+        EngineError: An input cannot be read again (``engine.not-exact``): no engine is started for it.
+    """
+    opened = open_write(store, commit, run, sidecar_use(request.sidecars), kept=not request.verify, in_part=True)
+    reason = next(iter(unreadable_inputs(opened.plan)), None)
+    if reason is not None and opened.record is None:
+        raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=FILES_FIRST)
+    return opened
+
+
+def _require(opened: OpenedWrite, count: int, request: TraceRequest) -> None:
+    """Refuse a choice of no rows, unless they may be in files that were refused."""
+    if not count and not opened.lineage.refused:
+        raise no_rows(request.dataset, request.where)
+
+
+def token_lines(report: TraceReport) -> Iterable[str]:
+    """The tokens of all rows that have one, a line each: every row of the inputs, whatever is shown."""
+    if report.direction == FORWARD or report.records is None:
+        return (str(row["_id"]) for _, group in report.parts for row in group.rows if "_id" in row)
+    further = (row for hop in report.hops for _, group in hop.parts for row in group.rows)
+    return dict.fromkeys([*map(str, report.records.ids()), *(str(row["_id"]) for row in further if "_id" in row)])
+
+
+def write_parquet(report: TraceReport, file: Path) -> None:
+    """Write all rows of the trace, in the types of the data; several datasets become one table with a column each.
+
+    Raises:
+        UsageError: the file cannot be written (``usage.output``).
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        pq.write_table(_table(report), file)
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"cannot write it: {error}", code="usage.output", location=str(file)) from error
+
+
+def _table(report: TraceReport) -> object:
+    import pyarrow as pa
+
+    tables = []
+    records = report.records
+    names = records.names() if records is not None else []
+    for name in names:
+        assert records is not None
+        table = records.arrow(None if len(names) == 1 else name)
+        tables.append(table.add_column(0, "dataset", pa.array([name] * table.num_rows, pa.string())))
+    if not tables:
+        return pa.table({"dataset": pa.array([], pa.string())})
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException:  # columns of one name and types that have nothing in common
+        return pa.concat_tables([_as_text(table) for table in tables], promote_options="permissive")
+
+
+def _as_text(table: object) -> object:
+    import pyarrow as pa
+
+    assert isinstance(table, pa.Table)
+    columns = [pa.array([None if v is None else str(v) for v in column.to_pylist()]) for column in table.columns]
+    return pa.Table.from_arrays([column.cast(pa.string()) for column in columns], names=table.column_names)

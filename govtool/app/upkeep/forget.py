@@ -1,0 +1,258 @@
+"""Removes text, a run's private records or a source from all versions of a store (``govtool.store.forget``)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from govtool import clock
+from govtool.answers.forget import ForgetAnswer, Remainder, RemovedFragment
+from govtool.app.project.project import existing_branch
+from govtool.app.project.user import user_name
+from govtool.app.upkeep.fragment_text import TextForms, rows_without
+from govtool.errors import StoreError, UnknownNameError, UsageError
+from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, RecordRun, decode_record_runs
+from govtool.store import cache
+from govtool.store.forget import Forgotten, Removal, StandIn, forget, fragments_in_history
+from govtool.store.gc import collect
+from govtool.store.names import FORGOTTEN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from govtool.store import FragmentRef, Store
+
+Progress = Callable[[int, int], None]
+_History = Mapping[tuple[str, str], Sequence["FragmentRef"]]
+_Chosen = dict[tuple[str, str], "StandIn | None"]
+_UNUSED = ("frag/", "pack/", "tmp/")
+"""Folders in which a writer that was killed leaves objects that no version refers to."""
+_CACHES = ("blobs", "memos", "sidecars")
+"""Folders of the local cache that hold copies of text; what is in them is made again when it is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetRequest:
+    """A request to remove texts, runs or sources; at least one of them is named."""
+
+    texts: Sequence[str] = ()
+    """Texts that are replaced by ``***`` wherever they occur."""
+    runs: Sequence[str] = ()
+    """Runs, or applications with all their runs, whose private values and positions are removed."""
+    sources: Sequence[str] = ()
+    """Sources that are removed from all versions."""
+    reason: str = ""
+    """Kept in the store; it must not repeat what is removed."""
+    dry_run: bool = False
+    branch: str | None = None
+    author: str | None = None
+    message: str | None = None
+
+
+def forget_text(store: Store, request: ForgetRequest, progress: Progress | None = None) -> ForgetAnswer:
+    """Remove what a request names from every version of every branch.
+
+    Raises:
+        UsageError: nothing is named, or a text is too short.
+        UnknownNameError: no fragment is of such a run or source.
+        StoreError: the store cannot be read or written. The same request again completes what was begun.
+    """
+    if not (request.texts or request.runs or request.sources):
+        raise UsageError(
+            "nothing to remove", code="usage.arguments", hint="give --text-file FILE, --run RUN or --source NAME"
+        )
+    forms = TextForms(request.texts) if request.texts else None
+    _check_words(request, forms)
+    branch = existing_branch(store, request.branch)
+    everything = fragments_in_history(store)
+    history = {name: refs for name, refs in everything.items() if refs[0].source != FORGOTTEN}
+    tombstones = [refs[0] for name, refs in everything.items() if name not in history]
+    chosen = {**_of_sources(history, request.sources), **_of_runs(store, history, request.runs)}
+    if forms is not None:
+        chosen.update(_with_text(store, history, forms, progress, chosen))
+    removal = Removal(chosen, frozenset(request.sources), request.reason)
+    done = Forgotten(())
+    if (chosen or removal.sources) and not request.dry_run:
+        message = request.message or f"forget {len(chosen)} fragment{'' if len(chosen) == 1 else 's'}"
+        done = forget(store, removal, branch, author=request.author or user_name(), message=message)
+    emptied = () if request.dry_run else _empty_caches(store)
+    return ForgetAnswer(
+        store.uri,
+        request.dry_run,
+        tuple(_removed(history, chosen)),
+        commits=tuple((commit.branch, commit.seq, commit.id) for commit in done.commits),
+        objects=done.removed,
+        indexes=done.indexes,
+        caches=emptied,
+        held=(*_shared(history, request.sources), *(_held(store, forms, tombstones) if forms else ())),
+        unreached=_unreached(store),
+    )
+
+
+def _check_words(request: ForgetRequest, forms: TextForms | None) -> None:
+    """Refuse a commit whose own words hold the text that is to be removed."""
+    words = (request.reason, request.message or "", request.author or "")
+    if forms is not None and any(map(forms.in_text, words)):
+        raise UsageError("the commit's own words hold the text that is to be removed", code="usage.text")
+
+
+def _of_sources(history: _History, sources: Sequence[str]) -> _Chosen:
+    """The fragments that no source but the named ones has."""
+    wanted = set(sources)
+    known = {ref.source for refs in history.values() for ref in refs}
+    for source in sources:
+        if source not in known:
+            raise UnknownNameError(f"no source {source}", code="usage.unknown-source", hint="govtool sources")
+    return {name: None for name, refs in history.items() if {ref.source for ref in refs} <= wanted}
+
+
+def _shared(history: _History, sources: Sequence[str]) -> Iterator[Remainder]:
+    """Fragments of the named sources that others have, too."""
+    wanted = set(sources)
+    for (table, sha256), refs in history.items():
+        others = {ref.source for ref in refs} - wanted
+        if others and len(others) < len({ref.source for ref in refs}):
+            yield Remainder(f"{table}/{sha256[:12]}", f"source {', '.join(sorted(others))} has the same content")
+
+
+def _of_runs(store: Store, history: _History, runs: Sequence[str]) -> _Chosen:
+    """The private values and positions of runs, removed from their fragments."""
+    if not runs:
+        return {}
+    records = [record for record in _record_runs(store, history) if any(_is_part(record, run) for run in runs)]
+    for run in runs:
+        if not any(_is_part(record, run) for record in records):
+            raise UnknownNameError(f"no records of run {run}", code="usage.unknown-run", hint="govtool runs")
+    names = sorted({record.run for record in records})
+    positions = {record.positions for record in records if record.positions}
+    chosen: _Chosen = {name: None for name in history if name[0] == PRIVATE_POSITIONS and name[1] in positions}
+    for name, refs in history.items():
+        data = _read(store, refs[0]) if name[0] == PRIVATE_VALUES else None
+        if data is not None and (left := rows_without(data, "run", names)) is not None:
+            chosen[name] = StandIn(*left)
+    return chosen
+
+
+def _record_runs(store: Store, history: _History) -> Iterator[RecordRun]:
+    for (table, _), refs in history.items():
+        data = _read(store, refs[0]) if table == RECORD_RUNS else None
+        if data is not None:
+            yield from decode_record_runs(data)
+
+
+def _is_part(record: RecordRun, run: str) -> bool:
+    """Return whether records are of a run, or of one of an application."""
+    return record.run == run or record.run.startswith(f"{run}/")
+
+
+def _read(store: Store, ref: FragmentRef) -> bytes | None:
+    """The content of a fragment, or of what stands in its place; None where it was removed without one.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    try:
+        return store.read(ref)
+    except StoreError as error:
+        if error.code == "store.forgotten":
+            return None
+        raise
+
+
+def _with_text(
+    store: Store, history: _History, forms: TextForms, progress: Progress | None, chosen: _Chosen
+) -> _Chosen:
+    """Fragments that hold a text, each with what is read instead; of those chosen before what stands in their place."""
+    found: _Chosen = {}
+    for done, (name, refs) in enumerate(history.items(), 1):
+        stands = chosen.get(name)
+        data = _read(store, refs[0]) if name not in chosen else stands.data if stands is not None else None
+        if data and forms.in_fragment(data):
+            left = forms.without(data)
+            # Where the names of columns hold it, nothing can stand in its place.
+            found[name] = None if left is None or forms.in_fragment(left[0]) else StandIn(*left)
+        if progress:
+            progress(done, len(history))
+    return found
+
+
+def _removed(history: _History, chosen: _Chosen) -> Iterator[RemovedFragment]:
+    for table, sha256 in sorted(chosen):
+        sources = tuple(sorted({ref.source for ref in history[table, sha256]}))
+        yield RemovedFragment(table, sha256, sources, chosen[table, sha256] is not None)
+
+
+def _held(store: Store, forms: TextForms, tombstones: Sequence[FragmentRef]) -> Iterator[Remainder]:
+    """Objects that hold a text after the removal."""
+    yield from _held_for_good(store, forms)
+    for ref in tombstones:
+        if forms.in_bytes(store.read(ref)):
+            yield Remainder(ref.key, "in the reason of an earlier removal, which cannot be changed")
+    later = clock.now() + timedelta(days=1)  # so that no object is too young
+    for info in collect(store, grace=timedelta(0), dry_run=True, now=lambda: later).removed:
+        if info.key.startswith(_UNUSED) and forms.in_object(store.objects.get(info.key) or b""):
+            yield Remainder(info.key, "no version refers to it: govtool store gc --grace 0 removes it")
+
+
+def _held_for_good(store: Store, forms: TextForms) -> Iterator[Remainder]:
+    """Commits, nodes and tags that hold a text. They are named by their digest, or by others: they cannot change."""
+    for folder in ("log", "manifest", "tags"):
+        for info in store.objects.scan(folder):
+            data = store.objects.get(info.key) or b""
+            if forms.in_bytes(data):
+                yield Remainder(
+                    info.key, f"in {', '.join(_fields(data, forms)) or 'its text'}, which cannot be changed"
+                )
+
+
+def _fields(data: bytes, forms: TextForms) -> Iterator[str]:
+    """The fields of a slot, node or tag that hold a text."""
+    try:
+        body = json.loads(data)
+    except ValueError:
+        return
+    for name, value in body.items() if isinstance(body, dict) else ():
+        if forms.in_text(json.dumps(value, ensure_ascii=False)):
+            yield str(name)
+
+
+def _empty_caches(store: Store) -> tuple[str, ...]:
+    """Empty what this machine keeps of the store: indexes, and files whose store is not known."""
+    root = cache.cache_root()
+    ids = {store.store_id, store.cache_id}
+    folders = [found for name in sorted(ids) for found in (root / "commits").glob(f"{name}.*")]
+    emptied = [folder for folder in (*folders, *(root / name for name in _CACHES)) if folder.is_dir()]
+    for folder in emptied:
+        _remove(folder)
+    return tuple(dict.fromkeys(str(folder.relative_to(root).parts[0]) for folder in emptied))
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; what another process writes there meanwhile may stay."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unreached(store: Store) -> tuple[Remainder, ...]:
+    """Places of copies that are outside of this store."""
+    from govtool.app.serve.event_spool import spool_folder
+
+    spool, steps = spool_folder(store, "openlineage").parent, cache.cache_root() / "ingest"
+    places = [
+        (
+            "caches",
+            f"{cache.cache_root()} on other machines: remove them, or wait until they are evicted;"
+            " an index of an old commit may be derived there from text that is removed here",
+        ),
+        ("copies", "copies of this store: run govtool store copy to each, which removes it there"),
+        ("backups", "backups of the store, and older versions of objects where the bucket keeps them"),
+        ("inputs", "the files that were read: change them before the next ingest, or it comes back"),
+        ("outputs", "answers, exports, reports and logs that were written before"),
+    ]
+    for folder, what in ((spool, "events that wait for a commit, or failed"), (steps, "work of ingests of logs")):
+        if folder.is_dir() and any(folder.iterdir()):
+            places.append(("spool", f"{what}: {folder}"))
+    return tuple(Remainder(place, reason) for place, reason in places)

@@ -1,0 +1,88 @@
+"""Upkeep of a store as commands use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from govtool.app.project.project import existing_branch
+from govtool.app.project.user import user_name
+from govtool.errors import StoreError, UnknownNameError
+
+if TYPE_CHECKING:
+    from govtool.store import CommitResult, Store
+    from govtool.store.copy import Copied
+    from govtool.store.fsck import Check, Problem
+    from govtool.store.gc import Collection
+
+Progress = Callable[[int, int], None]
+
+
+def compact(store: Store, branch: str | None, author: str | None) -> CommitResult:
+    """Rewrite the manifest of a branch without what is dead."""
+    from govtool.store import compact
+
+    return compact.compact(store, existing_branch(store, branch), author=author or user_name())
+
+
+def repair_clock(store: Store, branch: str | None, author: str | None) -> CommitResult:
+    """Take over what commits of a clock in the future say, at the time of now."""
+    from govtool.store import repair_clock
+
+    return repair_clock.repair_clock(store, existing_branch(store, branch), author=author or user_name())
+
+
+def collect(store: Store, *, hours: float, dry_run: bool, progress: Progress) -> Collection:
+    """Remove what nothing refers to and is older than some hours."""
+    from govtool.store import gc
+
+    return gc.collect(store, grace=timedelta(hours=hours), dry_run=dry_run, progress=progress)
+
+
+def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = False, progress: Progress) -> Check:
+    """Check a store, against an anchor if there is one; ``deep``: build published indexes again and compare them."""
+    from govtool.store import fsck
+
+    against = fsck.parse_anchor(anchor) if anchor is not None else None
+    result = fsck.fsck(store, against=against, contents=contents, progress=progress)
+    if not deep:
+        return result
+    return replace(result, problems=tuple(sorted({*result.problems, *_index_problems(store)})))
+
+
+def _index_problems(store: Store) -> Iterator[Problem]:
+    """Published indexes that are not those of their commits."""
+    from govtool.app.versions.index import built_index
+    from govtool.app.versions.published import index_problem
+    from govtool.store.fsck import Problem
+    from govtool.store.published import FOLDER, folder
+
+    for commit_id in sorted({info.key.split("/")[1] for info in store.objects.scan(FOLDER)}):
+        try:
+            commit = store.resolve(commit_id)
+            message = index_problem(store, commit, partial(built_index, store, commit))
+        except UnknownNameError:
+            message = "there is no such commit"
+        except StoreError as error:
+            message = error.message
+        if message is not None:
+            yield Problem("store.corrupt-index", folder(commit_id), message)
+
+
+def anchor_text(store: Store, branch: str) -> str:
+    """The anchor of a branch's head as one line."""
+    from govtool.store import fsck
+
+    return fsck.anchor(store, branch).text
+
+
+def copy(store: Store, target: str, *, progress: Progress) -> tuple[Copied, str]:
+    """Copy a store to an address; also gives the address as it is shown."""
+    from govtool.store.copy import copy_store
+    from govtool.store.location import open_objects
+
+    objects = open_objects(target, create=True)
+    return copy_store(store, objects, progress=progress), objects.uri

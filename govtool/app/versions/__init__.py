@@ -1,0 +1,1 @@
+"""Versions of the graph: branches, commits and their indexes, opened."""

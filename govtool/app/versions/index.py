@@ -1,0 +1,283 @@
+"""Opens the index of a commit: from the local cache, or built from the store's fragments and kept there.
+
+What was cached may be damaged: by a disk, a full one, a copy. All of it is compared with its checksums where that costs
+nothing (small indexes), where the file is not the very file that was last compared (its size, times and inode are noted
+beside it), and once a week. In between, a bit that rots without a write can go unnoticed until a number leads out of an
+array; then a command asks `damaged_since` and starts again with a new index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import mmap
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.project.path_root import paths_root
+from govtool.errors import FormatError, IntegrityError, StoreError
+from govtool.graph import layout
+from govtool.graph.index import Index
+from govtool.store.cache import cache_dir, lookup, publish
+
+if TYPE_CHECKING:
+    from govtool.app.versions.published import Published
+    from govtool.model import Derivation
+    from govtool.store import Commit, FragmentRef, Reader
+
+Progress = Callable[[int, int], None]
+
+VERIFIED = "verified"
+"""The file beside an index that says which file was compared with its checksums, and by its own time when."""
+ALWAYS_VERIFIED = 1 << 20
+"""Bytes up to which an index is compared each time: a quarter of a millisecond."""
+VERIFIED_FOR = 7 * 24 * 3600.0
+"""Seconds after which a larger one is compared again."""
+
+
+@dataclass(slots=True)
+class _Opened:
+    """The indexes that this process took from the cache, and those that it found damaged."""
+
+    cached: list[Path] = field(default_factory=list)
+    damaged: list[Path] = field(default_factory=list)
+
+
+_opened = _Opened()
+
+
+def open_index(
+    store: Reader, commit: Commit | None, progress: Progress | None = None, *, evidence: Iterable[str] = ()
+) -> Index:
+    """The index of a commit; of the empty graph for ``None``.
+
+    Where the store is remote and has the index published, it is asked page by page (``govtool.graph.paged``). The cache
+    is a help, not a need: if it cannot be written the index is built in memory.
+
+    Args:
+        store: Where the commit is (``Store`` is a ``Reader``).
+        commit: A commit of that store.
+        progress: Called with derivations done and derivations in all (or parts of a thousand, of a smaller graph) while
+            the index is built.
+        evidence: How what is in the index is known (``sql``, ``plan`` …); by default everything.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+    """
+    index = index_of(()) if commit is None else _open(store, commit, progress, evidence)
+    index.paths_root = paths_root()
+    return index
+
+
+def _open(store: Reader, commit: Commit, progress: Progress | None, evidence: Iterable[str]) -> Index:
+    """The index from the cache, from the store, or built."""
+    wanted = tuple(sorted(set(evidence)))
+    found = _cached(store, commit, wanted)
+    if found is not None:
+        return found
+    if not wanted and store.is_remote:
+        from govtool.app.versions.published import find_published
+
+        remote = find_published(store, commit)
+        if remote is not None:
+            return remote.open(lambda: _kept(store, commit, wanted, lambda: _downloaded(remote, progress)))
+    return _kept(store, commit, wanted, lambda: list(_build(store, commit, progress, wanted)))
+
+
+def built_index(store: Reader, commit: Commit) -> Index:
+    """Build the index of a commit from its fragments, in memory; no cache is read or written.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+    """
+    from govtool.app.versions.gathered import read_gathered
+    from govtool.graph.build import build_gathered
+
+    index = Index(b"".join(build_gathered(read_gathered(store, _derivations(store, commit)))))
+    index.paths_root = paths_root()
+    return index
+
+
+def _downloaded(remote: Published, progress: Progress | None) -> list[Any]:
+    """The pieces of a published index; if it turns out to be damaged, of one that is built instead."""
+    try:
+        pieces: list[Any] = remote.pieces()
+        layout.verify(memoryview(b"".join(pieces)))
+    except (IntegrityError, FormatError):
+        return list(_build(remote.store, remote.commit, progress, ()))
+    return pieces
+
+
+def _kept(store: Reader, commit: Commit, wanted: tuple[str, ...], make: Callable[[], list[Any]]) -> Index:
+    """The index that is made of pieces, kept in the cache if it can be written."""
+    directory = _directory(store, commit, wanted)
+    pieces = make()
+
+    def write(folder: Path) -> None:
+        with (folder / layout.FILE).open("wb") as file:
+            file.writelines(pieces)
+        _note_verified(folder)
+
+    try:
+        publish(directory, write)
+        index = Index(_mapped(directory / layout.FILE))
+        if not _is_verified(directory):
+            layout.verify(index.buffer)  # a damaged one that could not be taken away
+        return index
+    except (StoreError, OSError, ValueError):
+        return Index(b"".join(pieces))
+
+
+def cached_index(store: Reader, commit: Commit) -> Index | None:
+    """The index of a commit if the local cache has it."""
+    index = _cached(store, commit, ())
+    if index is not None:
+        index.paths_root = paths_root()
+    return index
+
+
+def _cached(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Index | None:
+    directory = _directory(store, commit, evidence)
+    if lookup(directory):
+        try:
+            index = Index(_mapped(directory / layout.FILE))
+            if not _is_verified(directory):
+                layout.verify(index.buffer)
+                _note_verified(directory)
+        except (IntegrityError, FormatError, OSError, ValueError):
+            _discard(directory)
+        else:
+            if directory not in _opened.cached:
+                _opened.cached.append(directory)
+            return index
+    return None
+
+
+def forget_opened() -> None:
+    """Begin anew: what was opened before is of no concern to ``damaged_since``."""
+    _opened.cached.clear()
+
+
+def damaged_since() -> bool:
+    """Return whether an index that was taken from the cache since is damaged, all of it compared; it is discarded then.
+
+    To be asked when something went wrong that should not have: a damaged index explains it, and the next opening
+    builds a new one.
+    """
+    found = False
+    while _opened.cached:
+        found |= _discarded_if_damaged(_opened.cached.pop())
+    return found
+
+
+def discard_damaged(store: Reader, commit: Commit, evidence: Iterable[str] = ()) -> bool:
+    """Return whether the cached index of one commit is damaged, all of it compared; it is discarded then.
+
+    Args:
+        store: Where the commit is.
+        commit: The commit.
+        evidence: As for ``open_index``.
+    """
+    directory = _directory(store, commit, tuple(sorted(set(evidence))))
+    with contextlib.suppress(ValueError):
+        _opened.cached.remove(directory)  # compared here: `damaged_since` need not do it again
+    return _discarded_if_damaged(directory)
+
+
+def _discarded_if_damaged(directory: Path) -> bool:
+    try:
+        layout.verify(_mapped(directory / layout.FILE))
+    except (IntegrityError, FormatError, ValueError):
+        _discard(directory)
+        return True
+    except OSError:
+        return False  # never kept, or evicted meanwhile
+    return False
+
+
+def damaged_indexes() -> list[Path]:
+    """The damaged indexes that were discarded since this was last asked."""
+    found, _opened.damaged = _opened.damaged, []
+    return found
+
+
+def _is_verified(directory: Path) -> bool:
+    """Return whether the file is as it was when it was compared, not long ago. Small ones are compared each time."""
+    try:
+        noted = (directory / VERIFIED).stat()
+        if (directory / layout.FILE).stat().st_size <= ALWAYS_VERIFIED or time.time() - noted.st_mtime > VERIFIED_FOR:
+            return False
+        return (directory / VERIFIED).read_text("ascii") == _identity(directory)
+    except (OSError, ValueError):
+        return False
+
+
+def _note_verified(directory: Path) -> None:
+    """Note which file was compared. In a cache that cannot be written it is compared each time."""
+    with contextlib.suppress(OSError):
+        building = directory / f".{VERIFIED}-{os.getpid()}"
+        building.write_text(_identity(directory), "ascii")
+        building.replace(directory / VERIFIED)
+
+
+def _identity(directory: Path) -> str:
+    """Return the marks that change whenever the file is written, replaced or copied."""
+    found = (directory / layout.FILE).stat()
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
+
+
+def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Path:
+    known = f"-{hashlib.sha256(repr(evidence).encode()).hexdigest()[:12]}" if evidence else ""
+    return cache_dir(store.cache_id, f"{commit.content_id}-{layout.FORMAT}{known}")
+
+
+def index_of(derivations: Iterable[Derivation]) -> Index:
+    """The index of derivations in memory, without a store."""
+    from govtool.graph.build import build
+    from govtool.model.columnar import to_table
+
+    index = Index(b"".join(build([to_table(derivations)])))
+    index.paths_root = paths_root()
+    return index
+
+
+def _build(store: Reader, commit: Commit, progress: Progress | None, evidence: tuple[str, ...]) -> Iterator[Any]:
+    """Build an index with the help of what the cache has of earlier ones."""
+    from govtool.app.versions.gathered import derived_gathered, kept_columns, missing, read_gathered
+    from govtool.graph.build import build_gathered
+    from govtool.graph.build_meter import BuildMeter
+
+    refs = _derivations(store, commit)
+    kept = None if evidence else kept_columns(store, refs)
+    fresh = missing(refs, kept)
+    built = sum(ref.size for ref in refs) - sum(ref.size for ref in fresh)
+    meter = BuildMeter(progress, [ref.size for ref in fresh], sum(ref.rows for ref in refs), built)
+    if evidence:
+        gathered = read_gathered(store, refs, meter.read, evidence)
+    else:
+        gathered = derived_gathered(store, commit, refs, kept, meter.read)
+    return build_gathered(gathered, meter)
+
+
+def _derivations(store: Reader, commit: Commit) -> list[FragmentRef]:
+    """The fragments that an index is built from, in its order."""
+    from govtool.model.columnar import DERIVATIONS
+
+    return sorted(ref for ref in store.fragments(commit) if ref.table == DERIVATIONS)
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _discard(directory: Path) -> None:
+    """Take a damaged index out of the way, so that a good one can take its place."""
+    _opened.damaged.append(directory)
+    import shutil
+
+    shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,219 @@
+"""A folder of relations, CSV and Parquet, for questions about one query without a store."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.why.csv_types import read_csv
+from govtool.errors import UnknownNameError, UsageError
+from govtool.wording import count
+
+if TYPE_CHECKING:
+    from govtool.records.plan.nodes import Relation
+
+TOKEN = "_tok"
+"""The column that holds a record's token; it is no column of the relation."""
+_SUFFIXES = {".csv": "csv", ".parquet": "parquet"}
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """Relations by name, and the tokens of their records in order, as pyarrow arrays of strings."""
+
+    relations: Mapping[str, Relation]
+    tokens: Mapping[str, Any]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of records of each relation."""
+        return {name: len(tokens) for name, tokens in self.tokens.items()}
+
+
+@contextmanager
+def opened_folder(folder: Path, keys: Mapping[str, str]) -> Iterator[DataFolder]:
+    """The relations of a folder's files; CSV files are read once, into temporary Parquet files.
+
+    Args:
+        folder: Its ``*.csv`` and ``*.parquet`` are relations, named by their stems.
+        keys: For each relation, the column whose values are its tokens. Others are named by the column ``_tok``, or
+            else ``relation:row``, rows counting from 0.
+
+    Raises:
+        UsageError: No folder, no files, a file that is no relation, tokens that are not unique.
+        UnknownNameError: A key of a relation or column that is not there.
+    """
+    files = _files(folder)
+    names = [name.lower() for name in files]
+    for name in keys:
+        if name.lower() not in names:
+            near = tuple(difflib.get_close_matches(name.lower(), names))
+            raise UnknownNameError(f"no relation '{name}'", code="usage.unknown-relation", nearest=near)
+    by_name = {name.lower(): column for name, column in keys.items()}
+    with TemporaryDirectory(prefix="govtool-") as scratch:
+        relations, tokens = {}, {}
+        for name, file in files.items():
+            relations[name], tokens[name] = _opened(name, file, by_name.get(name.lower()), Path(scratch))
+        _unique_over_all(tokens)
+        yield DataFolder(relations, tokens)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise UsageError("no such folder", code="usage.data", location=str(folder))
+    found: dict[str, Path] = {}
+    for file in sorted(each for each in folder.iterdir() if each.suffix.lower() in _SUFFIXES and each.is_file()):
+        name = file.stem
+        other = next((each for each in found if each.lower() == name.lower()), None)
+        if other is not None:
+            raise UsageError(
+                f"two files of relation '{name}': {found[other].name} and {file.name}",
+                code="usage.data",
+                location=str(folder),
+            )
+        found[name] = file
+    if not found:
+        raise UsageError(
+            "the folder has no relations", code="usage.data", location=str(folder), hint="it holds *.csv and *.parquet"
+        )
+    return found
+
+
+def _opened(name: str, file: Path, key: str | None, scratch: Path) -> tuple[Relation, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if _SUFFIXES[file.suffix.lower()] == "csv":
+        table = read_csv(file)
+        tokens = _tokens(name, table.schema, key, table.num_rows, file, lambda column: table.column(column))
+        stored = scratch / f"{name}.parquet"
+        pq.write_table(table, stored)
+        return _relation(name, stored, table.schema), tokens
+    try:
+        found = pq.ParquetFile(file)
+        schema, rows = found.schema_arrow, found.metadata.num_rows
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UsageError(f"not a Parquet file: {error}", code="usage.relation", location=str(file)) from error
+    tokens = _tokens(name, schema, key, rows, file, lambda column: pq.read_table(file, columns=[column]).column(0))
+    return _relation(name, file.resolve(), schema), tokens
+
+
+def parquet_relation(name: str, file: Path) -> Relation:
+    """A relation that is one Parquet file.
+
+    Raises:
+        UsageError: A column is of a type that is not covered (``usage.relation``).
+    """
+    import pyarrow.parquet as pq
+
+    return _relation(name, file.resolve(), pq.read_schema(file))
+
+
+def _relation(name: str, file: Path, schema: Any) -> Relation:
+    from govtool.records.plan import types as t
+    from govtool.records.plan.from_sql import table
+    from govtool.records.plan.nodes import File
+
+    fields = tuple(
+        t.Field(each.name, _type(each.type, name, each.name)) for each in schema if each.name.lower() != TOKEN
+    )  # fmt: skip
+    stat = file.stat()
+    part = File(0, file.as_uri(), stat.st_size, stat.st_mtime_ns // 1_000_000)
+    return replace(table(name, t.Struct(fields)), format="parquet", files=(part,))
+
+
+def _type(kind: Any, relation: str, column: str) -> Any:
+    """The Spark type of a column of a Parquet file."""
+    import pyarrow as pa
+
+    from govtool.records.plan import types as t
+
+    plain = {
+        pa.bool_(): t.BOOLEAN, pa.int8(): t.BYTE, pa.int16(): t.SHORT, pa.int32(): t.INTEGER, pa.int64(): t.LONG,
+        pa.float32(): t.FLOAT, pa.float64(): t.DOUBLE, pa.string(): t.STRING, pa.large_string(): t.STRING,
+        pa.binary(): t.BINARY, pa.date32(): t.DATE, pa.uint8(): t.SHORT, pa.uint16(): t.INTEGER, pa.uint32(): t.LONG,
+    }  # fmt: skip
+    if kind in plain:
+        return plain[kind]
+    if pa.types.is_decimal(kind):
+        return t.Decimal(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return t.TIMESTAMP if kind.tz else t.TIMESTAMP_NTZ
+    if pa.types.is_dictionary(kind):
+        return _type(kind.value_type, relation, column)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return t.Array(_type(kind.value_type, relation, column))
+    raise UsageError(f"{relation}.{column} is of type {kind}, which is not covered", code="usage.relation")
+
+
+# ---- tokens ---------------------------------------------------------------------------------------------------------
+
+
+def _tokens(name: str, schema: Any, key: str | None, rows: int, file: Path, read: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = {each.name.lower(): each.name for each in schema}
+    if key is not None and key.lower() not in names:
+        near = tuple(difflib.get_close_matches(key.lower(), names))
+        raise UnknownNameError(f"no column '{key}' in {name}", code="usage.unknown-column", nearest=near)
+    if key is None and TOKEN not in names:
+        numbers = pc.cast(pa.array(np.arange(rows)), pa.string())
+        return pc.binary_join_element_wise(pa.scalar(name), numbers, pa.scalar(":"))
+    column = names[(key or TOKEN).lower()]
+    tokens = _as_text(read(column))
+    if tokens.null_count:
+        lacking = "1 record has" if tokens.null_count == 1 else f"{tokens.null_count:,} records have"
+        raise UsageError(f"{name}: {lacking} no {column}", code="usage.token", location=str(file))
+    _unique(name, column, tokens, file)
+    return tokens
+
+
+def _as_text(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = column.combine_chunks()
+    if pa.types.is_floating(array.type):
+        return pa.array([None if each is None else f"{each:g}" for each in array.to_pylist()], pa.string())
+    return pc.cast(array, pa.string())
+
+
+def _unique(name: str, column: str, tokens: Any, file: Path) -> None:
+    import pyarrow.compute as pc
+
+    distinct = pc.count_distinct(tokens).as_py()
+    if distinct < len(tokens):
+        counts = pc.value_counts(tokens)
+        most = counts.filter(pc.greater(counts.field("counts"), 1))
+        raise UsageError(
+            f"{name}.{column} is not unique: {count(len(tokens), 'record')}, {count(distinct, 'value')} "
+            f"({len(most):,} of them repeated, such as {most[0]['values']})",
+            code="usage.token-not-unique",
+            location=str(file),
+        )
+
+
+def _unique_over_all(tokens: Mapping[str, Any]) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if len(tokens) < 2:
+        return
+    known: list[tuple[str, Any]] = []
+    for name, own in tokens.items():
+        for other, texts in known:
+            shared = own.filter(pc.is_in(own, value_set=texts))
+            if len(shared):
+                raise UsageError(
+                    f"two tokens alike: '{shared[0]}' is a record of {other} and of {name} ({len(shared):,} in all)",
+                    code="usage.token-not-unique",
+                    hint="tokens name one record of all relations: give _tok columns that differ",
+                )
+        known.append((name, own.cast(pa.string())))

@@ -1,0 +1,176 @@
+"""``why --sql``: a query over a folder of relations, with the provenance of its rows; no store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.why.query import OpenedQuery as OpenedQuery
+from govtool.app.why.query import evaluated as evaluated
+from govtool.app.why.query import opened_query, provenance
+from govtool.app.why.query import session as session
+from govtool.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.answers.why import WhyAnswer
+    from govtool.workflow.annotate.tables import Executor
+    from govtool.workflow.why import QueryProvenance
+
+SEMIRINGS = (
+    "polynomial", "how", "why", "why-minimal", "which", "where", "count", "bool", "cost", "trust", "prob", "shapley",
+    "banzhaf", "responsibility",
+)  # fmt: skip
+DEFAULT = ("polynomial", "which", "count")
+MOST = 20
+"""Parts of a sum that a capped polynomial has."""
+VALUED = ("cost", "trust", "prob")
+"""Semirings that need a value for every token."""
+
+
+def why(
+    sql: str,
+    data: str,
+    semirings: Sequence[str] = DEFAULT,
+    *,
+    keys: Mapping[str, str] | None = None,
+    values: Mapping[str, Mapping[str, float]] | None = None,
+    dialect: str = "spark",
+    exact: bool = False,
+    capped: bool = False,
+) -> WhyAnswer:
+    """The rows of a query with their annotations.
+
+    Args:
+        sql: One SELECT.
+        data: A folder of relations.
+        semirings: Of ``SEMIRINGS``.
+        keys: For relations, the column that is their token.
+        values: For ``cost``, ``trust`` and ``prob`` the value of each token.
+        dialect: What the text is written in; it means what Spark SQL means by it.
+        exact: Refuse what can only be sampled.
+        capped: Write out the first parts of long polynomials only.
+
+    Raises:
+        UsageError: See ``opened_query``; a semiring that does not fit, or has no values.
+        EngineError: No engine evaluates the query exactly.
+    """
+    names = checked_semirings(semirings, values or {})
+    with opened_query(sql, data, keys or {}, dialect) as opened:
+
+        def work(executor: Executor) -> WhyAnswer:
+            found = provenance(opened, executor)
+            return _answer(opened, executor, found, names, values or {}, exact, MOST if capped else None)
+
+        answer, engine = evaluated(work)
+    from dataclasses import replace
+
+    return replace(answer, engine=engine)
+
+
+def checked_semirings(semirings: Sequence[str], values: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The names of semirings, each once.
+
+    Raises:
+        UnknownNameError: There is no such semiring (``usage.unknown-semiring``).
+        UsageError: One needs values, and there are none (``usage.values``).
+    """
+    import difflib
+
+    names = list(dict.fromkeys(semirings))
+    for name in names:
+        if name not in SEMIRINGS:
+            raise UnknownNameError(
+                f"no semiring {name}",
+                code="usage.unknown-semiring",
+                nearest=tuple(difflib.get_close_matches(name, SEMIRINGS)),
+                hint=f"of {', '.join(SEMIRINGS)}",
+            )
+    for name in VALUED:
+        if name in names and name not in values:
+            raise UsageError(
+                f"{name} needs a value for every token", code="usage.values", hint=f"--values {name}=FILE.json"
+            )
+    return names
+
+
+def _answer(
+    opened: OpenedQuery,
+    executor: Executor,
+    found: QueryProvenance,
+    names: list[str],
+    values: Mapping[str, Mapping[str, float]],
+    exact: bool,
+    most: int | None,
+) -> WhyAnswer:
+    from govtool.answers.why import WhyAnswer, WhyTuple
+    from govtool.app.why.columns import ANNOTATIONS, Request
+    from govtool.arrays.long_text import Annotations
+
+    rows = found.rows
+    notes: list[str] = []
+    request = Request(found, rows, values, exact, opened, executor, notes, most)
+    columns = [column for name in names for column in ANNOTATIONS[name](request)]
+    tuples = tuple(
+        WhyTuple(
+            row.values,
+            row.multiplicity,
+            Annotations({key: made[at] for key, made in columns if made[at] is not None}),
+        )
+        for at, row in enumerate(rows)
+    )
+    titles = tuple(column.name for column in found.query.columns)
+    return WhyAnswer(titles, _ordered(_real(tuples)), found.gains_possible, notes=tuple(notes))
+
+
+def _ordered(tuples: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rows by their values, candidates behind the others."""
+    from govtool.workflow.row_order import row_key
+
+    return tuple(sorted(tuples, key=lambda each: (not each.multiplicity, row_key(each.values))))
+
+
+def _real(tuples: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rows without candidates whose annotation is 0: they can never be there."""
+    return tuple(each for each in tuples if each.multiplicity or each.annotations.get("polynomial") != "0")
+
+
+def read_values(options: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Read ``cost=F.json``: an object of numbers by token.
+
+    Raises:
+        UsageError: The option or the file is something else (``usage.values``).
+    """
+    found: dict[str, dict[str, float]] = {}
+    for option in options:
+        name, equals, file = option.partition("=")
+        if not equals or name not in VALUED:
+            raise UsageError(f"no values: {option}", code="usage.values", hint="--values cost=FILE.json, trust=, prob=")
+        try:
+            read = json.loads(Path(file).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read values: {error}", code="usage.values", location=file) from error
+        if not isinstance(read, dict) or not all(_is_number(value) for value in read.values()):
+            raise UsageError("values are an object of numbers by token", code="usage.values", location=file)
+        found[name] = read
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def read_keys(options: Sequence[str]) -> dict[str, str]:
+    """Read ``TABLE=COLUMN``.
+
+    Raises:
+        UsageError: An option is something else (``usage.key``).
+    """
+    found = {}
+    for option in options:
+        table, equals, column = option.partition("=")
+        if not equals or not table or not column:
+            raise UsageError(f"no key: {option}", code="usage.key", hint="--key TABLE=COLUMN")
+        found[table] = column
+    return found
