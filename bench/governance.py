@@ -26,7 +26,7 @@ from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index
 from govtool.model.columnar import DERIVATIONS, write_table
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
-from govtool.policy.seeds import Seeds
+from govtool.policy.taints import Seeds
 from govtool.query.patterns import ColumnPaths
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def propagation(index: Index, rounds: int, every: int = 1) -> dict[str, Any]:
     """Propagate in turn by govtool and by SQL."""
     import duckdb
 
-    from govtool.policy.lattice import Lattice
+    from govtool.policy.policy_set import Lattice
     from govtool.policy.propagate import propagate
     from govtool.policy.taints import Mode
     from govtool.policy.transfer import transfers

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from govtool.graph.index import Index
 from govtool.model.fact import MASKING_POLICY, WAIVER
-from govtool.policy.load import PolicySet
-from govtool.policy.model import Metadata, PlacePattern, is_duration
+from govtool.policy.policy_set import PolicySet
+from govtool.policy.terms import Metadata, PlacePattern, is_duration
 from govtool.query.patterns import ColumnPaths, Patterns
 
 

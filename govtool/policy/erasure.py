@@ -24,13 +24,12 @@ from typing import NamedTuple
 
 from govtool.graph.index import Index
 from govtool.policy.governed import Governed
-from govtool.policy.lattice import Lattice
-from govtool.policy.model import NONE, days
+from govtool.policy.policy_set import Lattice
 from govtool.policy.propagate import Propagation, propagate
 from govtool.policy.provenance_paths import TaintState, leading_to, ways
-from govtool.policy.seeds import Seeds
 from govtool.policy.subject import Keys, keys_of
-from govtool.policy.taints import Mode, Taint
+from govtool.policy.taints import Mode, Seeds, Taint
+from govtool.policy.terms import NONE, days
 from govtool.policy.transfer import transfers
 from govtool.query.evidence import WayStep, evidence, step
 

@@ -1,22 +1,71 @@
-"""Findings: what a rule has to say of a column; verdicts, waivers, fingerprints."""
+"""Findings: what a rule has to say of a column; verdicts, fingerprints, waivers in policies and in SQL comments."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from difflib import get_close_matches
 from enum import IntEnum
 
+from govtool.model.fact import WAIVER
 from govtool.names import former_id, split_name
-from govtool.policy.inline import FORM, InlineWaiver, MistakenComment
-from govtool.policy.load import PlacedPart, PolicySet
-from govtool.policy.model import Strength, Waiver
-from govtool.policy.strength import is_worse
+from govtool.policy.dataset_facts import ToolFact
+from govtool.policy.masking import is_worse
+from govtool.policy.model import Waiver
+from govtool.policy.policy_set import PlacedPart, PolicySet
+from govtool.policy.terms import Strength
 from govtool.query.evidence import Evidence, WayStep
 from govtool.query.patterns import Patterns
+
+_FORM = re.compile(
+    r"allow\s+(?P<rules>[\w.-]+(?:\s*,\s*[\w.-]+)*)\s+until\s+(?P<day>\d{4}-\d\d-\d\d)\s+because\s+\S", re.IGNORECASE
+)
+FORM = "govtool: allow RULE until YYYY-MM-DD because REASON"
+
+
+@dataclass(frozen=True, slots=True)
+class InlineWaiver:
+    """Findings of a rule about one dataset that are accepted until a day."""
+
+    rule: str
+    dataset: str
+    expires: date
+    place: str
+    """``file:line`` of the comment."""
+
+
+@dataclass(frozen=True, slots=True)
+class MistakenComment:
+    """A comment that begins like a waiver and is none."""
+
+    text: str
+    place: str
+
+
+def inline_waivers(facts: Iterable[ToolFact]) -> Iterator[InlineWaiver | MistakenComment]:
+    """Yield the waivers among the facts of a graph, a comment of several rules once for each of them."""
+    for fact in facts:
+        if fact.name != WAIVER:
+            continue
+        found = _FORM.match(fact.value)
+        expires = _day(found["day"]) if found is not None else None
+        if found is None or expires is None:
+            yield MistakenComment(fact.value, fact.file)
+            continue
+        for rule in found["rules"].split(","):
+            yield InlineWaiver(rule.strip(), fact.dataset, expires, fact.file)
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
 
 SOON = timedelta(days=30)
 """A waiver that expires within this is worth a note."""
@@ -72,7 +121,7 @@ class Finding:
     accepted: bool = False
     """In the baseline."""
     strength: str = ""
-    """How much of a value gets through, of ``govtool.policy.strength.STRENGTHS``; empty where no value flows."""
+    """How much of a value gets through, of ``govtool.policy.masking.STRENGTHS``; empty where no value flows."""
     worse_than: str = ""
     """What a baseline, a waiver or the base accepts at most, where this is more: a strength, ``unknown``, or a group's
     size."""

@@ -16,9 +16,9 @@ from govtool.arrays.sets import distinct, distinct_nodes
 from govtool.arrays.threads import side_by_side
 from govtool.graph.codes import KIND_MASK, TAGS
 from govtool.graph.index import Index
+from govtool.graph.order import Entering, Order, RankPart
 from govtool.model.kinds import EdgeKind
-from govtool.policy.lattice import Lattice
-from govtool.policy.order import Entering, Order, RankPart
+from govtool.policy.policy_set import Lattice
 from govtool.policy.taints import ALL, Mode, Taint, becomes, mapping
 from govtool.policy.transfer import Transfers
 

@@ -39,8 +39,8 @@ from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.names import split_name
 from govtool.policy.dataset_facts import DatasetFacts
-from govtool.policy.model import Classify, Metadata
-from govtool.policy.seeds import Seeds
+from govtool.policy.taints import Seeds
+from govtool.policy.terms import Classify, Metadata
 from govtool.query.patterns import Pattern, Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -20,8 +20,8 @@ from govtool.graph.codes import KIND_MASK, UPDATE
 from govtool.model.kinds import EdgeKind
 from govtool.policy.finding import Finding, RuleVerdict
 from govtool.policy.judge import Approvals, taints_of
-from govtool.policy.load import PlacedPart
 from govtool.policy.model import JoinRule, Rule
+from govtool.policy.policy_set import PlacedPart
 from govtool.policy.propagate import Propagation
 from govtool.policy.provenance_paths import TaintState, leading_to, ways
 from govtool.policy.taints import Mode, Taint, possible_group

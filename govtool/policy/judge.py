@@ -12,14 +12,13 @@ from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.dataset_facts import Truth
 from govtool.policy.finding import Finding, RuleVerdict
 from govtool.policy.hidden import is_call
-from govtool.policy.load import PlacedPart
-from govtool.policy.masking import is_inverse, keeps_a_value, may_be_undone, named
-from govtool.policy.model import NONE, Declassify, Rule
+from govtool.policy.masking import is_inverse, keeps_a_value, may_be_undone, named, strength_of
+from govtool.policy.model import Rule
+from govtool.policy.policy_set import PlacedPart
 from govtool.policy.propagate import Propagation
 from govtool.policy.provenance_paths import Array, Arrival, TaintState, leading_to, ways
-from govtool.policy.seeds import Seeds
-from govtool.policy.strength import strength_of
-from govtool.policy.taints import Mode, Taint, possible_group
+from govtool.policy.taints import Mode, Seeds, Taint, possible_group
+from govtool.policy.terms import NONE, Declassify
 from govtool.policy.threshold import measured_shortfall, shortfall
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns

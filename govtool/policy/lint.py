@@ -14,12 +14,12 @@ from govtool.policy.dataset_facts import ToolFact
 from govtool.policy.finding import SOON, PolicyRemark, zone_notes
 from govtool.policy.governed import govern
 from govtool.policy.judge import taints_of
-from govtool.policy.load import PolicySet
+from govtool.policy.load import offers
 from govtool.policy.masking import SETS, is_unkeyed, keeps_a_value, named
-from govtool.policy.model import NONE
-from govtool.policy.packages import offers
+from govtool.policy.policy_set import PolicySet
 from govtool.policy.python import failure
 from govtool.policy.taints import Mode
+from govtool.policy.terms import NONE
 from govtool.query.patterns import Patterns
 
 

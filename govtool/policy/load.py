@@ -1,138 +1,55 @@
-"""Policy files to one checked set of policies. Every mistake has a place, and the nearest right word."""
+"""Policy files, and rules of packages, to one checked set. Every mistake has a place, and the nearest right word."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from govtool.errors import UsageError
 from govtool.policy.document import Key, PolicyDocument, read_document
-from govtool.policy.lattice import Lattice
-from govtool.policy.model import (
-    NONE,
-    Classify,
-    Declassify,
-    Metadata,
-    PlacePattern,
-    Policy,
-    PolicyTest,
-    Rule,
-    Waiver,
-    Zone,
-)
-from govtool.policy.packages import offers
+from govtool.policy.model import Policy
+from govtool.policy.policy_set import PolicyFile, PolicySet
+from govtool.policy.terms import NONE, PlacePattern
 
-T = TypeVar("T")
-
-PACK = "pack:"
-"""The prefix of the names of packs."""
-SUFFIXES = (".yml", ".yaml")
-_MOST_PLACES = 20
-"""Number of further mistakes that are listed with their place."""
+GROUP = "govtool.rules"
+"""The group of the entry points."""
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyFile:
-    """One file as read."""
+class Offer:
+    """A rule that a package offers."""
 
-    document: PolicyDocument
-    policy: Policy
+    point: EntryPoint
 
     @property
-    def is_pack(self) -> bool:
-        """True if it is one of the packs that come with govtool."""
-        return self.document.file.startswith(PACK)
+    def package(self) -> str:
+        """The package and its version: ``acme-rules 1.2``."""
+        dist = self.point.dist
+        return "an unknown package" if dist is None else f"{dist.name} {dist.version}"
 
-    def place(self, *path: str | int) -> str:
-        """``file:line`` of a part."""
-        return self.document.place(path)
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedPart(Generic[T]):
-    """A part of a policy and where it is said."""
-
-    value: T
-    place: str
-    file: str
+    def __str__(self) -> str:
+        return f"{self.package} ({self.point.value})"
 
 
-@dataclass(frozen=True)
-class PolicySet:
-    """Policies that hold together: classes and zones of one file serve the rules of another."""
+def offers() -> dict[str, tuple[Offer, ...]]:
+    """The rules that can be named; several offers of one name are told apart by no one, and are a mistake."""
+    found: dict[str, tuple[Offer, ...]] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
+        found[point.name] = (*found.get(point.name, ()), Offer(point))
+    return found
 
-    files: tuple[PolicyFile, ...]
 
-    def _all(self, name: str) -> Iterator[PlacedPart[Any]]:
-        for file in self.files:
-            for i, item in enumerate(getattr(file.policy, name)):
-                yield PlacedPart(item, file.place(name, i), file.document.file)
+SUFFIXES = (".yml", ".yaml")
 
-    @cached_property
-    def lattice(self) -> Lattice:
-        """The classes in their order."""
-        implied: dict[str, set[str]] = {}
-        for file in self.files:
-            for name, definition in file.policy.classes.items():
-                implied.setdefault(name, set()).update(definition.implies)
-        low = {n for f in self.files for n, d in f.policy.classes.items() if d.entropy == "low"}
-        return Lattice(implied, low)
 
-    @cached_property
-    def rules(self) -> tuple[PlacedPart[Rule], ...]:
-        """All rules, in order of file and line."""
-        return tuple(self._all("rules"))
-
-    @cached_property
-    def classify(self) -> tuple[PlacedPart[Classify], ...]:
-        """All classifications."""
-        return tuple(self._all("classify"))
-
-    @cached_property
-    def declassify(self) -> tuple[PlacedPart[Declassify], ...]:
-        """All declassifiers."""
-        return tuple(self._all("declassify"))
-
-    @cached_property
-    def waivers(self) -> tuple[PlacedPart[Waiver], ...]:
-        """All waivers."""
-        return tuple(self._all("waivers"))
-
-    @cached_property
-    def metadata(self) -> tuple[PlacedPart[Metadata], ...]:
-        """All facts about datasets and columns."""
-        return tuple(self._all("metadata"))
-
-    @cached_property
-    def tests(self) -> tuple[PlacedPart[PolicyTest], ...]:
-        """All tests."""
-        return tuple(self._all("tests"))
-
-    @cached_property
-    def zones(self) -> dict[str, PlacedPart[Zone]]:
-        """Zones by name; one that a pack defines too is not the pack's."""
-        return {
-            name: PlacedPart(zone, file.place("zones", name), file.document.file)
-            for file in sorted(self.files, key=lambda file: not file.is_pack)
-            for name, zone in file.policy.zones.items()
-        }
-
-    @cached_property
-    def replaced_zones(self) -> dict[str, str]:
-        """Zones of packs that another file defines as well, by name, with the pack's ``file:line``."""
-        return {
-            name: file.place("zones", name)
-            for file in self.files
-            if file.is_pack
-            for name in file.policy.zones
-            if self.zones[name].file != file.document.file
-        }
+_MOST_PLACES = 20
+"""Number of further mistakes that are listed with their place."""
 
 
 def load(paths: Iterable[tuple[Path, str]]) -> PolicySet:
@@ -235,8 +152,12 @@ _SHAPES = {
     "bool_parsing": "true or false",
 }
 """The expected form of a value, by the kind of pydantic's error."""
+
+
 _CODES = {"extra_forbidden": "policy.key", "missing": "policy.missing-key"}
 """Codes of problems that are about a key; others are about its value."""
+
+
 _GIVEN = (
     (bool, "true or false"),
     (str, "text"),

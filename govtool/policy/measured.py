@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from govtool.graph.index import Index
 from govtool.policy.dataset_facts import Truth
-from govtool.policy.model import Declassify
+from govtool.policy.terms import Declassify
 
 
 @dataclass(frozen=True, slots=True)

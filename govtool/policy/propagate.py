@@ -29,9 +29,8 @@ import numpy as np
 from govtool.graph.index import Index
 from govtool.policy.fixpoint import Steps, Word
 from govtool.policy.hidden import PossibleClasses
-from govtool.policy.lattice import Lattice
-from govtool.policy.seeds import Seeds
-from govtool.policy.taints import Mode, Taint, behind, families, packed, possible_group
+from govtool.policy.policy_set import Lattice
+from govtool.policy.taints import Mode, Seeds, Taint, behind, families, packed, possible_group
 from govtool.policy.transfer import Transfers
 
 Array = np.ndarray[Any, np.dtype[Any]]

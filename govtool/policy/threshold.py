@@ -23,7 +23,7 @@ from govtool.model.derivation import ColumnRef, Counted
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.dataset_facts import Truth
 from govtool.policy.measured import MeasuredGroup
-from govtool.policy.model import Declassify
+from govtool.policy.terms import Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
 from govtool.query.types import family
 

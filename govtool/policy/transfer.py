@@ -18,10 +18,10 @@ from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.model.kinds import EdgeKind
 from govtool.policy.dataset_facts import Truth
-from govtool.policy.lattice import Lattice
 from govtool.policy.masking import is_inverse, is_listed, is_unkeyed, keeps_a_value, may_be_undone, named
 from govtool.policy.measured import GroupMeter, MeasuredEdges, Measurement
-from govtool.policy.model import NONE, Declassify
+from govtool.policy.policy_set import Lattice
+from govtool.policy.terms import NONE, Declassify
 from govtool.policy.threshold import Thresholds
 from govtool.query.patterns import ColumnPaths, Patterns
 

@@ -16,7 +16,8 @@ from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, Output
 from govtool.policy.check import CheckResult, check
 from govtool.policy.document import parse_document
 from govtool.policy.governed import govern
-from govtool.policy.load import PolicySet, first_of, mistakes, validated
+from govtool.policy.load import first_of, mistakes, validated
+from govtool.policy.policy_set import PolicySet
 
 TODAY = date(2026, 11, 21)
 HEAD = "version: 1\nname: test\n"

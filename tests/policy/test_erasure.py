@@ -11,7 +11,7 @@ from govtool.app.versions.index import index_of
 from govtool.model import EdgeKind
 from govtool.policy.erasure import erasure_plan
 from govtool.policy.governed import govern
-from govtool.policy.load import PolicySet
+from govtool.policy.policy_set import PolicySet
 from govtool.query.select import select
 
 SHOP = """

@@ -11,8 +11,7 @@ from govtool.capture.sql.files import Script
 from govtool.capture.sql.waiver_comments import waivers_in
 from govtool.model.fact import Fact
 from govtool.policy.dataset_facts import ToolFact
-from govtool.policy.finding import Finding, RuleVerdict, _of_sql
-from govtool.policy.inline import InlineWaiver, MistakenComment, inline_waivers
+from govtool.policy.finding import Finding, InlineWaiver, MistakenComment, RuleVerdict, _of_sql, inline_waivers
 
 ALLOW = "govtool: allow R1 until 2027-01-31 because it was agreed"
 

@@ -17,9 +17,10 @@ from govtool.app.versions.index import index_of
 from govtool.arrays import threads
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
+from govtool.graph import order
 from govtool.graph.paths import ancestors
 from govtool.model import VALUE_FLOW, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.policy import fixpoint, order
+from govtool.policy import fixpoint
 from govtool.policy.propagate import propagate
 from govtool.policy.taints import Mode
 from govtool.policy.transfer import transfers

@@ -64,7 +64,7 @@ def plan(
         UsageError: A subject is a dataset; ``within`` is no duration.
     """
     from govtool.policy.erasure import erasure_plan
-    from govtool.policy.model import is_duration
+    from govtool.policy.terms import is_duration
     from govtool.query.select import select
 
     if not is_duration(within):

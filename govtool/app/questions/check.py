@@ -59,7 +59,7 @@ def policy_difference(old: Snapshot, new: Snapshot, rules: PolicyChoice) -> list
     Raises:
         UsageError: There are no policies, or they are mistaken.
     """
-    from govtool.policy.verdicts import policy_changes
+    from govtool.policy.baseline import policy_changes
 
     return list(policy_changes(_governed(old, rules), _governed(new, rules), rules.day))
 

@@ -295,13 +295,13 @@ def suggestions_answer(
 def classes_answer(
     snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], direct: bool
 ) -> ClassesAnswer:
-    """The classes of columns, and the ways by which they came; see ``govtool.policy.why``.
+    """The classes of columns, and the ways by which they came; see ``govtool.policy.provenance_paths``.
 
     Raises:
         UsageError: There are no policies, they are mistaken, or a selector is.
     """
     from govtool.answers.classes import ClassesAnswer
-    from govtool.policy.why import why
+    from govtool.policy.provenance_paths import why
 
     index, selecting = snapshot.index, selector(snapshot, rules)
     spread = selecting.governed.spread

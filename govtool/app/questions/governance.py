@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from govtool.graph.index import Index
     from govtool.policy.dataset_facts import ToolFact
     from govtool.policy.governed import Governed
-    from govtool.policy.load import PolicySet
     from govtool.policy.measured import GroupMeter
+    from govtool.policy.policy_set import PolicySet
     from govtool.store import Commit, Reader
 
 _Key = TypeVar("_Key")
@@ -114,7 +114,7 @@ class Governance:
         Raises:
             UsageError: The policies are mistaken.
         """
-        from govtool.policy.load import PolicySet
+        from govtool.policy.policy_set import PolicySet
 
         return self._govern(*(self._loaded_if_any(wanted) or ("", PolicySet(()))), day)
 
@@ -129,7 +129,7 @@ class Governance:
         found = self._loaded_if_any(wanted)
         if found is None:
             return Owners(dataset_owners(self._store, self._commit))
-        from govtool.policy.labels import GovernedLabels
+        from govtool.policy.governed import GovernedLabels
 
         return GovernedLabels(self._govern(*found, day))
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from govtool.graph.index import Index
     from govtool.policy.dataset_facts import ToolFact
     from govtool.policy.finding import PolicyRemark
-    from govtool.policy.load import PlacedPart, PolicySet
     from govtool.policy.model import PolicyTest
+    from govtool.policy.policy_set import PlacedPart, PolicySet
     from govtool.store import Commit, Reader
 
 FOLDER = "policies"

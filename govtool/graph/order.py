@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np
+import numpy as np  # noqa: TID253 - imported only where classes are propagated
 
 from govtool.arrays.csr import spread
 from govtool.arrays.ranks import ranks
