@@ -21,10 +21,11 @@ from govtool.cli.options import (
     LimitOption,
     MinCoverageOption,
     OutputOption,
+    PolicyOption,
     SchemaOption,
     StoreOption,
+    TodayOption,
 )
-from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 

@@ -1,4 +1,4 @@
-"""``govtool classes``: the classes of columns, and why."""
+"""``govtool classes`` and ``classify``: the classes of columns, and proposals for them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.bundles import ListOptions
+from govtool.cli.common import ExcludeOption, SelectorArgument, selects
 from govtool.cli.graph import opened_graph
-from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption, SelectorArgument, selects
+from govtool.cli.options import ListOptions, PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
 
@@ -45,3 +44,39 @@ def classes(
     if selector and not any(answer.rows()):
         raise nothing_selected()
     return EXIT_OK
+
+
+@selects
+def classify(
+    ui: Ui,
+    selector: SelectorArgument = None,
+    suggest: Annotated[
+        bool, typer.Option("--suggest", help="Propose classes, which is all that it does: policies classify.")
+    ] = False,
+    min_confidence: Annotated[float, typer.Option("--min-confidence", min=0.0, max=1.0, help="From 0 to 1.")] = 0.5,
+    exclude: ExcludeOption = None,
+    policy: PolicyOption = None,
+    today: TodayOption = None,
+    options: ListOptions = _DEFAULT,
+) -> None:
+    """Propose classes for columns, from their names, types and descriptions.
+
+      govtool classify --suggest
+      govtool classify --suggest 'raw.**' -f yaml -o policies/suggested.yml
+
+    Columns that policies classify already, and copies of columns with the same class, are left out. To use the
+    suggestions, write them with -f yaml into the policy folder, remove the wrong lines, and run govtool check. Formats:
+    table, plain, json, jsonl, csv, markdown, yaml (a policy with a confidence at each line, to be reviewed).
+    """
+    from govtool.query.select import nothing_selected
+    from govtool.render.suggestions import FORMATS, render
+
+    outputs = options.outputs(FORMATS)
+    with opened_graph(ui, options.store, options.at, options.branch) as graph:
+        if selector and not any(graph.ls(*selector, exclude=exclude, policy=policy, today=today).rows()):
+            raise nothing_selected()
+        answer = graph.suggest_classes(
+            *selector or (), min_confidence=min_confidence, exclude=exclude, policy=policy, today=today
+        )
+    ui.mark("classify")
+    options.show(ui, outputs, render, answer)

@@ -11,8 +11,7 @@ from typing import Any, cast, get_type_hints
 
 import typer
 
-from govtool.cli.common import COMMON
-from govtool.cli.selecting import AllowEmptyOption
+from govtool.cli.common import COMMON, AllowEmptyOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK, IntegrityError, UsageError
 

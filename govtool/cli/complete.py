@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import io
 import sys
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from importlib import import_module
 
 import typer
@@ -113,7 +113,7 @@ def complete_commit(ctx: typer.Context, incomplete: str) -> list[str]:
 def complete_format(ctx: typer.Context, incomplete: str) -> list[str]:
     """The formats of the command."""
     with contextlib.suppress(Exception):
-        return _starting(incomplete.lower(), formats_of(inspect.unwrap(ctx.command.callback).__module__))  # type: ignore[arg-type]
+        return _starting(incomplete.lower(), formats_of(ctx.command.callback))  # type: ignore[arg-type]
     return []
 
 
@@ -135,26 +135,29 @@ def complete_engine(incomplete: str) -> list[str]:
     return []
 
 
-def formats_of(module: str) -> tuple[str, ...]:
-    """The ``FORMATS`` that a command's module has, or takes from ``govtool.render``, or a helper of several commands.
+def formats_of(command: Callable[..., object]) -> tuple[str, ...]:
+    """The formats that a command takes, or a function of ``govtool.cli`` that it calls; none where it has none.
 
-    Commands import their renderers when they run; so what they would import is read from their code.
+    Commands import their renderers when they run; so what they would import is read from their code: the ``FORMATS`` of
+    a renderer, or those of the command's own file, whose name ends so.
     """
-    found = getattr(sys.modules.get(module) or import_module(module), "FORMATS", None)
-    if found is not None:
-        return tuple(found)
-    for function in vars(sys.modules[module]).values():
-        if not inspect.isfunction(function):
+    pending, seen = [inspect.unwrap(command)], set()
+    while pending:
+        function = pending.pop(0)
+        if function in seen or not inspect.isfunction(function):
             continue
-        names = function.__code__.co_names
-        if "FORMATS" in names:
-            return formats_of([name for name in names[: names.index("FORMATS")] if name.startswith("govtool.")][-1])
-    helpers = {f.__module__ for f in vars(sys.modules[module]).values() if inspect.isfunction(f)} - {module, __name__}
-    for helper in sorted(h for h in helpers if h.startswith("govtool.cli.") and h != "govtool.cli.formats"):
-        formats = formats_of(helper)
-        if formats:
-            return formats
-    return ()
+        seen.add(function)
+        code, own = function.__code__, function.__globals__
+        name = next((each for each in code.co_names if each.endswith("FORMATS")), None)
+        if name is not None:
+            if name not in code.co_varnames:  # not imported by the function
+                return tuple(own[name])
+            before = code.co_names[: code.co_names.index(name)]
+            module = [each for each in before if each.startswith("govtool.")][-1]
+            return tuple(getattr(import_module(module), name))
+        called = [*inspect.getclosurevars(function).nonlocals.values(), *(own.get(each) for each in code.co_names)]
+        pending += [each for each in called if str(getattr(each, "__module__", "")).startswith("govtool.cli.")]
+    return tuple(getattr(inspect.getmodule(inspect.unwrap(command)), "FORMATS", ()))
 
 
 def _starting(incomplete: str, values: Iterable[str]) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.bundles import ListOptions
 from govtool.cli.options import (
+    ListOptions,
     MinCoverageOption,
     StrictOption,
 )

@@ -9,8 +9,16 @@ import typer
 
 from govtool.cli.formats import chosen
 from govtool.cli.graph import bound
-from govtool.cli.options import AllOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
-from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.options import (
+    AllOption,
+    BranchOption,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    PolicyOption,
+    StoreOption,
+    TodayOption,
+)
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError
 

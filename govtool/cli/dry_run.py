@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from govtool.answers.ingest import IngestResult
     from govtool.answers.ingest_plan import IngestPlan
-    from govtool.cli.bundles import IngestBundle
+    from govtool.cli.options import IngestBundle
 
 
 def run_ingest(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from govtool.cli.bundles import ListOptions
+from govtool.cli.common import ExcludeOption, selects
 from govtool.cli.graph import ColumnArgument, EvidenceOption, note_stale, opened_graph
-from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption, selects
+from govtool.cli.options import ListOptions, PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 
 _DEFAULT = ListOptions()

@@ -1,4 +1,4 @@
-"""The options of commands about provenance graphs, and deletion in one."""
+"""``govtool graph``: provenance graphs of workflows, in files and in the store."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from govtool.cli.graph import bound
 from govtool.cli.options import (
     AllOption,
     AtOption,
+    AuthorOption,
     BranchOption,
     FormatOption,
     LimitOption,
+    MessageOption,
     OutputOption,
     StoreOption,
 )
@@ -178,3 +180,98 @@ def _deletions_of(ui: Ui, options: GraphOptions, graph: WorkflowGraph, lists: Pa
     for _, file in chosen(options.format, options.output, ("json",)):
         ui.show(answers_lines(answers), file)
     return answers
+
+
+def graph_import(
+    ui: Ui,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A graph: JSON, or GraphML by its name.")],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What to call it. Default: the file's name.")
+    ] = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    message: MessageOption = None,
+    author: AuthorOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Read a provenance graph into the store and commit; one of the same name is replaced.
+
+      govtool graph import run.json --name dealers
+
+    A file with a cycle, an edge of a missing node, or a wrong type or label is refused, with the line and the reason.
+    Formats: table, plain, json, jsonl, csv, markdown.
+    """
+    from govtool.api.workflow import import_graph
+    from govtool.render.workflow import FORMATS, render_workflow
+
+    outputs = chosen(format, output, FORMATS)
+    answer = import_graph(file, name=name, store=store, branch=branch, message=message, author=author)
+    for form, place in outputs:
+        ui.show(render_workflow(form, answer), place)
+
+
+EXPORT_FORMATS = ("json", "dot", "graphml", "prov-json")
+
+
+def graph_export(
+    ui: Ui,
+    graph: OptionalGraphArgument = None,
+    run: GraphRunOption = None,
+    state_nodes: Annotated[
+        str,
+        typer.Option(
+            "--state-nodes", metavar="read|all", help="With --run: nodes of state tuples that were read, or of all."
+        ),
+    ] = "read",
+    pig_nodes: Annotated[
+        bool,
+        typer.Option("--pig-nodes", help="With --run: draw operators as the paper's figures draw Pig's statements."),
+    ] = False,
+    zoomed: ZoomedOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Write a provenance graph, or a view of it with modules zoomed out.
+
+      govtool graph export dealers -o dealers.graphml
+      govtool graph export --run dealers --state-nodes all --pig-nodes -o run.json
+      govtool graph export run.json --zoomed M_dealer1 --format dot -o dealers.dot
+
+    Formats: json, dot, graphml, and prov-json, which has no values and no structure of operators.
+    """
+    from govtool.api.workflow import provenance_graph
+
+    outputs = chosen(format, output, EXPORT_FORMATS)
+    name = graph_name(graph, run)
+    found = provenance_graph(
+        name, zoomed=zoomed, store=store, ref=at, branch=branch, state_nodes=state_nodes, pig_nodes=pig_nodes
+    )
+    for form, file in outputs:
+        ui.show(found.export(form), file)
+
+
+def graph_list(
+    ui: Ui,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """The provenance graphs of the store.
+
+      govtool graph list
+
+    Formats: table, plain, json, jsonl, csv, markdown.
+    """
+    from govtool.api.workflow import list_graphs
+    from govtool.render.workflow import FORMATS, render_workflow
+
+    outputs = chosen(format, output, FORMATS)
+    answer = list_graphs(store, ref=at, branch=branch)
+    for form, file in outputs:
+        ui.show(render_workflow(form, answer), file)

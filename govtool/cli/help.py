@@ -78,9 +78,9 @@ def group_help(
 
 def _shared_texts() -> frozenset[str]:
     """The texts of shared options: an option of such a name with another text is the command's own."""
-    from govtool.cli import common, options, policyargs, selecting
+    from govtool.cli import common, options
 
-    declared = [each for module in (options, policyargs, selecting) for each in vars(module).values()]
+    declared = [each for module in (options, common) for each in vars(module).values()]
     declared += [annotation for annotation, _ in common.COMMON.values()]
     found = (one for each in declared for one in getattr(each, "__metadata__", ()))
     return frozenset(text for one in found if (text := getattr(one, "help", None)))
@@ -172,7 +172,7 @@ def _short(option: Any, formats: Sequence[str]) -> str:
 def _formats(function: Any) -> tuple[str, ...]:
     from govtool.cli.complete import formats_of
 
-    return formats_of(inspect.unwrap(function).__module__)
+    return formats_of(function)
 
 
 def _width() -> int:

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.bundles import IngestBundle, ListOptions
 from govtool.cli.command import as_command
-from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import selects
+from govtool.cli.common import selects
+from govtool.cli.options import IngestBundle, ListOptions, PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 
 _LIST, _INGEST = ListOptions(), IngestBundle()

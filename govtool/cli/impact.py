@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.common import ExcludeOption, selects
 from govtool.cli.complete import complete_change
 from govtool.cli.formats import chosen
 from govtool.cli.graph import (
@@ -27,11 +28,11 @@ from govtool.cli.options import (
     LimitOption,
     MinCoverageOption,
     OutputOption,
+    PolicyOption,
     StoreOption,
     StrictAnswerOption,
+    TodayOption,
 )
-from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption, selects
 from govtool.cli.ui import Ui
 from govtool.cli.whatif import ToOption
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError

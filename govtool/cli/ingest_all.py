@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.bundles import CommitBundle
 from govtool.cli.dry_run import show_plan
 from govtool.cli.formats import OutputFile, chosen
 from govtool.cli.options import (
+    CommitBundle,
     DryRunOption,
     FormatOption,
     MinCoverageOption,
     OutputOption,
+    PolicyOption,
     PublishOption,
     ReplaceOption,
     StrictCommitOption,
 )
-from govtool.cli.policyargs import PolicyOption
 from govtool.cli.sqlargs import show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.bundles import IngestBundle
 from govtool.cli.complete import complete_engine, complete_log_format
 from govtool.cli.dry_run import run_ingest
 from govtool.cli.options import (
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
+    IngestBundle,
     KeepLiteralsOption,
     NamespaceOption,
     SchemaOption,

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.bundles import ListOptions
+from govtool.cli.common import ExcludeOption, SelectorArgument, selects
 from govtool.cli.graph import opened_graph
-from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import ExcludeOption, SelectorArgument, selects
+from govtool.cli.options import ListOptions, PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
 

@@ -6,7 +6,6 @@ that its schema demands.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from importlib import import_module
@@ -152,7 +151,7 @@ _BODIES: Mapping[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def _outputs(function: Callable[..., Any], arguments: Mapping[str, Any]) -> list[OutputFile]:
-    supported = formats_of(inspect.unwrap(function).__module__)
+    supported = formats_of(function)
     bundle = next((b for b in arguments.values() if is_dataclass(b) and hasattr(b, "format")), None)
     if bundle is not None:
         return chosen(getattr(bundle, "format", None), getattr(bundle, "output", None), supported)

@@ -1,16 +1,23 @@
-"""Options that several commands share, defined once."""
+"""Options that several commands share, defined once, alone and in bundles."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from govtool.cli.complete import complete_commit, complete_dialect, complete_format
+from govtool.cli.formats import OutputFile, chosen
+from govtool.cli.graph import bound
+from govtool.cli.ui import Ui
+
+if TYPE_CHECKING:
+    from govtool.api.ingest_options import CommitOptions, IngestOptions
 
 _SQL = "Reading SQL"
-
 StoreOption = Annotated[
     str | None,
     typer.Option("--store", metavar="URI", help="The store: a path or a URI. Default: GOVTOOL_STORE, then ./.govtool."),
@@ -101,12 +108,10 @@ MinCoverageOption = Annotated[
         "--min-coverage", metavar="PERCENT", min=0, max=100, help="Exit with 3 if less was understood than this."
     ),
 ]
-
 ExplainFailuresOption = Annotated[
     bool,
     typer.Option("--explain-failures", help="Show each distinct statement that was not understood, with its place."),
 ]
-
 DialectOption = Annotated[
     str | None,
     typer.Option(
@@ -182,3 +187,86 @@ def lines_of(name: str) -> tuple[str, ...]:
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}", code="usage.unreadable") from error
     return tuple(line for line in data.decode("utf-8", "replace").splitlines() if line.strip())
+
+
+PolicyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        metavar="FILE|DIR|pack:NAME",
+        help="Policies instead of those in policies/: files, folders, or a pack: starter, gdpr, hipaa, pci.",
+    ),
+]
+TodayOption = Annotated[
+    str | None,
+    typer.Option("--today", metavar="DATE", help="Evaluate expiry dates as of this day (default: today): 2026-11-21."),
+]
+
+
+_PRESENTATION = ("format", "output")
+"""Fields that a command uses itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Options of lists of entries: their bound, format and place, and the version of the graph."""
+
+    limit: LimitOption = None
+    all: AllOption = False
+    format: FormatOption = None
+    output: OutputOption = None
+    at: AtOption = None
+    branch: BranchOption = None
+    store: StoreOption = None
+
+    def outputs(self, supported: Sequence[str]) -> list[OutputFile]:
+        """The renderings and their places."""
+        return chosen(self.format, self.output, supported)
+
+    def bound(self, form: str) -> int | None:
+        """The number of entries that a rendering has; None: all."""
+        return bound(self.limit, self.all, form)
+
+    def show(self, ui: Ui, outputs: Sequence[OutputFile], render: Callable[[str, Any], Any], answer: Any) -> None:
+        """Show an answer in all formats that are wanted, each with as many entries as it should have."""
+        for form, file in outputs:
+            ui.show(render(form, answer.head(self.bound(form))), file)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBundle:
+    """Options of commands that commit."""
+
+    message: MessageOption = None
+    author: AuthorOption = None
+    branch: BranchOption = None
+    store: StoreOption = None
+
+    def keywords(self) -> CommitOptions:
+        """The same as keywords of ``govtool.api``."""
+        return cast("CommitOptions", _api_keywords(self))
+
+
+@dataclass(frozen=True, slots=True)
+class IngestBundle(CommitBundle):
+    """Options of every ingest."""
+
+    source: SourceOption = None
+    replace: ReplaceOption = False
+    strict: StrictCommitOption = False
+    min_coverage: MinCoverageOption = None
+    explain_failures: ExplainFailuresOption = False
+    dry_run: DryRunOption = False
+    publish: PublishOption = None
+    policy: PolicyOption = None
+    format: FormatOption = None
+    output: OutputOption = None
+
+    def keywords(self) -> IngestOptions:
+        """The same as keywords of ``govtool.api``, without the format and the place of the output."""
+        return cast("IngestOptions", _api_keywords(self))
+
+
+def _api_keywords(bundle: CommitBundle) -> dict[str, object]:
+    names = (each.name for each in fields(bundle))
+    return {name: getattr(bundle, name) for name in names if name not in _PRESENTATION}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.common import selects
 from govtool.cli.formats import chosen
 from govtool.cli.graph import ColumnArgument, EvidenceOption, KindOption, SemanticsOption, opened_graph
 from govtool.cli.options import (
@@ -14,11 +15,11 @@ from govtool.cli.options import (
     FormatOption,
     LimitOption,
     OutputOption,
+    PolicyOption,
     StoreOption,
     StrictAnswerOption,
+    TodayOption,
 )
-from govtool.cli.policyargs import PolicyOption, TodayOption
-from govtool.cli.selecting import selects
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK
 

@@ -7,7 +7,8 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 
-from govtool.cli.main import COMMANDS, main
+from govtool.cli.commands import COMMANDS
+from govtool.cli.main import main
 
 _WIDTH = "100"
 _INTRODUCTION = """\

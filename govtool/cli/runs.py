@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.bundles import ListOptions
+from govtool.cli.options import ListOptions
 from govtool.cli.ui import Ui
 
 _DEFAULT = ListOptions()

@@ -1,13 +1,16 @@
-"""What ``govtool zoom out`` and ``govtool zoom in`` have in common."""
+"""``govtool zoom``, ``subgraph`` and ``depends``: questions about a provenance graph."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from govtool.cli.formats import chosen
 from govtool.cli.graph import bound
-from govtool.cli.graph_files import GraphOptions
+from govtool.cli.graph_files import GraphOptions, ModuleOption, NodeArgument, ZoomedOption, graph_command, show_answer
 from govtool.cli.ui import Ui
+from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
 if TYPE_CHECKING:
     from govtool.api.workflow import WorkflowGraph
@@ -36,3 +39,68 @@ def _before(graph: WorkflowGraph, direction: str, zoomed: list[str] | None) -> l
     if zoomed is not None:
         return zoomed
     return [] if direction == "out" else list(graph.modules)
+
+
+@graph_command
+def zoom_out(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: ZoomedOption = None) -> None:
+    """Show each invocation of some modules as one node.
+
+      govtool zoom out --graph dealers -m M_dealer1 -m M_agg
+      govtool zoom out --graph run.json -m M_dealer1 -f dot -o dealers.dot
+
+    All invocations of a module are zoomed together: M#2 is no module. The inputs and outputs of an
+    invocation stay; what happens between them goes.
+    Formats: table, plain, json, jsonl, csv, markdown for the difference; dot, graphml for the view.
+    """
+    show_zoom(ui, options, "out", module, zoomed)
+
+
+@graph_command
+def zoom_in(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: ZoomedOption = None) -> None:
+    """Show the inside of some modules again.
+
+      govtool zoom in --graph dealers -m M_dealer1
+      govtool zoom in --graph dealers -m M_agg --zoomed M_agg --zoomed M_and
+
+    Without --zoomed all modules are zoomed out before.
+    Formats: table, plain, json, jsonl, csv, markdown for the difference; dot, graphml for the view.
+    """
+    show_zoom(ui, options, "in", module, zoomed)
+
+
+@graph_command
+def subgraph(ui: Ui, options: GraphOptions, node: NodeArgument) -> None:
+    """Show what a node of a provenance graph comes from, what comes of it, and what else that needs.
+
+      govtool subgraph n41 --graph dealers
+      govtool subgraph C2 --graph run.json -f json
+
+    Siblings are the other inputs of what comes of the node: with them a deletion can be judged in the subgraph alone.
+    Formats: table, plain, json, jsonl, csv, markdown.
+    """
+    show_answer(ui, options, options.opened(ui).subgraph(node))
+
+
+@graph_command
+def depends(
+    ui: Ui,
+    options: GraphOptions,
+    node: NodeArgument,
+    on: Annotated[
+        list[str], typer.Option("--on", metavar="TOKEN", help="A record; several are deleted together. Repeatable.")
+    ],
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the node depends on them.")] = False,
+) -> int:
+    """Show whether a node of a provenance graph would be gone without some records.
+
+      govtool depends n41 --graph dealers --on C2
+      govtool depends n41 --graph dealers --on C2 --on C3 --exit-code
+
+    That is necessity: of two alternatives neither is needed alone. Beside it stands the lineage: all records that the
+    node comes from. Exit code 3 if only a new run can decide. Formats: table, plain, json, jsonl, csv, markdown.
+    """
+    answer = options.opened(ui).depends(node, on)
+    show_answer(ui, options, answer)
+    if answer.depends == "unknown":
+        return EXIT_EVIDENCE
+    return EXIT_FINDINGS if answer.depends and exit_code else EXIT_OK

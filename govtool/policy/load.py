@@ -46,8 +46,6 @@ def offers() -> dict[str, tuple[Offer, ...]]:
 
 
 SUFFIXES = (".yml", ".yaml")
-
-
 _MOST_PLACES = 20
 """Number of further mistakes that are listed with their place."""
 
@@ -152,12 +150,8 @@ _SHAPES = {
     "bool_parsing": "true or false",
 }
 """The expected form of a value, by the kind of pydantic's error."""
-
-
 _CODES = {"extra_forbidden": "policy.key", "missing": "policy.missing-key"}
 """Codes of problems that are about a key; others are about its value."""
-
-
 _GIVEN = (
     (bool, "true or false"),
     (str, "text"),

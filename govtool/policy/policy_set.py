@@ -90,8 +90,6 @@ def _above(name: str) -> Iterator[str]:
 
 
 T = TypeVar("T")
-
-
 PACK = "pack:"
 """The prefix of the names of packs."""
 

@@ -12,14 +12,8 @@ from govtool.query.patterns import Pattern
 
 NONE = "none"
 """The class that is no class: what a declassifier with ``to: none`` leaves."""
-
-
 _CLASS = r"^[a-z][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*$"
-
-
 _DURATION = re.compile(r"(\d{1,6})\s*([hdwmy])\Z")
-
-
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.4375, "y": 365.25}
 
 
@@ -59,29 +53,13 @@ def is_duration(text: str) -> bool:
 
 
 PatternText = Annotated[str, AfterValidator(_pattern)]
-
-
 PatternList = Annotated[tuple[PatternText, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
-
-
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
-
-
 ClassName = Annotated[str, Field(pattern=_CLASS)]
-
-
 _OneOrMore = BeforeValidator(_listed, json_schema_input_type=ClassName | tuple[ClassName, ...])
-
-
 ClassNames = Annotated[tuple[ClassName, ...], Field(min_length=1), _OneOrMore]
-
-
 Duration = Annotated[str, AfterValidator(_duration)]
-
-
 Severity = Literal["error", "warning", "note"]
-
-
 Strength = Literal["influence", "hidden", "aggregate", "part", "whole"]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import govtool
 from govtool.cli.command import as_command
+from govtool.cli.commands import COMMANDS
 from govtool.cli.common import COMMON
 from govtool.cli.main import main
 from govtool.errors import EvidenceError, StoreError, UnknownNameError, UsageError
@@ -122,7 +122,7 @@ def test_log_fields_are_a_mapping(project):
 
 @pytest.mark.parametrize("name", INGESTS)
 def test_calls_take_the_options_of_the_command(name):
-    command = getattr(import_module(f"govtool.cli.ingest_{name}"), f"ingest_{name}")
+    command = COMMANDS["ingest"][name].load()
     options = {each.name for each in as_command(name, command).params} - PRESENTATION - set(COMMON)
     if name == "spark":
         options = options - {"database"} | {"default_schema"}  # the name of the option

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from govtool.app.questions.completion_selectors import complete_selectors
+from govtool.cli.commands import COMMANDS
 from govtool.cli.complete import formats_of
-from govtool.cli.main import COMMANDS, main
+from govtool.cli.main import main
 
 CODE = "import sys; from govtool.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
@@ -195,15 +196,15 @@ def test_bash_takes_selectors_apart(governed, words, offered):
 
 def _leaves(entries, path=()):
     for name, entry in entries.items():
-        yield from (
-            _leaves(entry, (*path, name)) if isinstance(entry, dict) else [((*path, name), entry.load().__module__)]
-        )
+        yield from (_leaves(entry, (*path, name)) if isinstance(entry, dict) else [((*path, name), entry.load())])
 
 
-@pytest.mark.parametrize(("command", "module"), list(_leaves(COMMANDS)), ids=lambda value: str(value))
-def test_the_formats_that_complete_are_those_that_the_command_takes(govtool, command, module):
+@pytest.mark.parametrize(
+    ("command", "function"), list(_leaves(COMMANDS)), ids=lambda value: getattr(value, "__name__", str(value))
+)
+def test_the_formats_that_complete_are_those_that_the_command_takes(govtool, command, function):
     has_format = "--output" in govtool(*command, "--help").out
-    assert bool(formats_of(module)) == has_format
+    assert bool(formats_of(function)) == has_format
 
 
 @pytest.mark.parametrize("command", [["impact", "a"], ["init"], ["ingest", "sql", "v.sql"], ["log"]])

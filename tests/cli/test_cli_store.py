@@ -199,7 +199,7 @@ def test_config_show_says_where_settings_come_from(govtool, project, monkeypatch
 
 def test_interrupted(project):
     code = (
-        "import sys, signal, os, time; import govtool.cli.config_show as module\n"
+        "import sys, signal, os, time; import govtool.cli.setup as module\n"
         "module.settings = lambda *a: (os.kill(os.getpid(), signal.SIGINT), time.sleep(9))\n"
         "from govtool.cli.main import main; sys.exit(main(['config', 'show']))"
     )

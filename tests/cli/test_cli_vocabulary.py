@@ -7,9 +7,9 @@ import inspect
 import pytest
 
 from govtool.cli.command import as_command
+from govtool.cli.commands import COMMANDS
 from govtool.cli.complete import formats_of
 from govtool.cli.help import SHARED_OPTIONS
-from govtool.cli.main import COMMANDS
 
 LINES_OF_A_SCREEN = 52
 WIDTH = 80
@@ -135,7 +135,7 @@ def test_help_is_within_a_screen_and_names_formats(govtool, monkeypatch, path, f
     assert len(lines) <= LINES_OF_A_SCREEN, f"{len(lines)} lines"
     assert [line for line in lines if len(line) > WIDTH and not line.startswith("  $ ")] == []
     assert "<bool>" not in shown
-    formats = formats_of(function.__module__)
+    formats = formats_of(function)
     if len(formats) > 1:
         assert f"--format {'|'.join(formats)}" in shown.replace("\n      ", " "), shown
         assert "metavar" not in shown

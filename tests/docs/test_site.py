@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from govtool.cli.command import as_command
-from govtool.cli.main import COMMANDS
+from govtool.cli.commands import COMMANDS
 from govtool.cli.reference import reference
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,8 @@
-"""``govtool erase plan``: what to do with a data subject's data, dataset by dataset."""
+"""``govtool erase``: what to do with a data subject's data."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,12 +16,13 @@ from govtool.cli.options import (
     FormatOption,
     MinCoverageOption,
     OutputOption,
+    PolicyOption,
     StoreOption,
     StrictAnswerOption,
+    TodayOption,
 )
-from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_EVIDENCE, EXIT_OK
+from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
 
 def erase_plan(
@@ -104,3 +106,66 @@ def erase_plan(
     if strict:
         answer.check_strict()
     return EXIT_EVIDENCE if isinstance(answer, RowErasureAnswer) and not answer.is_certain else EXIT_OK
+
+
+def erase_apply(
+    ui: Ui,
+    plan: Annotated[
+        Path, typer.Argument(metavar="PLAN.json", help="What erase plan --run RUN -f json -o PLAN.json wrote.")
+    ],
+    to: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="A folder that is not there, or is empty; never an original's.")
+    ],
+    format: FormatOption = None,
+    output: OutputOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Write corrected copies of every dataset that a plan changes, with a certificate.
+
+      govtool erase apply plan.json --to corrected
+
+    Originals are never written. Files must be those that the plan was made of (else exit code 4). Every copy is
+    verified: the recorded plan is evaluated over the corrected inputs. The folder is there as a whole, or not at all.
+    The exit code is 3 where rows are unknown, or a dataset could not be written. Formats: table, plain, json, csv,
+    markdown.
+    """
+    from govtool.api.erasure import apply_erasure
+    from govtool.cli.formats import chosen
+    from govtool.render.row_erasure import FORMATS, render_certificate
+
+    outputs = chosen(format, output, FORMATS)
+    answer = apply_erasure(plan, to, store=store)
+    ui.mark("applied")
+    for form, file in outputs:
+        ui.show(render_certificate(form, answer), file, private=True)
+    return EXIT_EVIDENCE if answer.document["unknown"] or answer.document["not_written"] else EXIT_OK
+
+
+def erase_verify(
+    ui: Ui,
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERTIFICATE", help="The file certificate.json of corrected copies.")
+    ],
+    folder: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="The folder of the copies. Default: the certificate's.")
+    ] = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Check that corrected copies still are what their certificate says.
+
+      govtool erase verify corrected/certificate.json
+
+    Each file must have its digest, rows theirs, nothing may be there besides, and no row may hold the subject's key.
+    The exit code is 1 if anything differs. Formats: table, plain, json, csv, markdown.
+    """
+    from govtool.api.erasure import verify_erasure
+    from govtool.cli.formats import chosen
+    from govtool.render.row_erasure import FORMATS, render_certificate
+
+    outputs = chosen(format, output, FORMATS)
+    answer = verify_erasure(certificate, folder)
+    ui.mark("verified")
+    for form, file in outputs:
+        ui.show(render_certificate(form, answer, checked=True), file, private=True)
+    return EXIT_FINDINGS if answer.problems else EXIT_OK

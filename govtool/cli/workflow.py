@@ -1,4 +1,4 @@
-"""``govtool workflow run``: run the executions of a workflow, and commit what they did."""
+"""``govtool workflow``: run workflows of modules, and show their runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from govtool.cli.formats import chosen
-from govtool.cli.options import BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.options import AtOption, BranchOption, FormatOption, ListOptions, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import UsageError
 
@@ -118,3 +118,63 @@ def refuse_options(executions: int | None, untracked: bool, conf: list[str] | No
     for name, is_given in given.items():
         if is_given:
             raise UsageError(f"{name} is of workflows in Python", code="usage.arguments", hint="leave it out")
+
+
+_DEFAULT = ListOptions()
+
+
+def workflow_list(
+    ui: Ui,
+    workflow: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only runs of this workflow.")] = None,
+    options: ListOptions = _DEFAULT,
+) -> None:
+    """The runs of workflows, the newest first.
+
+    govtool workflow list
+    govtool workflow list dealers --format json
+    """
+    from govtool.api.opening import open as open_version
+    from govtool.render.workflow_runs import FORMATS, render_workflow_runs
+
+    outputs = options.outputs(FORMATS)
+    answer = open_version(options.store, ref=options.at, branch=options.branch).workflow_runs(workflow)
+    options.show(ui, outputs, render_workflow_runs, answer)
+    if not answer.runs:
+        ui.hint("govtool workflow run WF.py --inputs DIR")
+
+
+def workflow_show(
+    ui: Ui,
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]", help="An id, its beginning, or a workflow: its last run; NAME~1 the one before."
+        ),
+    ] = None,
+    same: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="The same, as other commands take it.")
+    ] = None,
+    execution: Annotated[
+        int | None, typer.Option("--execution", metavar="N", help="Only the invocations of this execution.")
+    ] = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """One run of a workflow: which modules were invoked, what they received, kept and made.
+
+    govtool workflow show dealers
+    govtool workflow show dealers~1 --execution 3 --format json
+    """
+    from govtool.api.opening import open as open_version
+    from govtool.render.workflow_runs import FORMATS, render_workflow_run
+
+    outputs = chosen(format, output, FORMATS)
+    name = run if run is not None else same
+    if name is None or (run is not None and same is not None):
+        raise UsageError("name one run", code="usage.arguments", hint="govtool workflow list")
+    answer = open_version(store, ref=at, branch=branch).workflow_run(name, execution=execution)
+    for form, file in outputs:
+        ui.show(render_workflow_run(form, answer), file)

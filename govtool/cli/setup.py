@@ -1,4 +1,4 @@
-"""``govtool init``: create a store, and write govtool.toml."""
+"""``govtool init``, ``doctor``, ``trust`` and ``config show``: a project's setup."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.options import StoreOption
+from govtool.cli.formats import chosen
+from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
-from govtool.errors import StoreError
+from govtool.config import load_config, settings
+from govtool.errors import EXIT_FINDINGS, EXIT_OK, StoreError
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -77,3 +79,64 @@ def _show(ui: Ui, written: WrittenSources) -> None:
     for source in written.sources:
         ui.note(f"  {source.label}")
     ui.hint("govtool ingest" + (" (set each dialect in the file first)" if written.needs_dialect else ""))
+
+
+def doctor(
+    ui: Ui,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Check the installation, the settings, the cache and the store. Exit code 1 if something is wrong.
+
+      govtool doctor
+      govtool doctor --format json
+
+    It also proposes names that may be one dataset, such as a table as SQL, a catalog and Spark call it, as lines for
+    [aliases] in govtool.toml. Nothing is merged on likeness alone: you decide.
+    """
+    from govtool.app.upkeep.doctor import diagnose
+    from govtool.render.doctor import FORMATS, alias_lines, render_diagnosis
+
+    outputs = chosen(format, output, FORMATS)
+    found = diagnose(store, at, branch)
+    for form, file in outputs:
+        ui.show(render_diagnosis(form, found), file)
+        if form == "table" and file is None:
+            ui.write(alias_lines(found))
+    return EXIT_OK if found.healthy else EXIT_FINDINGS
+
+
+def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Take the agreement back.")] = False) -> None:
+    """Allow writing to the store that this project's govtool.toml names, outside of its folder.
+
+      govtool trust
+      govtool trust --revoke
+
+    Without it, or --store, or GOVTOOL_STORE, nothing is sent to a store that a repository chose. The agreement holds
+    for this file and this address; another address needs another.
+    """
+    from govtool.app.project.trust import trust as agree
+    from govtool.render.text import printable
+
+    chosen = agree(revoke=revoke)
+    verb = "no longer trusted" if revoke else "trusted"
+    ui.show([printable(f"{verb}: {chosen.store}, as {chosen.file} names it")], None)
+
+
+def config_show(ui: Ui, format: FormatOption = None, output: OutputOption = None, store: StoreOption = None) -> None:
+    """The settings in effect and where each comes from.
+
+      govtool config show
+      govtool config show --format json
+
+    Options win over the environment, the environment over govtool.toml, that over the defaults.
+    """
+    from govtool.render.settings import FORMATS, render
+
+    outputs = chosen(format, output, FORMATS)
+    found = settings(store, load_config(Path.cwd()))
+    for form, file in outputs:
+        ui.show(render(form, found), file)

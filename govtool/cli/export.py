@@ -1,4 +1,4 @@
-"""``govtool export openlineage``: the graph as OpenLineage events, written or sent."""
+"""``govtool export``: write the graph for other tools."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from govtool.cli.common import ExcludeOption, SelectorArgument, selects
 from govtool.cli.formats import OutputFile, chosen
-from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.graph import opened_graph
+from govtool.cli.options import (
+    AtOption,
+    BranchOption,
+    FormatOption,
+    OutputOption,
+    PolicyOption,
+    StoreOption,
+    TodayOption,
+)
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK, EXIT_STORE, UsageError
 from govtool.render.table import Span
@@ -17,9 +27,11 @@ from govtool.render.text import count, printable
 
 if TYPE_CHECKING:
     from govtool.answers.delivery import EventDelivery
+    from govtool.answers.report import ReportAnswer
     from govtool.capture.openlineage.export import Exported
+    from govtool.report.model import LineageView
 
-FORMATS = ("jsonl", "json")
+EVENT_FORMATS = ("jsonl", "json")
 _MOST_SHOWN = 5
 """Rejected events that are listed."""
 
@@ -87,7 +99,7 @@ def export_openlineage(
     opened = read_store(store)
     exported = export(opened, commit_at(opened, at, branch), source=source, queries=queries, as_runs=run_events)
     if to is None or output:
-        outputs = chosen(format, output, FORMATS)
+        outputs = chosen(format, output, EVENT_FORMATS)
         _write(ui, exported, outputs)
         if to is not None:
             ui.note(f"wrote a copy to {', '.join(str(file) for _, file in outputs if file is not None) or 'stdout'}")
@@ -131,3 +143,50 @@ def _report(ui: Ui, delivery: EventDelivery) -> int:
     again = f", {count(delivery.retries, 'request')} made again" if delivery.retries else ""
     ui.show([f"{count(delivery.sent, 'event')} delivered to {printable(delivery.to)}{again}"], None)
     return EXIT_STORE if delivery.rejected else EXIT_OK
+
+
+@selects
+def export_graph(
+    ui: Ui,
+    selector: SelectorArgument = None,
+    exclude: ExcludeOption = None,
+    policy: PolicyOption = None,
+    today: TodayOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Write the lineage graph for other tools.
+
+      govtool export graph -o lineage.csv
+      govtool export graph 'mart.**' -o mart.graphml
+      govtool export graph 'crm.users+' -f mermaid
+
+    Selectors choose datasets, and the edges between them are written; the rows of a dataset are its column *. Formats:
+    csv, jsonl and parquet (an edge a row), json (all of it, as report/1), dot, mermaid, graphml, prov-json.
+    """
+    from govtool.app.questions.columns import PolicyChoice
+    from govtool.app.questions.governance import day_of
+    from govtool.app.report.graph import graph_view
+    from govtool.render.graph_export import FORMATS, PARQUET, parquet, render
+
+    outputs = chosen(format, output, FORMATS)
+    with opened_graph(ui, store, at, branch) as graph:
+        if any(form == "json" for form, _ in outputs):
+            report = graph.report(*selector or (), exclude=exclude, policy=policy, today=today)
+            answer: ReportAnswer | LineageView = report
+            view = report.graph
+        else:  # findings and coverage are in no other format
+            rules = PolicyChoice(policy, day_of(today))
+            snapshot = graph.snapshot()
+            with snapshot.guard:
+                answer = view = graph_view(snapshot, rules, selector or (), exclude or ())
+    ui.mark("report")
+    for form, file in outputs:
+        if form == PARQUET:
+            ui.write_bytes(parquet(view), file)
+        else:
+            ui.show(render(form, answer), file)
+    return EXIT_OK

@@ -1,10 +1,14 @@
-"""``govtool sources``: the sources of the graph."""
+"""``govtool sources``: list the sources of the graph, or retract one."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from govtool.cli.formats import chosen
 from govtool.cli.ingest_all import note_unlisted
-from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.options import AtOption, BranchOption, CommitBundle, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
 
@@ -32,3 +36,22 @@ def sources_list(
         ui.show(render_sources(form, answer), file)
     if at is None and branch is None:
         note_unlisted(ui, answer.unlisted)
+
+
+_DEFAULT = CommitBundle()
+
+
+def sources_drop(
+    ui: Ui,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The source, as govtool sources names it.")],
+    options: CommitBundle = _DEFAULT,
+) -> None:
+    """Retract everything that a source put into the graph. Earlier versions keep it.
+
+    govtool sources drop sql:legacy/etl
+    govtool sources drop log:2024.jsonl --message "retired"
+    """
+    from govtool.api.sources import drop_source
+
+    commit = drop_source(name, **options.keywords())
+    ui.note(f"{name} is retracted: commit {commit.seq} ({commit.short})")

@@ -1,4 +1,4 @@
-"""``govtool compare oracle``: the graph beside what a warehouse recorded itself."""
+"""``govtool compare``: one kind of evidence against another."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ import typer
 
 from govtool.cli.formats import chosen
 from govtool.cli.graph import bound, opened_graph
-from govtool.cli.options import AllOption, AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.options import (
+    AllOption,
+    AtOption,
+    BranchOption,
+    FormatOption,
+    LimitOption,
+    ListOptions,
+    OutputOption,
+    StoreOption,
+)
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK
+from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError
 
 
 def compare_oracle(
@@ -57,3 +66,39 @@ def compare_oracle(
     if fail_under is not None and (rate is None or rate * 100 < fail_under):
         return EXIT_FINDINGS
     return EXIT_OK
+
+
+_DEFAULT = ListOptions()
+
+
+def compare_static(
+    ui: Ui,
+    other: Annotated[str, typer.Argument(metavar="runtime", help="What to compare with.")] = "runtime",
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if anything differs.")] = False,
+    options: ListOptions = _DEFAULT,
+) -> int:
+    """Compare lineage from text with lineage from runs: dead SQL, and dynamic code.
+
+      govtool compare static runtime
+      govtool compare static runtime --format markdown --exit-code
+
+    Static lineage comes from SQL and declarations, runtime lineage from Spark and OpenLineage. Paths through views and
+    temporary tables are compared from end to end. List names of one dataset in [aliases] of govtool.toml.
+    """
+    from govtool.api.opening import open as open_version
+    from govtool.render.compare import FORMATS, render_compared
+
+    if other != "runtime":
+        raise UnknownNameError(
+            f"static is compared with runtime, not with {other[:40]!r}",
+            code="usage.arguments",
+            nearest=("runtime",),
+            hint="govtool compare static runtime",
+        )
+    outputs = options.outputs(FORMATS)
+    with ui.progressing("building the indexes", "definitions") as progress:
+        answer = open_version(options.store, ref=options.at, branch=options.branch, progress=progress).compare_static()
+    ui.mark("compare")
+    for form, file in outputs:
+        ui.show(render_compared(form, answer, options.bound(form)), file)
+    return EXIT_FINDINGS if exit_code and answer.differs else EXIT_OK
