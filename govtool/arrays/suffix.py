@@ -44,11 +44,6 @@ def alike(numbers: Iterable[int], name: Callable[[int], str], like: Sequence[str
     return sorted(number for _, number in heapq.nsmallest(most, scored))
 
 
-def is_suffix(short: Sequence[str], name: str) -> bool:
-    """Return whether the name ends in these parts."""
-    return suffix_key(name).startswith("".join(part + "\0" for part in reversed(short)))
-
-
 def places_ending(count: int, name: Callable[[int], str], parts: Sequence[str]) -> Iterator[int]:
     """Places in a list sorted by suffix key whose names end in the parts."""
     if not parts or not all(parts):

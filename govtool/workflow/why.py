@@ -23,8 +23,6 @@ from govtool.workflow.semirings.positive import obstacles, supported
 from govtool.workflow.semirings.tokens import Tokens
 from govtool.workflow.semirings.witnesses import minimal, united, witnesses
 
-POSITIVE = ("why", "why-minimal", "cost", "trust")
-"""Semirings for annotations without ``⊖`` and guards; ``which`` takes guards."""
 _WORDS = {
     "⊖": "a difference (⊖)",
     "padding": "the lack of a partner in an outer join (⊖)",

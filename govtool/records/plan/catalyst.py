@@ -415,11 +415,3 @@ def _merged(columns: list[tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
         Attribute(each[0].id, each[0].name, each[0].type, any(one.nullable for one in each))
         for each in zip(*columns, strict=True)
     )
-
-
-def opaque_terms(plan: Plan) -> list[tuple[Node, Term]]:
-    """Every opaque cell of a plan, with the operator that it is in."""
-    found: list[tuple[Node, Term]] = []
-    for node in walk_nodes(plan.root):
-        found.extend((node, term) for term in walk(node) if isinstance(term, Opaque))
-    return found

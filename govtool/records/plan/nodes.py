@@ -316,20 +316,8 @@ class Plan:
 
 
 def outputs(node: Node) -> tuple[Attribute, ...]:
-    """The columns of a node, in order. Nothing is cached: ask once for a plan with :func:`all_outputs`."""
+    """The columns of a node, in order. Nothing is cached."""
     return fold_nodes(node, _outputs, lambda each: () if isinstance(each, _OWN_COLUMNS) else each.nodes())
-
-
-def all_outputs(root: Node) -> dict[int, tuple[Attribute, ...]]:
-    """The columns of every node at and under one (subqueries aside), by the node's ``id()``."""
-    found: dict[int, tuple[Attribute, ...]] = {}
-
-    def note(node: Node, inputs: tuple[tuple[Attribute, ...], ...]) -> tuple[Attribute, ...]:
-        found[id(node)] = _outputs(node, inputs)
-        return found[id(node)]
-
-    fold_nodes(root, note)
-    return found
 
 
 _OWN_COLUMNS = (Relation, LocalRows, Range, Union, SetOperation, Expand, Reference, Break, Project, Aggregate)

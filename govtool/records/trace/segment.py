@@ -223,8 +223,3 @@ def everything(node: Node) -> tuple[Named, ...]:
 def doubted(source: Source, doubt: Attribute, why: str) -> Source:
     """A source that is a superset where a column is true."""
     return replace(source, doubts=(*source.doubts, (doubt, why)))
-
-
-def set_against(source: Source) -> Source:
-    """A source whose rows stand against the result's."""
-    return replace(source, against=True)

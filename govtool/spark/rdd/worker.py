@@ -129,11 +129,6 @@ def origin_ids(stop: int) -> Callable[[Row], list[Any]]:
     return lambda row: [origin[0] for number, origin in row[2] if number == stop]
 
 
-def without_origins(row: Row) -> Row:
-    """A row alone."""
-    return row[0], row[1], ()
-
-
 def of_partitions(numbers: frozenset[int]) -> Callable[[int, Iterable[Any]], Iterable[Any]]:
     """Records of some partitions; those of others are not computed."""
     return lambda partition, values: values if partition in numbers else ()

@@ -62,10 +62,6 @@ class Rows:
         """The rows that are there."""
         return Filter(self.node, there(self.times)) if self.candidates else self.node
 
-    def cell_of(self, column: Attribute) -> Attribute | None:
-        """The column of v-nodes of a column."""
-        return self.cells.get(column.id)
-
 
 def there(times: Expression) -> Expression:
     """The condition that a row is there."""
@@ -147,11 +143,6 @@ def pruned(rows: Rows, columns: Iterable[Attribute]) -> Rows:
     cells = {number: node for number, node in rows.cells.items() if number in known}
     origins = {number: node for number, node in rows.origins.items() if number in known}
     return replace(rows, columns=kept, cells=cells, origins=origins)
-
-
-def without_cells(rows: Rows) -> Rows:
-    """Rows whose values are plain from here on."""
-    return replace(rows, cells={})
 
 
 def reads_cells(value: Expression, rows: Rows) -> list[int]:
