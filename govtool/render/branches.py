@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from govtool.answers.commits import commit_object
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, when
 
 if TYPE_CHECKING:
     from govtool.store import Commit
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 class NamedRef(Protocol):
@@ -50,7 +51,7 @@ def render(form: str, what: str, names: Sequence[NamedRef], store: str) -> Table
         rows=[(n.name, _seq(n, what), n.at.short, when(n.at.time), n.at.message) for n in names],
         summary=count(len(names), what, plural),
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _seq(named: NamedRef, what: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading
-from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -15,19 +15,17 @@ if TYPE_CHECKING:
     from govtool.answers.listing import ListAnswer, Listed
     from govtool.policy.provenance_paths import Classed
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 def _shown(form: str, table: Table) -> Table | Iterable[str]:
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def classes(form: str, answer: ClassesAnswer) -> Table | Iterable[str]:
     """The classes of columns, and the ways by which they came."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(item) for item in answer.items())
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, answer.items())
     if form == "csv":
         return to_csv(answer.fields, [(entry.column, *_cells(entry)) for entry in answer.entries])
     columns = len({entry.column for entry in answer.entries})
@@ -58,10 +56,8 @@ def _cells(found: Classed) -> tuple[str, str, str, str, str]:
 
 def listing(form: str, answer: ListAnswer) -> Table | Iterable[str]:
     """Selected datasets and columns."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(item) for item in answer.items())
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, answer.items())
     rows = [_listed(entry) for entry in answer.entries]
     if form == "csv":
         return to_csv(answer.fields, rows)

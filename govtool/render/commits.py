@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import sentence
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, percent, size, when
 
 if TYPE_CHECKING:
@@ -18,19 +17,15 @@ if TYPE_CHECKING:
 
 _LOGGED_REASONS = 3
 """Reasons that are listed of a commit."""
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 def render_log(form: str, answer: LogAnswer) -> Table | Iterable[str]:
     """The log in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return map(compact, answer.objects())
-    if form == "csv":
-        return answer_csv(answer)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer, answer.objects())
     table = _log_table(answer.commits, answer.truncated)
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _log_table(commits: Sequence[Commit], left_off: int) -> Table:
@@ -117,16 +112,14 @@ def _unread(commit: Commit) -> int:
 
 def render_commit(form: str, answer: CommitAnswer) -> Table | Iterable[str]:
     """One commit in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return [compact(answer.to_dict())]
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, [answer.to_dict()])
     rows = _facts(answer.commit)
     if form == "csv":
         return to_csv(("name", "value"), rows)
     columns = (TableColumn("name", style="dim"), TableColumn("value"))
     table = Table(columns=columns, rows=rows, summary=_live(answer.fragments))
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _facts(commit: Commit) -> list[tuple[str, str]]:

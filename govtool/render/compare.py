@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, percent
 
 if TYPE_CHECKING:
     from govtool.answers.compare import ComparisonAnswer
     from govtool.query.compare import EvidenceComparison
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 _SIGNS = {"static": "text only", "runtime": "run only"}
 _STYLES = {"static": "yellow", "runtime": "cyan"}
 
@@ -42,7 +43,7 @@ def render_compared(form: str, answer: ComparisonAnswer, most: int | None) -> Ta
         summary=_sentence(answer.result) + (f" · {left_off:,} not shown (--all)" if left_off else ""),
         row_styles=[_STYLES[row[0]] for row in shown],
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _sentence(result: EvidenceComparison) -> str:

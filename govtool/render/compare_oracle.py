@@ -9,27 +9,22 @@ from typing import TYPE_CHECKING
 from govtool.answers.compare_oracle import edge_object
 from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE
 from govtool.render.answer import closing, heading
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.compare_oracle import OracleAnswer
     from govtool.query.agreement import Agreement
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 _STYLES = {AGREE: "green", ONLY_GRAPH: "yellow", ONLY_ORACLE: "red"}
 
 
 def render(form: str, answer: OracleAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(edge_object(edge)) for edge in answer.edges)
-    if form == "csv":
-        return answer_csv(answer)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer, (edge_object(edge) for edge in answer.edges))
     left_off, export = answer.truncated, answer.export
     made = Table(
         columns=(
@@ -46,7 +41,7 @@ def render(form: str, answer: OracleAnswer) -> Table | Iterable[str]:
             count(left_off, "more edge") + " (--all)" if left_off else "",
         ),
     )
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def reasons(answer: OracleAnswer) -> Table:

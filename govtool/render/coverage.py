@@ -12,7 +12,7 @@ from govtool.answers.coverage import sentence
 from govtool.answers.diagnostics import distinct
 from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
-from govtool.render.rows import answer_csv
+from govtool.render.rows import ROW_FORMATS, answer_csv
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import percent
 
@@ -26,7 +26,7 @@ COSTLIEST = 10
 DIAGNOSTIC_FIELDS = ("source", "severity", "code", "file", "line", "column", "message", "target", "candidates")
 """The columns of a CSV of diagnostics."""
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 def render(form: str, answer: CoverageAnswer, *, details: bool = False, limit: int | None = None) -> Iterable[str]:

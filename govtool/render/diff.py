@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from govtool.answers.diff import change_object, plural
 from govtool.query.diff import DIFFERING
 from govtool.render.answer import places
-from govtool.render.envelope import compact, json_lines
 from govtool.render.pictures import PICTURES, diff_drawing, picture
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import short, when
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from govtool.query.diff import Difference, GraphChange
     from govtool.store import Commit
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
+FORMATS = (*ROW_FORMATS, *PICTURES)
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
 
@@ -29,14 +28,10 @@ def render(form: str, answer: DiffAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
     if form in PICTURES:
         return picture(form, diff_drawing(answer))
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(change_object(change)) for change in answer.changes)
-    if form == "csv":
-        return answer_csv(answer)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer, (change_object(change) for change in answer.changes))
     made = _table(answer)
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def _table(answer: DiffAnswer) -> Table:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from govtool.names import split_name
 from govtool.render.answer import closing, heading, tally
 from govtool.render.envelope import json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def render(form: str, answer: ErasePlanAnswer) -> Table | Iterable[str]:
     if form == "csv":
         return to_csv(answer.fields, (_csv_row(task) for task in answer.tasks))
     made = _table(answer)
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def _csv_row(task: Task) -> tuple[object, ...]:

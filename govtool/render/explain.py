@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading
-from govtool.render.envelope import compact, json_lines
 from govtool.render.pictures import PICTURES, explain_drawing, picture
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, printable
 
 if TYPE_CHECKING:
     from govtool.answers.explain import ExplainAnswer, Explained
     from govtool.query.explain import Explanation
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
+FORMATS = (*ROW_FORMATS, *PICTURES)
 
 _Row = tuple[str, str, str, str]
 _COLUMNS = (
@@ -30,15 +30,13 @@ def render(form: str, answer: ExplainAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``. The CSV of one subject does not repeat its name."""
     if form in PICTURES:
         return picture(form, explain_drawing(answer))
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(subject.to_dict()) for subject in answer.subjects)
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, (subject.to_dict() for subject in answer.subjects))
     if form == "csv":
         first = 0 if answer.several else 1
         return to_csv(answer.fields[first:], (row[first:] for row in answer.rows()))
     made = _table_of_several(answer) if answer.several else _table(answer)
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def _table_of_several(answer: ExplainAnswer) -> Table:

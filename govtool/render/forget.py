@@ -5,31 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.forget import ForgetAnswer
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 def render_forget(form: str, answer: ForgetAnswer) -> Table | Iterable[str]:
     """The outcome in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(dict(zip(answer.fields, row, strict=True))) for row in answer.rows())
-    if form == "csv":
-        return answer_csv(answer)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer)
     table = Table(
         columns=tuple(TableColumn(name) for name in answer.fields),
         rows=[tuple(str(cell) for cell in row) for row in answer.rows()],
         summary=_summary(answer),
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _summary(answer: ForgetAnswer) -> str:

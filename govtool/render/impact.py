@@ -12,8 +12,8 @@ from govtool.model.derivation import ROWS
 from govtool.names import join_name, split_name
 from govtool.query.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
-from govtool.render.envelope import compact, json_lines
 from govtool.render.pictures import MOST_EDGES, PICTURES, fenced, impact_drawing, picture
+from govtool.render.rows import ROW_FORMATS, data_lines
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import Prose, count, printable
 from govtool.render.tree import TreeNode, tree_lines
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from govtool.query.impact import ImpactResult
     from govtool.query.impact_entries import Impacted
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "tree", *PICTURES)
+FORMATS = (*ROW_FORMATS, "tree", *PICTURES)
 
 _STYLES = {"breaks": "bold red", "unknown": "magenta", "changes": "yellow", "rows": "cyan", "passes": "green"}
 _BOUNDS = {"exact": "", "superset": "≤ ", "coarse": "≤ "}
@@ -35,10 +35,8 @@ def render(form: str, answer: ImpactAnswer) -> Table | Prose | Iterable[str]:
     """One of ``FORMATS``."""
     if form in PICTURES:
         return picture(form, impact_drawing(answer))
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(item) for item in answer.items())
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, answer.items())
     if form == "csv":
         return _csv(answer)
     if form == "tree":

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count, percent
 
 if TYPE_CHECKING:
     from govtool.answers.ingest_all import IngestAllAnswer, SourceOutcome
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 def render_ingested(form: str, answer: IngestAllAnswer) -> Table | Iterable[str]:
     """The outcomes in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(outcome.to_dict()) for outcome in answer.outcomes)
-    if form == "csv":
-        return answer_csv(answer)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer, (outcome.to_dict() for outcome in answer.outcomes))
     table = Table(
         columns=(
             TableColumn("source", style="bold"),
@@ -34,7 +29,7 @@ def render_ingested(form: str, answer: IngestAllAnswer) -> Table | Iterable[str]
         rows=[_row(outcome) for outcome in answer.outcomes],
         summary=_summary(answer),
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _row(outcome: SourceOutcome) -> tuple[str, ...]:

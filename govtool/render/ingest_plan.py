@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from govtool.answers.coverage import sentence
 from govtool.answers.diff import change_object
 from govtool.render.diff import FORMATS, change_table, difference_sentence, version_words
-from govtool.render.envelope import compact, json_lines
 from govtool.render.pictures import PICTURES, diff_drawing, picture
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, markdown, plain
+from govtool.render.rows import DATA_FORMATS, data_lines, laid_out
+from govtool.render.table import Table
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -25,14 +24,10 @@ def render(form: str, plan: IngestPlan) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
     if form in PICTURES:
         return picture(form, diff_drawing(plan))
-    if form == "json":
-        return json_lines(plan.to_dict())
-    if form == "jsonl":
-        return (compact(change_object(change)) for change in plan.changes)
-    if form == "csv":
-        return answer_csv(plan)
+    if form in DATA_FORMATS:
+        return data_lines(form, plan, (change_object(change) for change in plan.changes))
     made = _table(plan)
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def _table(plan: IngestPlan) -> Table:

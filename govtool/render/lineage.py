@@ -7,28 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from govtool.answers.coverage import Coverage, sentence
 from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage, to_object
 from govtool.render.drawing import Drawing
-from govtool.render.envelope import compact, json_lines
 from govtool.render.pictures import PICTURES, picture
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count
 
 QUERY = "(query)"
 """The name of a bare SELECT's result in tables; JSON and CSV leave it empty, as ``lineage/1`` has it."""
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
+FORMATS = (*ROW_FORMATS, *PICTURES)
 
 
 def render(form: str, answer: LineageAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``; tables end with the coverage."""
     if form in ("table", "plain", "markdown"):
         made = table(answer.results, answer.coverage)
-        return made if form == "table" else (plain if form == "plain" else markdown)(made)
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(to_object(result, with_files=True)) for result in answer.results)
-    if form == "csv":
-        return answer_csv(answer)
+        return laid_out(form, made)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer, (to_object(result, with_files=True) for result in answer.results))
     return picture(form, drawing(answer.results))
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.path import kinds_of, labels_of
 from govtool.render.answer import closing, heading, places
-from govtool.render.envelope import compact, json_lines
 from govtool.render.pictures import PICTURES, path_drawing, picture
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -17,21 +17,19 @@ if TYPE_CHECKING:
     from govtool.answers.version import GraphVersion
     from govtool.query.path import PathResult
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", *PICTURES)
+FORMATS = (*ROW_FORMATS, *PICTURES)
 
 
 def render(form: str, answer: PathAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
     if form in PICTURES:
         return picture(form, path_drawing(answer))
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(item) for item in answer.items())
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, answer.items())
     if form == "csv":
         return to_csv(answer.fields, _csv_rows(answer))
     made = table(answer)
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def _csv_rows(answer: PathAnswer) -> Iterator[tuple[object, ...]]:

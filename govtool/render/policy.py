@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import envelope, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.rows import laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import Prose, count, printable
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def remarks(form: str, found: Sequence[PolicyRemark], rules: int) -> Table | Ite
         rows=[(r.severity, r.code, r.message, r.place) for r in found],
         summary=f"{count(rules, 'rule')}, {count(kinds['warning'], 'warning')}, {count(kinds['note'], 'note')}",
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def explanation(policies: PolicySet, rules: Sequence[PlacedPart[Rule]]) -> Prose:

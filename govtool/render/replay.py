@@ -6,31 +6,28 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from govtool.records.trace.answer import json_value
-from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.envelope import compact
+from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.replay import ReplayReport
     from govtool.records.replay.answer import Row
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 _SIGNS = {"gone": "-", "changed": "~", "new": "+"}
 
 
 def render_replay(form: str, report: ReplayReport) -> Table | Iterable[str]:
     """A replay in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(report.to_dict())
-    if form == "jsonl":
-        return (compact(dict(zip(report.fields, row, strict=True))) for row in report.rows())
+    if form in ("json", "jsonl"):
+        return data_lines(form, report)
     if form == "csv":
         rows = ([kind, " ".join(columns or ()), before, after] for kind, columns, before, after in _texts(report))
         return to_csv(report.fields, (["" if cell is None else cell for cell in row] for row in rows))
     table = _table(report)
-    if form == "table":
-        return table
-    return plain(table) if form == "plain" else markdown(table)
+    return laid_out(form, table)
 
 
 def _texts(report: ReplayReport) -> Iterable[tuple[Any, ...]]:

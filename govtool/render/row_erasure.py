@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import answer_csv, laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def render_rows(form: str, answer: RowErasureAnswer, show_values: bool = False) 
     if form == "json":
         return json_lines(answer.to_dict())
     if form == "csv":
-        return to_csv(answer.fields, (["" if cell is None else cell for cell in row] for row in answer.rows()))
-    return _laid_out(form, _table(answer, show_values))
+        return answer_csv(answer)
+    return laid_out(form, _table(answer, show_values))
 
 
 def render_certificate(form: str, answer: CertificateAnswer, checked: bool = False) -> Table | Iterable[str]:
@@ -38,14 +39,8 @@ def render_certificate(form: str, answer: CertificateAnswer, checked: bool = Fal
         body = answer.to_dict()
         return json_lines({**body, "problems": list(answer.problems)} if checked else body)
     if form == "csv":
-        return to_csv(answer.fields, (["" if cell is None else cell for cell in row] for row in answer.rows()))
-    return _laid_out(form, _certificate(answer, checked))
-
-
-def _laid_out(form: str, table: Table) -> Table | Iterable[str]:
-    if form == "table":
-        return table
-    return plain(table) if form == "plain" else markdown(table)
+        return answer_csv(answer)
+    return laid_out(form, _certificate(answer, checked))
 
 
 def _table(answer: RowErasureAnswer, show_values: bool) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from govtool.answers.answer import Answer, Cell
 
 
+ROW_FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+"""The forms of an answer with rows."""
+DATA_FORMATS = ("json", "jsonl", "csv")
+"""Those that other programs read: its own object, keys and columns, whatever a table shows of it."""
+
+
 def rendered(form: str, answer: Answer, table: Callable[[], Table], limit: int | None = None) -> Table | Iterable[str]:
-    """An answer as ``table``, ``plain``, ``json``, ``jsonl`` (an object a row), ``csv`` or ``markdown``.
+    """An answer in one of ``ROW_FORMATS``.
 
     Args:
         form: The format.
@@ -22,14 +28,31 @@ def rendered(form: str, answer: Answer, table: Callable[[], Table], limit: int |
         table: Makes its table; called only where the format needs it.
         limit: Rows of ``csv``; None: all.
     """
+    return data_lines(form, answer, limit=limit) if form in DATA_FORMATS else laid_out(form, table())
+
+
+def data_lines(
+    form: str, answer: Answer, objects: Iterable[Mapping[str, object]] | None = None, *, limit: int | None = None
+) -> Iterable[str]:
+    """An answer in one of ``DATA_FORMATS``.
+
+    Args:
+        form: The format.
+        answer: The answer.
+        objects: The lines of ``jsonl``; None: an object a row.
+        limit: Rows of ``csv``; None: all.
+    """
     if form == "json":
         return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(dict(zip(answer.fields, row, strict=True))) for row in answer.rows())
     if form == "csv":
         return answer_csv(answer, limit)
-    made = table()
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    rows = (dict(zip(answer.fields, row, strict=True)) for row in answer.rows())
+    return map(compact, rows if objects is None else objects)
+
+
+def laid_out(form: str, table: Table) -> Table | Iterable[str]:
+    """A table as it is, for a terminal, or as the lines of ``plain`` or ``markdown``."""
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
 def answer_csv(answer: Answer, limit: int | None = None) -> Iterator[str]:

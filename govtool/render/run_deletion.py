@@ -7,13 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact
-from govtool.render.rows import rendered
+from govtool.render.rows import ROW_FORMATS, rendered
 from govtool.render.table import Table, TableColumn
 
 if TYPE_CHECKING:
     from govtool.answers.run_deletion import RunDeletionAnswer
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 def render_run_deletion(form: str, answer: RunDeletionAnswer, limit: int | None = None) -> Table | Iterable[str]:

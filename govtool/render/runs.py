@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from govtool.answers.rundiff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
 from govtool.query.runcompare import ASPECTS, ROW_DIGESTS
-from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, when
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from govtool.query.rundiff import RunDifference
     from govtool.query.runs import RunInputVersion, WrittenVersion
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 _STYLES = {"complete": "green", "failed": "red", "aborted": "red", "running": "yellow"}
 _SIGNS = {"added": "+", "removed": "-"}
@@ -33,10 +33,8 @@ _SIGNS = {"added": "+", "removed": "-"}
 def render_runs(form: str, answer: RunsAnswer) -> Table | Iterable[str]:
     """A list of runs in one of ``FORMATS``."""
     runs = answer.runs
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(run_object(run)) for run in runs)
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, (run_object(run) for run in runs))
     if form == "csv":
         return to_csv(answer.fields, (_csv_row(run) for run in runs))
     rows = [
@@ -65,7 +63,7 @@ def render_runs(form: str, answer: RunsAnswer) -> Table | Iterable[str]:
         summary=_tally(runs) + (f" · {answer.truncated:,} not shown (--all)" if answer.truncated else ""),
         row_styles=[_STYLES.get(run.status, "") for run in runs],
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _csv_row(run: Run) -> tuple[str, ...]:
@@ -112,10 +110,8 @@ def _took(run: Run) -> str:
 
 def render_run(form: str, answer: RunAnswer) -> Table | Iterable[str]:
     """One run in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return [compact(answer.to_dict())]
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, [answer.to_dict()])
     run = answer.run
     rows = _run_rows(run, answer.readings, answer.names, answer.positions)
     if form == "csv":
@@ -126,7 +122,7 @@ def render_run(form: str, answer: RunAnswer) -> Table | Iterable[str]:
         heading=f"{run.job} · {run.id}",
         summary=_run_sentence(run),
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _run_rows(
@@ -195,10 +191,8 @@ def _run_sentence(run: Run) -> str:
 
 def render_version(form: str, answer: ProvenanceAnswer) -> Table | Iterable[str]:
     """Everything that a version of a dataset holds or was made of, by runs, in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(item) for item in answer.items())
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, answer.items())
     rows = [
         (str(hops), name, writing.run.job, writing.run.id, writing.run.status, when(writing.time))
         for name, hops, writing in answer.entries
@@ -218,7 +212,7 @@ def render_version(form: str, answer: ProvenanceAnswer) -> Table | Iterable[str]
         heading=answer.name,
         summary=_version_sentence(answer),
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _version_sentence(answer: ProvenanceAnswer) -> str:
@@ -239,10 +233,8 @@ def _some(lost: Sequence[tuple[str, str]]) -> str:
 def render_run_diff(form: str, answer: RunDiffAnswer, *, explain: bool = False) -> Table | Iterable[str]:
     """Two runs compared, in one of ``FORMATS``; ``explain`` adds to tables what each aspect's comparison came to."""
     result = answer.result
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(run_change_object(change)) for change in result.changes)
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, (run_change_object(change) for change in result.changes))
     rows = [
         (
             change.aspect,
@@ -264,7 +256,7 @@ def render_run_diff(form: str, answer: RunDiffAnswer, *, explain: bool = False) 
         heading=f"{result.first.id} → {result.second.id}",
         summary=_difference_sentence(result),
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _compared(result: RunDifference) -> list[tuple[str, str, str, str, str, str]]:

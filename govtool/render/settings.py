@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from govtool.config import Setting
 from govtool.redaction import clean_value
 from govtool.render.envelope import envelope, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 
 FORMATS = ("table", "plain", "json", "csv", "markdown")
 
@@ -24,4 +25,4 @@ def render(form: str, settings: Sequence[Setting]) -> Table | Iterable[str]:
         columns=(TableColumn("setting", style="bold"), TableColumn("value"), TableColumn("from", style="dim")),
         rows=rows,
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, short
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from govtool.model.version import ContentIdentity, DatasetVersion
     from govtool.store import CommitResult
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 _NAMED = 5
 """Files that are named."""
@@ -36,10 +36,8 @@ def snapshot_sentence(result: CommitResult, version: DatasetVersion) -> str:
 
 def render_verified(form: str, answer: VerifyAnswer) -> Table | Iterable[str]:
     """The outcome in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return [compact(answer.to_dict())]
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, [answer.to_dict()])
     rows = [
         ("dataset", answer.dataset),
         ("state", answer.state),
@@ -54,7 +52,7 @@ def render_verified(form: str, answer: VerifyAnswer) -> Table | Iterable[str]:
     table = Table(
         columns=(TableColumn("name", style="dim"), TableColumn("value")), rows=rows, summary=_sentence(answer)
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _sentence(answer: VerifyAnswer) -> str:

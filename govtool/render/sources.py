@@ -6,25 +6,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage, sentence
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain
+from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count, percent, when
 
 if TYPE_CHECKING:
     from govtool.answers.sources import SourceRow, SourcesAnswer
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 def render_sources(form: str, answer: SourcesAnswer) -> Table | Iterable[str]:
     """The sources in one of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(source.to_dict()) for source in answer.sources)
-    if form == "csv":
-        return answer_csv(answer)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer, (source.to_dict() for source in answer.sources))
     total = sum((source.counted.coverage for source in answer.sources), Coverage())
     table = Table(
         columns=(
@@ -37,7 +32,7 @@ def render_sources(form: str, answer: SourcesAnswer) -> Table | Iterable[str]:
         rows=[_row(source) for source in answer.sources],
         summary=f"{count(len(answer.sources), 'source')} · {sentence(total)}",
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)
 
 
 def _row(source: SourceRow) -> tuple[str, ...]:

@@ -6,29 +6,27 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading
-from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, printable, short
 
 if TYPE_CHECKING:
     from govtool.answers.suggestions import SuggestionsAnswer
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "yaml")
+FORMATS = (*ROW_FORMATS, "yaml")
 
 
 def render(form: str, answer: SuggestionsAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
     if form == "yaml":
         return policy(answer)
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "jsonl":
-        return (compact(item) for item in answer.items())
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, answer.items())
     if form == "csv":
         rows = ((e.column, e.class_, e.confidence, ", ".join(e.reasons)) for e in answer.entries)
         return to_csv(answer.fields, rows)
     made = _table(answer)
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def _table(answer: SuggestionsAnswer) -> Table:

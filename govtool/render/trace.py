@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.envelope import compact, json_lines
+from govtool.render.envelope import compact
+from govtool.render.rows import ROW_FORMATS, data_lines
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, printable, width
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from govtool.answers.trace import TraceReport
     from govtool.records.trace.answer import InputAnswer, RefusedFile
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 _STYLES = {"exact": "green", "superset": "yellow", "coarse": "red", "incomplete": "red"}
 _WIDEST = 32
 """Cells that a column is taken to need when it is decided how many fit."""
@@ -29,10 +30,10 @@ def render_trace(form: str, report: TraceReport, show: int, room: int | None = N
         show: Rows of each dataset in ``table``, ``plain`` and ``markdown``.
         room: Cells of a line; columns that do not fit are left off and counted. None: all are shown.
     """
-    if form == "json":
-        return json_lines(report.to_dict())
-    if form == "jsonl":
-        return (compact({"part": part, "dataset": g.dataset, **row}) for part, g in report.parts for row in g.rows)
+    if form in ("json", "jsonl"):
+        return data_lines(
+            form, report, ({"part": part, "dataset": g.dataset, **row} for part, g in report.parts for row in g.rows)
+        )
     if form == "csv":
         header, rows = report.flat()
         return to_csv(header, (["" if cell is None else cell for cell in row] for row in rows))

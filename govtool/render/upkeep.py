@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, size
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from govtool.store.fsck import Check
     from govtool.store.gc import Collection
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 
 
 def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Table | Iterable[str]:
@@ -101,4 +102,4 @@ def _render(
         rows=[[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows],
         summary=sentence,
     )
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+    return laid_out(form, table)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from govtool.query.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import ROW_FORMATS, laid_out
+from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.whatif import WhatIfAnswer
     from govtool.query.whatif import Affected, WhatIf
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 _NAMED = 10
 """Names in a sentence of the summary."""
 _STYLES = {
@@ -48,7 +49,7 @@ def render(form: str, answer: WhatIfAnswer) -> Table | Iterable[str]:
     if form == "json":
         return json_lines(answer.to_dict())
     made = _table(answer)
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def _lines(affected: Sequence[Affected]) -> list[tuple[Affected, str]]:

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from govtool.render.envelope import compact
+from govtool.render.rows import ROW_FORMATS, answer_csv, laid_out
 from govtool.render.streams import streamed_line, streamed_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.why import WhyAnswer, WhyTuple
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 CAP = 160
 """Characters of an annotation that a terminal shows; a file has all."""
 
@@ -31,9 +32,9 @@ def render(form: str, answer: WhyAnswer, *, is_whole: bool = False) -> Table | I
     if form == "jsonl":
         return (piece for each in answer.tuples for piece in streamed_line(each.as_made()))
     if form == "csv":
-        return to_csv(answer.fields, (["" if cell is None else cell for cell in row] for row in answer.rows()))
+        return answer_csv(answer)
     made = _table(answer, None if is_whole else CAP)
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    return laid_out(form, made)
 
 
 def _table(answer: WhyAnswer, cap: int | None) -> Table:

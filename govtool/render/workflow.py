@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from govtool.render.envelope import compact
-from govtool.render.rows import rendered
+from govtool.render.rows import ROW_FORMATS, rendered
 from govtool.render.table import Table, TableColumn
 from govtool.render.text import count
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         ZoomAnswer,
     )
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 _NUMBERS = frozenset({"nodes", "edges", "invocation", "commit"})
 
 

@@ -6,22 +6,21 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.answers.workflow_runs import run_summary
-from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.table import Table, TableColumn
 from govtool.render.text import count, when
 
 if TYPE_CHECKING:
-    from govtool.answers.answer import Answer
     from govtool.answers.workflow_runs import WorkflowRunAnswer, WorkflowRunsAnswer
 
-FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+FORMATS = ROW_FORMATS
 _STYLES = {"complete": "green", "failed": "red", "aborted": "red"}
 
 
 def render_workflow_runs(form: str, answer: WorkflowRunsAnswer) -> Table | Iterable[str]:
     """A list of runs in one of ``FORMATS``."""
-    if form == "jsonl":
-        return (compact(run_summary(run)) for run in answer.runs)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer, (run_summary(run) for run in answer.runs))
     table = Table(
         columns=(
             TableColumn("status"),
@@ -39,13 +38,13 @@ def render_workflow_runs(form: str, answer: WorkflowRunsAnswer) -> Table | Itera
         + (f" · {answer.truncated:,} not shown (--all)" if answer.truncated else ""),
         row_styles=[_STYLES.get(run.status, "") for run in answer.runs],
     )
-    return _rendered(form, answer, table)
+    return laid_out(form, table)
 
 
 def render_workflow_run(form: str, answer: WorkflowRunAnswer) -> Table | Iterable[str]:
     """One run in one of ``FORMATS``."""
-    if form == "jsonl":
-        return (compact(dict(zip(answer.fields, row, strict=True))) for row in answer.rows())
+    if form in DATA_FORMATS:
+        return data_lines(form, answer)
     run = answer.run
     rows = [
         (
@@ -65,19 +64,7 @@ def render_workflow_run(form: str, answer: WorkflowRunAnswer) -> Table | Iterabl
     heading = f"{run.id} · {run.status} · {done} · captured: {run.mode}{error}"
     summary = count(len(run.invocations), "invocation") + (f" · state in {answer.state}" if answer.state else "")
     table = Table(tuple(map(TableColumn, titles)), rows, heading, summary)
-    return _rendered(form, answer, table)
-
-
-def _rendered(form: str, answer: Answer, table: Table) -> Table | Iterable[str]:
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "csv":
-        return to_csv(answer.fields, (tuple(map(_text, row)) for row in answer.rows()))
-    return table if form == "table" else (plain if form == "plain" else markdown)(table)
-
-
-def _text(cell: object) -> str:
-    return " ".join(cell) if isinstance(cell, tuple) else "" if cell is None else str(cell)
+    return laid_out(form, table)
 
 
 def _names(cell: object) -> str:
