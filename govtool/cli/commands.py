@@ -30,20 +30,20 @@ _FILES = {
     "ingest_sql": ("ingest_dbt", "ingest_catalog"),
     "setup": ("init", "doctor", "trust", "config_show"),
     "snapshot": ("verify",),
+    "whatif_delete": ("whatif_delete",),
     "zoom": ("zoom_in", "zoom_out", "subgraph", "depends"),
 }
-"""Files of several commands, beside those of ``_GROUP_FILES``; any other command is in a file of its own name."""
+"""Files whose commands are not all of one group; see ``_file_of``."""
 _GROUP_FILES = frozenset(
     ("branch", "compare", "erase", "export", "policy", "sources", "store", "tag", "trace", "whatif", "workflow")
 )
-"""Groups whose commands are all in one file, of the group's name."""
+"""Groups whose other commands are all in one file, of the group's name."""
 
 
 def _file_of(function: str) -> str:
     group = function.partition("_")[0]
-    if group in _GROUP_FILES:
-        return group
-    return next((file for file, functions in _FILES.items() if function in functions), function)
+    shared = next((file for file, functions in _FILES.items() if function in functions), None)
+    return shared or (group if group in _GROUP_FILES else function)
 
 
 QUESTIONS = "Ask the graph"

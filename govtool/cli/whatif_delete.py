@@ -1,0 +1,126 @@
+"""``govtool whatif delete``: of columns, of a provenance graph, of a query's rows, and of what a workflow run wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from govtool.cli.common import selects
+from govtool.cli.complete import complete_selector
+from govtool.cli.graph_files import (
+    FromOption,
+    GraphOptions,
+    GraphRunOption,
+    InGraphOption,
+    delete_in_graph,
+    graph_name,
+)
+from govtool.cli.rowquery import (
+    KeyOption,
+    ModeOption,
+    QueryDialectOption,
+    RowQuery,
+    WhatIfDataOption,
+    WhatIfSqlOption,
+    delete_in_query,
+)
+from govtool.cli.run_deletion import OutputsOption, ProgramOption, RunDeletion, delete_in_run
+from govtool.cli.ui import Ui
+from govtool.errors import UsageError
+
+if TYPE_CHECKING:
+    pass
+from govtool.cli.whatif import WhatIfOptions, answer
+
+_DEFAULT = WhatIfOptions()
+
+
+@selects
+def whatif_delete(
+    ui: Ui,
+    selector: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SELECTOR…|TOKEN…",
+            autocompletion=complete_selector,
+            help="Columns and datasets: crm.users.email, 'mart.**' … With --run, --graph or --sql, tokens of records.",
+        ),
+    ] = None,
+    graph: InGraphOption = None,
+    run: GraphRunOption = None,
+    from_: FromOption = None,
+    sql: WhatIfSqlOption = None,
+    data: WhatIfDataOption = None,
+    mode: ModeOption = None,
+    outputs: OutputsOption = None,
+    program: ProgramOption = None,
+    key: KeyOption = None,
+    dialect: QueryDialectOption = "spark",
+    options: WhatIfOptions = _DEFAULT,
+) -> int:
+    """Show what changes or loses its last source if data is deleted.
+
+      govtool whatif delete crm.users
+      govtool whatif delete crm.users.email stg.legacy -f json
+      govtool whatif delete C2 --graph dealers
+      govtool whatif delete o17 --sql query.sql --data tables/
+      govtool whatif delete TOKEN --run dealers --outputs BestBid
+
+    A UNION survives the loss of one arm, a join does not; a loop that only feeds itself dies. In a provenance graph,
+    nodes are deleted or recomputed, or unknown where only a new run can decide; see docs/workflow.md. Of a query over
+    files, and of what a workflow run wrote, each row is deleted, kept, recomputed or unknown, and rows appear; see
+    docs/why.md and docs/workflows.md.
+    Formats: table, plain, json, jsonl, csv, markdown.
+    """
+    of_columns = {
+        "--fail-on": options.fail_on != "none",
+        "--policy": options.policy,
+        "--exclude": options.exclude,
+        "--today": options.today,
+    }
+    place = (options.format, options.output, options.limit, options.all)
+    version = (options.at, options.branch, options.store)
+    if run is not None and graph is None:
+        _refuse({"--sql": sql, "--data": data, "--key": key, **of_columns}, "a run")
+        deletion = RunDeletion(run, mode, outputs, program, *place, *version)
+        return delete_in_run(ui, deletion, selector or [], from_, strict=options.strict)
+    _refuse({"--outputs": outputs, "--program": program}, "a deletion without --run")
+    if graph is not None:
+        _refuse({"--sql": sql, "--data": data, "--key": key}, "a graph")
+        _refuse_replay(mode)
+        stored = GraphOptions(graph_name(graph, run), *place, *version)
+        return delete_in_graph(ui, stored, selector or [], from_, strict=options.strict, fail_on=options.fail_on)
+    if sql is not None:
+        for name in (name for name, value in of_columns.items() if value):
+            raise UsageError(f"{name} is for columns, not for records", code="usage.arguments", hint="--strict")
+        query = RowQuery(sql, data, mode, key, dialect, *place)
+        return delete_in_query(ui, query, selector or [], from_, strict=options.strict)
+    if not selector:
+        raise UsageError("no column or dataset is named", code="usage.arguments", hint="govtool whatif delete --help")
+    if from_ is not None:
+        raise UsageError("--tokens is for the records of a --graph or of --sql", code="usage.arguments")
+    return answer(ui, "delete", selector, options)
+
+
+def _refuse(given: Mapping[str, object], what: str) -> None:
+    """Refuse options that are for something else.
+
+    Raises:
+        UsageError: ``usage.arguments``.
+    """
+    for name in (name for name, value in given.items() if value):
+        raise UsageError(f"{name} is not for {what}", code="usage.arguments", hint="govtool whatif delete --help")
+
+
+def _refuse_replay(mode: str | None) -> None:
+    if mode not in (None, "auto", "propagate"):
+        raise UsageError(
+            f"a graph is not run again: no mode {mode}",
+            code="usage.arguments",
+            hint="--mode propagate; what only a new run can decide is unknown",
+        )
+
+
+whatif_delete.spellings = {"--from": "--tokens"}  # type: ignore[attr-defined]  # the former name
