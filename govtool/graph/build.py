@@ -32,19 +32,19 @@ from govtool.graph.codes import (
     STAR_BIT,
     WHOLE,
 )
-from govtool.graph.columns import Strings, numbered
+from govtool.graph.columns import STATEMENT_TEXTS, Strings, numbered, numbered_pairs
 from govtool.graph.digests import dataset_digests
 from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.gathered import Gathered, gather, with_table
 from govtool.graph.last_stated import StatedOrder, enter_last
-from govtool.graph.name_arrays import name_arrays
+from govtool.graph.name_arrays import name_arrays, temporary_names
 from govtool.graph.node_numbers import number_nodes
+from govtool.graph.read_edges import EDGE_FIELDS, with_reads
 from govtool.graph.shards import shard_links
 from govtool.graph.stars import Shape, spell_out
 from govtool.model.derivation import HIDDEN as UNKNOWN
 from govtool.model.derivation import ROWS
 from govtool.model.kinds import EdgeKind
-from govtool.names import join_name, quote, split_name, unquote
 
 _FILLS = ("insert", "copy", "load")
 
@@ -160,29 +160,11 @@ class _Builder:
         self.flags = np.zeros(len(self.dataset_names), np.uint8)
         self.flags[list(folded.dropped)] = ELIDED | HIDDEN
         self.flags[n:] = ELIDED | HIDDEN
-        self._name_temporaries(temporary)
+        live = np.flatnonzero(self.alive & temporary)
+        made = {(int(self.target[d]), int(c["d.source"][d])) for d in live.tolist()}
+        self.dataset_names = temporary_names(self.strings, self.dataset_names, made)
         self._kinds()
         self._renumber()
-
-    def _name_temporaries(self, temporary: Any) -> None:
-        """Put the source into the names of temporary tables that scripts of several sources have in common.
-
-        A file is named from the folder of its source, so that ``temp."load.sql".t`` may be of several sources.
-        """
-        import numpy as np
-
-        texts = self.strings.texts
-        live = np.flatnonzero(self.alive & temporary)
-        made = {(int(self.target[d]), int(self.columns["d.source"][d])) for d in live.tolist()}
-        owners: dict[int, set[int]] = {}
-        for dataset, source in made:
-            owners.setdefault(self.dataset_names[dataset], set()).add(source)
-        shared = [(dataset, source) for dataset, source in made if len(owners[self.dataset_names[dataset]]) > 1]
-        for dataset, source in sorted(shared):
-            parts = split_name(texts[self.dataset_names[dataset]])
-            at = min(1, len(parts) - 1)  # the session; of a name without one, the name
-            parts[at] = quote(f"{texts[source]}/{unquote(parts[at])}")
-            self.dataset_names[dataset] = self.strings.add(join_name(parts))
 
     def _kinds(self) -> None:
         """The kind of each dataset: of the last derivation that makes it to stay; ``external`` if it is only read."""
@@ -214,29 +196,13 @@ class _Builder:
         """Drop the edges of what is gone, and add the ``read`` edges that are missing."""
         import numpy as np
 
-        c = self.columns
         keep = np.flatnonzero(self.alive[self.edge_derivation])
         derivation, source = self.edge_derivation[keep], self.edge_source[keep]
-        rows = self.strings.add(ROWS)
-        fields = {
-            n: c[f"e.{n}"][keep]
-            for n in ("source_path", "target_path", "functions", "reason", "kind", "arm", "star", "masking")
-        }
-        n = max(1, len(self.dataset_names))
-        pair = derivation * n + source
-        plain_reads = (
-            (fields["kind"] == EdgeKind.READ) & (fields["target_path"] == rows) & (fields["source_path"] == rows)
+        fields = {name: self.columns[f"e.{name}"][keep] for name in EDGE_FIELDS}
+        rows, datasets = self.strings.add(ROWS), len(self.dataset_names)
+        self.edge_derivation, self.edge_source, self.edge = with_reads(
+            derivation, source, self.target, fields, rows, datasets
         )
-        foreign = pair[(source != self.target[derivation])]
-        missing = np.setdiff1d(foreign, pair[plain_reads])
-        added = len(missing)
-        self.edge_derivation = np.concatenate([derivation, missing // n])
-        self.edge_source = np.concatenate([source, missing % n])
-        fill = {"source_path": rows, "target_path": rows, "kind": int(EdgeKind.READ)}
-        self.edge = {
-            name: np.concatenate([values, np.full(added, fill.get(name, 0), values.dtype)])
-            for name, values in fields.items()
-        }
 
     def _nodes(self) -> None:
         """Number nodes, and find for each edge the node at either end."""
@@ -288,7 +254,7 @@ class _Builder:
         nodes = len(self.node_path)
         src, dst = self.edge_from[order], self.edge_to[order]
         tag = kind | np.where(edge["star"], STAR_BIT, 0) | np.where(edge["masking"], MASKING_BIT, 0)
-        label, functions, reasons = _labels(edge["functions"], edge["reason"])
+        label, functions, reasons = numbered_pairs(edge["functions"], edge["reason"])
         back = np.argsort(dst, kind="stable")
         offsets = np.searchsorted(src, np.arange(nodes + 1))
         first_read = np.searchsorted((src << 1) | read[order], (self.base[:-1] << 1) | 1)
@@ -386,10 +352,7 @@ class _Builder:
             "diagnostic": np.searchsorted(c["g.derivation"], np.arange(self.count + 1)),
             "diagnostic_json": c["g.json"],
         }
-        for name in (
-            "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal",
-            "first_seen", "last_seen", "status", "min_group_of", "places",
-        ):  # fmt: skip
+        for name in (*STATEMENT_TEXTS, "status"):
             self.out[f"derivation_{name}"] = c[f"d.{name}"]
 
     def _names(self) -> None:
@@ -427,20 +390,3 @@ class _Builder:
             "derivations": int(np.count_nonzero(self.mode != DROP)),
             "opaque_rows": bool(self.out["dataset_opaque"].any()),
         }
-
-
-def _labels(functions: Any, reasons: Any) -> tuple[Any, Any, Any]:
-    """Number the distinct pairs of functions and reason."""
-    import numpy as np
-
-    width = int(reasons.max()) + 1 if len(reasons) else 1
-    key = functions.astype(np.int64) * width + reasons
-    most = int(key.max()) + 1 if len(key) else 1
-    if most > 4 * len(key) + 1024:
-        known, label = np.unique(key, return_inverse=True)
-    else:
-        used = np.zeros(most, bool)
-        used[key] = True
-        known = np.flatnonzero(used)
-        label = (np.cumsum(used) - 1)[key]
-    return label, known // width, known % width

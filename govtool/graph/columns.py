@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 _SCALARS = ("target", "target_kind", "mode", "status", "namespace")
-_STATEMENT = (
+STATEMENT_TEXTS = (
     "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal", "first_seen",
     "last_seen", "min_group_of", "places",
 )  # fmt: skip
+"""Texts of a derivation about its statement."""
 _EDGE_TEXT = ("source_dataset", "source_path", "target_path", "functions", "reason")
 NONE = 0
 """The id of an absent string."""
@@ -52,7 +53,7 @@ class Strings:
 
 
 DTYPES = {
-    **{f"d.{name}": "i4" for name in (*_SCALARS, *_STATEMENT)},
+    **{f"d.{name}": "i4" for name in (*_SCALARS, *STATEMENT_TEXTS)},
     **dict.fromkeys(("d.line", "d.count", "d.min_group"), "i8"),
     "d.complete": "?",
     **dict.fromkeys(("o.derivation", "e.derivation", "g.derivation", "r.derivation"), "i8"),
@@ -106,7 +107,7 @@ class ColumnCollector:
 
         base = self.derivations
         self.derivations += batch.num_rows
-        for name in (*_SCALARS, *_STATEMENT):
+        for name in (*_SCALARS, *STATEMENT_TEXTS):
             self._put(f"d.{name}", self._text(batch.column(name)))
         for name in ("line", "count", "min_group"):
             self._put(f"d.{name}", numbers_of(batch.column(name)))
@@ -181,3 +182,20 @@ def numbered(*columns: Any) -> Any:
 
 def _booleans(array: Any) -> Any:
     return array.to_numpy(zero_copy_only=False).astype(bool)
+
+
+def numbered_pairs(functions: Any, reasons: Any) -> tuple[Any, Any, Any]:
+    """Number the distinct pairs of functions and reason."""
+    import numpy as np
+
+    width = int(reasons.max()) + 1 if len(reasons) else 1
+    key = functions.astype(np.int64) * width + reasons
+    most = int(key.max()) + 1 if len(key) else 1
+    if most > 4 * len(key) + 1024:
+        known, label = np.unique(key, return_inverse=True)
+    else:
+        used = np.zeros(most, bool)
+        used[key] = True
+        known = np.flatnonzero(used)
+        label = (np.cumsum(used) - 1)[key]
+    return label, known // width, known % width

@@ -1,12 +1,14 @@
-"""Arrays by which names are found by their end: datasets, and column paths with the nodes that bear them."""
+"""Names of datasets that temporary tables share, and arrays by which names are found by their end."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import Any
 
 from govtool.arrays.suffix import suffix_key
 from govtool.graph.codes import HIDDEN
+from govtool.graph.columns import Strings
+from govtool.names import join_name, quote, split_name, unquote
 
 
 def name_arrays(
@@ -47,3 +49,26 @@ def name_arrays(
         "string": np.concatenate([[0], np.cumsum([len(text) for text in encoded])]),
         "text": np.frombuffer(b"".join(encoded), np.uint8),
     }
+
+
+def temporary_names(strings: Strings, names: Sequence[int], made: Collection[tuple[int, int]]) -> list[int]:
+    """Names of datasets, with the source in those of temporary tables that scripts of several sources have in common.
+
+    A file is named from the folder of its source, so that ``temp."load.sql".t`` may be of several sources.
+
+    Args:
+        strings: The texts of names.
+        names: By dataset.
+        made: Temporary tables and the sources that make them.
+    """
+    named = list(names)
+    owners: dict[int, set[int]] = {}
+    for dataset, source in made:
+        owners.setdefault(names[dataset], set()).add(source)
+    shared = [(dataset, source) for dataset, source in made if len(owners[names[dataset]]) > 1]
+    for dataset, source in sorted(shared):
+        parts = split_name(strings.texts[named[dataset]])
+        at = min(1, len(parts) - 1)  # the session; of a name without one, the name
+        parts[at] = quote(f"{strings.texts[source]}/{unquote(parts[at])}")
+        named[dataset] = strings.add(join_name(parts))
+    return named

@@ -15,7 +15,6 @@ from typing import Any
 
 from govtool.arrays.paged import GraphPage, PagedArray, PagedOffsets
 from govtool.arrays.pages import in_order, unpack
-from govtool.arrays.suffix import suffix_key
 from govtool.errors import IntegrityError
 from govtool.graph import pages
 from govtool.graph.index import Index
@@ -252,36 +251,16 @@ class PagedIndex(Index):
                 break
         return found[:limit] if not self.is_whole else Index.ending_columns(self, parts, limit)
 
-    def _ending(self, kind: str, parts: Sequence[str]) -> Iterator[tuple[str, list[int], int]]:
+    def _ending(self, kind: str, parts: Sequence[str]) -> Iterator[pages.NameEntry]:
         """Entries of name pages whose names end in parts."""
-        if not parts or not all(parts):
-            return
-        key = "".join(part + "\0" for part in reversed(parts))
-        keys = self.root.keys[kind]
-        for number in range(max(0, bisect_left(keys, key) - 1), len(keys)):
-            if keys[number] > key and not keys[number].startswith(key):
-                return
-            entries = self._names(kind, number)
-            at = bisect_left(entries, key, key=lambda entry: suffix_key(entry[0]))
-            for entry in entries[at:]:
-                if not suffix_key(entry[0]).startswith(key):
-                    return
-                yield entry
+        return pages.ending(self.root.keys[kind], parts, lambda number: self._names(kind, number))
 
-    def _names(self, kind: str, number: int) -> list[tuple[str, list[int], int]]:
+    def _names(self, kind: str, number: int) -> list[pages.NameEntry]:
         """The entries of a name page: name, numbers, how many there are in all; none if the index is whole (now)."""
         page = self._other(self.root.name_page(kind, number))
         if page is None:
             return []
-        arrays, text = page
-        (_, offsets), (_, parts), (low, numbers), (least, totals) = (
-            arrays[name] for name in ("text", "part", "number", "total")
-        )
-        bounds, values = parts.tolist(), numbers.tolist()
-        return [
-            (name, [low + v for v in values[bounds[i] : bounds[i + 1]]], least + totals[i])
-            for i, name in enumerate(in_order(offsets.tolist(), text))
-        ]
+        return pages.name_entries(*page)
 
     def name_pool(self, most: int, like: Sequence[str] = ()) -> list[int]:
         """See ``Index``: of the pages that are here."""
@@ -411,11 +390,7 @@ class PagedIndex(Index):
         found = self._other(self.root.graph + number)
         if found is None:
             return None
-        arrays, text = found
-        (least, parts), (_, offsets) = arrays["part"], arrays["text"]
-        at -= self.root.first["detail"][number]
-        low, high = least + parts[at], least + parts[at + 1]
-        return list(in_order(offsets[low : high + 1].tolist(), text))
+        return pages.details(*found, at - self.root.first["detail"][number])
 
 
 _ANSWERS = tuple(

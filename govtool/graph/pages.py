@@ -19,11 +19,13 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.arrays.pages import CODES, DIGEST, WIDTH
+from govtool.arrays.pages import CODES, DIGEST, WIDTH, in_order
+from govtool.arrays.suffix import suffix_key
 from govtool.errors import FormatError, IntegrityError
 
 FORMAT = 5
@@ -158,3 +160,50 @@ def decode_root(data: bytes) -> Root:
     except (zlib.error, struct.error, ValueError, KeyError, TypeError) as error:
         raise IntegrityError(f"the root of the index is damaged: {error}", code="store.corrupt-index") from error
     return root
+
+
+NameEntry = tuple[str, list[int], int]
+"""A name, its numbers, and how many there are in all."""
+
+
+def ending(
+    keys: Sequence[str], parts: Sequence[str], entries: Callable[[int], Sequence[NameEntry]]
+) -> Iterator[NameEntry]:
+    """Entries of name pages whose names end in parts.
+
+    Args:
+        keys: The first key of each page.
+        parts: The end of a name.
+        entries: Gives those of a page; none where pages are not asked any more.
+    """
+    if not parts or not all(parts):
+        return
+    key = "".join(part + "\0" for part in reversed(parts))
+    for number in range(max(0, bisect_left(keys, key) - 1), len(keys)):
+        if keys[number] > key and not keys[number].startswith(key):
+            return
+        found = entries(number)
+        at = bisect_left(found, key, key=lambda entry: suffix_key(entry[0]))
+        for entry in found[at:]:
+            if not suffix_key(entry[0]).startswith(key):
+                return
+            yield entry
+
+
+def name_entries(arrays: Mapping[str, tuple[int, memoryview]], text: bytes) -> list[NameEntry]:
+    """The entries of a name page."""
+    (_, offsets), (_, parts), (low, numbers), (least, totals) = (
+        arrays[name] for name in ("text", "part", "number", "total")
+    )
+    bounds, values = parts.tolist(), numbers.tolist()
+    return [
+        (name, [low + v for v in values[bounds[i] : bounds[i + 1]]], least + totals[i])
+        for i, name in enumerate(in_order(offsets.tolist(), text))
+    ]
+
+
+def details(arrays: Mapping[str, tuple[int, memoryview]], text: bytes, at: int) -> list[str]:
+    """The text of a derivation and its diagnostics, by its place in a detail page."""
+    (least, parts), (_, offsets) = arrays["part"], arrays["text"]
+    low, high = least + parts[at], least + parts[at + 1]
+    return list(in_order(offsets[low : high + 1].tolist(), text))
