@@ -55,7 +55,7 @@ DTYPES = {
     **{f"d.{name}": "i4" for name in (*_SCALARS, *_STATEMENT)},
     **dict.fromkeys(("d.line", "d.count", "d.min_group"), "i8"),
     "d.complete": "?",
-    **dict.fromkeys(("o.derivation", "e.derivation", "g.derivation", "r.derivation"), "i8"),
+    **dict.fromkeys(("o.derivation", "e.derivation", "g.derivation", "r.derivation"), "i4"),
     **{f"e.{name}": "i4" for name in _EDGE_TEXT},
     "e.kind": "u1",
     "e.arm": "i4",
@@ -64,8 +64,10 @@ DTYPES = {
     **dict.fromkeys(("o.path", "o.type", "g.json", "r.dataset", "r.path"), "i4"),
 }
 """The columns: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output, ``g.*`` per diagnostic, ``r.*`` per
-reference. Those of type ``i4`` are ids of strings, but for ``e.arm``."""
-TEXTS = tuple(name for name, dtype in DTYPES.items() if dtype == "i4" and name != "e.arm")
+reference. Those of type ``i4`` are ids of strings, but for ``e.arm`` and the numbers of derivations."""
+TEXTS = tuple(
+    name for name, dtype in DTYPES.items() if dtype == "i4" and name != "e.arm" and not name.endswith(".derivation")
+)
 """The columns of string ids."""
 
 
