@@ -124,6 +124,19 @@ def test_a_function_changes_who_calls_it(two: _Two):
     assert two.extracted == ["calls.sql", "f.sql"]
 
 
+def test_a_comment_behind_a_function_changes_no_caller(two: _Two):
+    function = "CREATE FUNCTION f(x text) RETURNS text AS 'SELECT lower(x)' LANGUAGE sql;"
+    two.write("f.sql", function)
+    two.write("calls.sql", "CREATE VIEW g AS SELECT f(email) AS e FROM users;")
+    two.ingest()
+    two.write("f.sql", f"{function}\n-- lower case\n")
+    two.ingest()
+    assert two.extracted == ["f.sql"]
+    two.write("f.sql", function.replace("lower(x)", "upper(x)"))
+    two.ingest()
+    assert two.extracted == ["calls.sql", "f.sql"]
+
+
 def test_a_file_that_fails_keeps_what_it_said_and_costs_no_other_file(two: _Two):
     two.ingest()
     two.write("c.sql", "CREATE VIEW c AS SELECT (((;")

@@ -162,7 +162,7 @@ def _statement_value(statement: StatementState) -> Value:
         list(statement.defines),
         list(statement.fills),
         _insert_value(statement),
-        list(statement.functions),
+        [list(statement.functions), statement.function_mark],
         [_outcome_value(outcome, statement.fills) for outcome in statement.outcomes or ()],
     ]
 
@@ -254,7 +254,8 @@ def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> Script
         tree = _insert(insert) if insert != "" else None
         statement = StatementState(parsed, script, int(index), None, None, (), tree=tree)
         statement.defines, statement.fills = tuple(defines), tuple(fills)
-        statement.functions = tuple(functions)
+        names, mark = functions
+        statement.functions, statement.function_mark = tuple(names), str(mark)
         script.statements.append(statement)
     return script
 
