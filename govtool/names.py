@@ -95,6 +95,8 @@ def fold(part: str, *, quoted: bool = False, dialect: str = "", table: bool = Fa
 
 def split_name(text: str) -> list[str]:
     """Split canonical text at its dots, leaving dots inside double quotes and brackets alone."""
+    if '"' not in text and "[" not in text:
+        return text.split(".")
     parts: list[str] = []
     start = 0
     in_quotes = False

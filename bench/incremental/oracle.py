@@ -19,6 +19,8 @@ from typing import Any
 from unittest import mock
 
 from bench.incremental.edits import Warehouse
+from govtool.answers.ingest import IngestResult
+from govtool.app.coverage.failures import failures
 from govtool.app.ingest import sql as ingesting
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_lineage import lineage_with_memos
@@ -59,10 +61,11 @@ def compare(
     edit = "first"
     for _ in range(edits + 1):
         with mock.patch.object(ingesting, "lineage_with_memos", _counted(counts := [0, 0])):
-            ours = ingest_sql(by_memos, request).commit
+            ours = ingest_sql(by_memos, request)
         with mock.patch.object(ingesting, "lineage_with_memos", return_value=None):
-            theirs = ingest_sql(in_full, request).commit
-        yield EditOutcome(edit, difference(by_memos, ours, in_full, theirs), *counts)
+            theirs = ingest_sql(in_full, request)
+        differs = difference(by_memos, ours.commit, in_full, theirs.commit) or report_difference(ours, theirs)
+        yield EditOutcome(edit, differs, *counts)
         edit = warehouse.edit()
 
 
@@ -84,6 +87,13 @@ def difference(store: Store, ours: Commit, other: Store, theirs: Commit) -> str:
         return f"fragments of {', '.join(tables)}"
     figures = [key for key in {**ours.summary, **theirs.summary} if _figure(ours, key) != _figure(theirs, key)]
     return f"figures {', '.join(figures)}" if figures else ""
+
+
+def report_difference(ours: IngestResult, theirs: IngestResult) -> str:
+    """Return what two ingests report differently; empty where users see the same."""
+    shown = [(each.diagnostics, each.reasons, failures(each.shortfalls)) for each in (ours, theirs)]
+    pairs = zip(("diagnostics", "reasons", "failures"), *shown, strict=True)
+    return ", ".join(name for name, one, other in pairs if one != other)
 
 
 def _content(store: Store, commit: Commit) -> Counter[tuple[str, str, str, int]]:

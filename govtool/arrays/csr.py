@@ -14,7 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
 
-from govtool.arrays.sets import Array
+from govtool.arrays.sets import Array, stable_order
 
 
 def spread(start: Array, stop: Array) -> tuple[Array, Array]:
@@ -46,7 +46,7 @@ class Csr:
     @classmethod
     def of_pairs(cls, first: Array, second: Array, count: int) -> Csr:
         """Order pairs by their first, which is below ``count``; pairs with one first keep their order."""
-        return cls(offsets_of(first, count), second[np.argsort(first, kind="stable")])
+        return cls(offsets_of(first, count), second[stable_order(first)])
 
     @property
     def nodes(self) -> int:
@@ -65,6 +65,5 @@ class Csr:
 
 def order_of(source: Array, target: Array) -> Array:
     """Return the order of edges by source, then target: int64[m]."""
-    if len(source) and int(max(source.max(), target.max())) < 1 << 31:
-        return np.argsort((source << 32) | target, kind="stable")  # one key sorts twice as fast as two
-    return np.lexsort((target, source))
+    order = stable_order(target)
+    return order[stable_order(source[order])]

@@ -58,15 +58,20 @@ def pack(arrays: Mapping[str, tuple[str, Any]], meta: Mapping[str, Any], version
 
 def narrowed(arrays: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
     """Numpy arrays of numbers of at least 0 as ``pack`` takes them: by name, in the narrowest type that holds them."""
-    import numpy as np
-
     found: dict[str, tuple[str, Any]] = {}
     for name in sorted(arrays):
-        values = arrays[name]
-        top = int(values.max()) if len(values) else 0
-        code = next(code for code, width in _WIDTH.items() if top < 1 << 8 * width)
-        found[name] = code, np.ascontiguousarray(values, np.dtype(f"<u{_WIDTH[code]}"))
+        values = narrow(arrays[name])
+        found[name] = next(code for code, width in _WIDTH.items() if width == values.itemsize), values
     return found
+
+
+def narrow(values: Any) -> Any:
+    """A numpy array of numbers of at least 0 in the narrowest type that holds them."""
+    import numpy as np
+
+    top = int(values.max()) if len(values) else 0
+    width = next(width for width in _WIDTH.values() if top < 1 << 8 * width)
+    return np.ascontiguousarray(values, np.dtype(f"<u{width}"))
 
 
 def view(buffer: Any, version: int) -> tuple[dict[str, memoryview], dict[str, Any]]:

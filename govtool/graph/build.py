@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from govtool.arrays.layout import narrowed
+from govtool.arrays.layout import narrow, narrowed
 from govtool.graph import layout
 from govtool.graph.build_meter import BuildMeter
 from govtool.graph.codes import (
@@ -23,7 +23,7 @@ from govtool.graph.codes import (
     DROP,
     ELIDED,
     HIDDEN,
-    MASKING_BIT,
+    KIND_MASK,
     MODES,
     PARTIAL,
     RENAME,
@@ -32,16 +32,17 @@ from govtool.graph.codes import (
     STAR_BIT,
     WHOLE,
 )
-from govtool.graph.columns import STATEMENT_TEXTS, Strings, numbered, numbered_pairs
+from govtool.graph.columns import Strings, numbered
 from govtool.graph.digests import dataset_digests
+from govtool.graph.edge_arrays import edge_tags, labels, with_reads
 from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.gathered import Gathered, gather, with_table
 from govtool.graph.last_stated import StatedOrder, enter_last
 from govtool.graph.name_arrays import name_arrays, temporary_names
 from govtool.graph.node_numbers import number_nodes
-from govtool.graph.read_edges import EDGE_FIELDS, with_reads
 from govtool.graph.shards import shard_links
 from govtool.graph.stars import Shape, spell_out
+from govtool.graph.statement_arrays import statement_arrays
 from govtool.model.derivation import HIDDEN as UNKNOWN
 from govtool.model.derivation import ROWS
 from govtool.model.kinds import EdgeKind
@@ -84,18 +85,18 @@ class _Builder:
 
     def pack(self, meter: BuildMeter) -> Iterator[Any]:
         """Run the steps and pack what they leave."""
-        # The share of the CPU time of all steps that each took in a graph of 400,000 edges, in percent.
+        # The share of the CPU time of all steps that each took in a graph of 10 million edges, in percent.
         steps = (
             (self._datasets, 3),
-            (self._fold, 2),
-            (self._reads, 5),
-            (self._nodes, 52),
-            (self._edges, 8),
+            (self._fold, 4),
+            (self._reads, 12),
+            (self._nodes, 24),
+            (self._edges, 17),
             (self._references, 1),
-            (self._outputs, 9),
+            (self._outputs, 2),
             (self._statements, 1),
-            (self._names, 5),
-            (self._digests, 14),
+            (self._names, 7),
+            (self._digests, 29),
         )
         total = sum(cost for _, cost in steps)
         done = 0
@@ -118,14 +119,16 @@ class _Builder:
 
         c = self.columns
         texts = self.strings.texts
-        mentioned = np.unique(np.concatenate([c["d.target"], c["e.source_dataset"], c["r.dataset"]]))
-        ordered = sorted(mentioned.tolist(), key=texts.__getitem__)
+        mentioned = np.zeros(len(texts), bool)
+        for name in ("d.target", "e.source_dataset", "r.dataset"):
+            mentioned[c[name]] = True
+        ordered = sorted(np.flatnonzero(mentioned).tolist(), key=texts.__getitem__)
         self.dataset_names = ordered
-        rank = np.zeros(len(texts), np.int64)
+        rank = np.zeros(len(texts), np.int32)
         rank[ordered] = np.arange(len(ordered))
         self.target = rank[c["d.target"]]
-        self.edge_derivation = c["e.derivation"]
-        self.edge_source = rank[c["e.source_dataset"]]
+        self.edge_derivation = c.pop("e.derivation")
+        self.edge_source = rank[c.pop("e.source_dataset")]
         self.reference_derivation = c["r.derivation"]
         self.reference_source = rank[c["r.dataset"]]
         code = np.zeros(len(texts), np.uint8)
@@ -154,8 +157,9 @@ class _Builder:
         source = np.concatenate([self.edge_source, self.reference_source])
         folded = fold(self.target, self.mode, group, time, resets, temporary, derivation, source, n)
         edges = len(self.edge_source)
-        self.alive, self.target = folded.alive, folded.target
-        self.edge_source, self.reference_source = folded.source[:edges], folded.source[edges:]
+        self.alive, self.target = folded.alive, folded.target.astype(np.int32)
+        source = folded.source.astype(np.int32, copy=False)
+        self.edge_source, self.reference_source = source[:edges], source[edges:]
         self.dataset_names = [*self.dataset_names, *(self.dataset_names[i] for i in folded.origin)]
         self.flags = np.zeros(len(self.dataset_names), np.uint8)
         self.flags[list(folded.dropped)] = ELIDED | HIDDEN
@@ -185,7 +189,7 @@ class _Builder:
 
         texts = self.strings.texts
         order = sorted(range(len(self.dataset_names)), key=lambda i: (texts[self.dataset_names[i]], i))
-        rank = np.empty(len(order), np.int64)
+        rank = np.empty(len(order), np.int32)
         rank[order] = np.arange(len(order))
         self.target, self.edge_source = rank[self.target], rank[self.edge_source]
         self.reference_source = rank[self.reference_source]
@@ -194,15 +198,23 @@ class _Builder:
 
     def _reads(self) -> None:
         """Drop the edges of what is gone, and add the ``read`` edges that are missing."""
-        import numpy as np
-
-        keep = np.flatnonzero(self.alive[self.edge_derivation])
-        derivation, source = self.edge_derivation[keep], self.edge_source[keep]
-        fields = {name: self.columns[f"e.{name}"][keep] for name in EDGE_FIELDS}
-        rows, datasets = self.strings.add(ROWS), len(self.dataset_names)
-        self.edge_derivation, self.edge_source, self.edge = with_reads(
-            derivation, source, self.target, fields, rows, datasets
-        )
+        c = self.columns
+        rows = self.strings.add(ROWS)
+        edge = {
+            "derivation": self.edge_derivation,
+            "source": self.edge_source,
+            "source_path": c.pop("e.source_path"),
+            "target_path": c.pop("e.target_path"),
+            "tag": edge_tags(c.pop("e.kind"), c.pop("e.star"), c.pop("e.masking")),
+            "functions": c.pop("e.functions"),
+            "reason": c.pop("e.reason"),
+            "arm": narrow(c.pop("e.arm")),
+        }
+        edge = with_reads(edge, self.alive, self.target, rows)
+        self.edge_derivation, self.edge_source = edge.pop("derivation"), edge.pop("source")
+        edge["label"], functions, reasons = labels(edge.pop("functions"), edge.pop("reason"))
+        self.out |= {"label_functions": functions, "label_reason": reasons}
+        self.edge = edge
 
     def _nodes(self) -> None:
         """Number nodes, and find for each edge the node at either end."""
@@ -216,8 +228,8 @@ class _Builder:
         self.reference_derivation = self.reference_derivation[references]
         ends = [
             (self.reference_source[references], c["r.path"][references]),
-            (self.edge_source, self.edge["source_path"]),
-            (self.target[self.edge_derivation], self.edge["target_path"]),
+            (self.edge_source, self.edge.pop("source_path")),
+            (self.target[self.edge_derivation], self.edge.pop("target_path")),
             (self.target[self.output_derivation], c["o.path"][outputs]),
         ]
         nodes = number_nodes(self.strings, len(self.dataset_names), ends)
@@ -246,32 +258,33 @@ class _Builder:
         """Order edges by source, and index them both ways."""
         import numpy as np
 
+        from govtool.arrays.csr import offsets_of
+        from govtool.arrays.sets import stable_order
+
         self._open_stars()
-        edge = self.edge
-        kind = edge["kind"].astype(np.int64)
-        read = kind == EdgeKind.READ
-        order = np.argsort((self.edge_from << 32) | (read.astype(np.int64) << 31) | self.edge_to, kind="stable")
+        read = (self.edge["tag"] & KIND_MASK) == EdgeKind.READ
         nodes = len(self.node_path)
+        by_target = stable_order(self.edge_to)
+        first = self.edge_from.astype(np.int64) << 1 | read
+        order = by_target[stable_order(first[by_target])].astype(np.int32)
+        del by_target, first
         src, dst = self.edge_from[order], self.edge_to[order]
-        tag = kind | np.where(edge["star"], STAR_BIT, 0) | np.where(edge["masking"], MASKING_BIT, 0)
-        label, functions, reasons = numbered_pairs(edge["functions"], edge["reason"])
-        back = np.argsort(dst, kind="stable")
-        offsets = np.searchsorted(src, np.arange(nodes + 1))
-        first_read = np.searchsorted((src << 1) | read[order], (self.base[:-1] << 1) | 1)
+        offsets = offsets_of(src, nodes)
+        row_set = np.zeros(nodes, bool)
+        row_set[self.base[:-1]] = True
+        opaque = src[row_set[src] & ~read[order]]
         self.out |= {
-            "edge_source": src,
-            "edge_target": dst,
-            "edge_tag": tag[order],
-            "edge_label": label[order],
-            "edge_arm": edge["arm"][order],
-            "edge_derivation": self.edge_derivation[order],
-            "forward": offsets,
-            "backward": np.searchsorted(dst[back], np.arange(nodes + 1)),
-            "backward_edge": back,
-            "label_functions": functions,
-            "label_reason": reasons,
-            "dataset_opaque": first_read - offsets[self.base[:-1]],
+            "edge_source": narrow(src),
+            "edge_target": narrow(dst),
+            **{f"edge_{name}": values[order] for name, values in self.edge.items()},
+            "edge_derivation": narrow(self.edge_derivation[order]),
+            "forward": narrow(offsets),
+            "backward": narrow(offsets_of(dst, nodes)),
+            "dataset_opaque": np.bincount(self.node_dataset[opaque], minlength=len(self.dataset_names)),
         }
+        self.edge = {}
+        del order, src, opaque, offsets
+        self.out["backward_edge"] = narrow(stable_order(dst))
 
     def _references(self) -> None:
         """Order what statements name without handing it on by column; each with the row set of what they make."""
@@ -289,15 +302,19 @@ class _Builder:
         """Return the outputs of each derivation, and whether it makes the whole dataset."""
         import numpy as np
 
+        from govtool.arrays.sets import distinct
+
         derivation, node = self.output_derivation, self.output_node
         listed = np.zeros(self.count, bool)
         listed[derivation] = True
         # Where no columns are declared, what the edges lead to are the outputs.
-        inferred = ~listed[self.edge_derivation] & (self.node_path[self.edge_to] != self.strings.add(ROWS))
-        pairs = np.unique(
-            (np.concatenate([derivation, self.edge_derivation[inferred]]) << 32)
+        inferred = np.flatnonzero(~listed[self.edge_derivation])
+        inferred = inferred[self.node_path[self.edge_to[inferred]] != self.strings.add(ROWS)]
+        pairs = distinct(
+            (np.concatenate([derivation, self.edge_derivation[inferred]]).astype(np.int64) << 32)
             | np.concatenate([node, self.edge_to[inferred]])
         )
+        del self.edge_derivation, self.edge_from, self.edge_to
         owner, node = pairs >> 32, pairs & 0xFFFFFFFF
         top = np.ones(len(self.node_path), bool)
         top[self.base[:-1]] = False
@@ -327,33 +344,11 @@ class _Builder:
 
     def _statements(self) -> None:
         """Group derivations by the statement that said them, and keep the evidence."""
-        import numpy as np
-
-        c = self.columns
-        number = numbered(
-            c["d.source"], c["d.file"], c["d.session"], c["d.first_seen"], c["d.line"], c["d.fingerprint"]
-        )
-        live = np.flatnonzero(self.alive)
-        order = live[np.argsort(number[live], kind="stable")]
-        count = int(number.max()) + 1 if len(number) else 0
-        by_target = live[np.argsort(self.target[live], kind="stable")]
         self.out |= {
-            "derivation_statement": number,
-            "statement": np.searchsorted(number[order], np.arange(count + 1)),
-            "statement_derivation": order,
-            "maker": np.searchsorted(self.target[by_target], np.arange(len(self.dataset_names) + 1)),
-            "maker_derivation": by_target,
             "derivation_target": self.target,
             "derivation_mode": self.mode,
-            "derivation_complete": c["d.complete"],
-            "derivation_line": c["d.line"],
-            "derivation_count": c["d.count"],
-            "derivation_min_group": c["d.min_group"],
-            "diagnostic": np.searchsorted(c["g.derivation"], np.arange(self.count + 1)),
-            "diagnostic_json": c["g.json"],
+            **statement_arrays(self.columns, self.alive, self.target, len(self.dataset_names)),
         }
-        for name in (*STATEMENT_TEXTS, "status"):
-            self.out[f"derivation_{name}"] = c[f"d.{name}"]
 
     def _names(self) -> None:
         """Datasets and nodes with their names, and what is found by the end of a name."""

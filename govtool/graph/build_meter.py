@@ -8,7 +8,7 @@ Progress = Callable[[int, int], None]
 
 _FRAGMENT, _SCHEMA = 7.0, 11_000
 """CPU milliseconds that a fragment costs however small it is, and the bytes of one that are no data."""
-_READING, _STEPS = 0.14e-3, 1.1e-3
+_READING, _STEPS = 0.14e-3, 0.42e-3
 """CPU milliseconds a byte of data beyond that: reading it, and all steps that follow."""
 _LEAST = 1000
 """Parts that are reported at least."""

@@ -56,7 +56,7 @@ DTYPES = {
     **{f"d.{name}": "i4" for name in (*_SCALARS, *STATEMENT_TEXTS)},
     **dict.fromkeys(("d.line", "d.count", "d.min_group"), "i8"),
     "d.complete": "?",
-    **dict.fromkeys(("o.derivation", "e.derivation", "g.derivation", "r.derivation"), "i8"),
+    **dict.fromkeys(("o.derivation", "e.derivation", "g.derivation", "r.derivation"), "i4"),
     **{f"e.{name}": "i4" for name in _EDGE_TEXT},
     "e.kind": "u1",
     "e.arm": "i4",
@@ -65,8 +65,10 @@ DTYPES = {
     **dict.fromkeys(("o.path", "o.type", "g.json", "r.dataset", "r.path"), "i4"),
 }
 """The columns: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output, ``g.*`` per diagnostic, ``r.*`` per
-reference. Those of type ``i4`` are ids of strings, but for ``e.arm``."""
-TEXTS = tuple(name for name, dtype in DTYPES.items() if dtype == "i4" and name != "e.arm")
+reference. Those of type ``i4`` are ids of strings, but for ``e.arm`` and the numbers of derivations."""
+TEXTS = tuple(
+    name for name, dtype in DTYPES.items() if dtype == "i4" and name != "e.arm" and not name.endswith(".derivation")
+)
 """The columns of string ids."""
 
 
@@ -185,17 +187,9 @@ def _booleans(array: Any) -> Any:
 
 
 def numbered_pairs(functions: Any, reasons: Any) -> tuple[Any, Any, Any]:
-    """Number the distinct pairs of functions and reason."""
+    """Number the distinct pairs of functions and reason; per pair its functions and its reason."""
     import numpy as np
 
     width = int(reasons.max()) + 1 if len(reasons) else 1
-    key = functions.astype(np.int64) * width + reasons
-    most = int(key.max()) + 1 if len(key) else 1
-    if most > 4 * len(key) + 1024:
-        known, label = np.unique(key, return_inverse=True)
-    else:
-        used = np.zeros(most, bool)
-        used[key] = True
-        known = np.flatnonzero(used)
-        label = (np.cumsum(used) - 1)[key]
+    known, label = np.unique(functions.astype(np.int64) * width + reasons, return_inverse=True)
     return label, known // width, known % width

@@ -131,8 +131,11 @@ def _text_codes(texts: list[str], used: Iterable[Any]) -> Any:
     import numpy as np
 
     found = np.zeros((max(1, len(texts)), WORDS), np.uint64)
-    numbers = np.unique(np.concatenate([np.unique(array) for array in used]).astype(np.int64))
-    numbers = numbers[numbers > 0]
+    named = np.zeros(max(1, len(texts)), bool)
+    for array in used:
+        named[array] = True
+    named[0] = False
+    numbers = np.flatnonzero(named)
     data = b"".join(
         hashlib.blake2b(texts[i].encode("utf-8", "replace"), digest_size=_SIZE).digest() for i in numbers.tolist()
     )

@@ -31,21 +31,24 @@ def name_arrays(
     """
     import numpy as np
 
+    from govtool.arrays.csr import offsets_of
+    from govtool.arrays.sets import distinct, stable_order
+
     visible = [i for i in range(len(dataset_names)) if not flags[i] & HIDDEN]
     visible.sort(key=lambda i: suffix_key(texts[dataset_names[i]]))
     shown = np.flatnonzero((flags[node_dataset] & HIDDEN) == 0)
     path = node_path[shown]
-    named = sorted((i for i in np.unique(path).tolist() if i not in nameless), key=lambda i: suffix_key(texts[i]))
-    rank = np.full(len(texts), -1, np.int64)
+    named = sorted((i for i in distinct(path).tolist() if i not in nameless), key=lambda i: suffix_key(texts[i]))
+    rank = np.full(len(texts), -1, np.int32)
     rank[named] = np.arange(len(named))
-    keep = rank[path] >= 0
-    order = np.argsort(rank[path[keep]], kind="stable")
+    place = rank[path]
+    shown, place = shown[place >= 0], place[place >= 0]
     encoded = [text.encode("utf-8", "replace") for text in texts]
     return {
         "dataset_suffix": np.array(visible, np.int64),
         "path_suffix": np.array(named, np.int64),
-        "path": np.searchsorted(rank[path[keep]][order], np.arange(len(named) + 1)),
-        "path_node": shown[keep][order],
+        "path": offsets_of(place, len(named)),
+        "path_node": shown[stable_order(place)],
         "string": np.concatenate([[0], np.cumsum([len(text) for text in encoded])]),
         "text": np.frombuffer(b"".join(encoded), np.uint8),
     }

@@ -12,8 +12,8 @@ def parent_path(path: str) -> str | None:
     >>> parent_path("items[].price"), parent_path("payload['a.b']"), parent_path('"odd.name"')
     ('items[]', 'payload', None)
     """
-    if "." not in path and "[" not in path:
-        return None
+    if '"' not in path and "[" not in path:
+        return path.rpartition(".")[0] or None
     cut = 0
     quoted = literal = False
     depth = 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.incremental.oracle import compare, difference
+from bench.incremental.oracle import compare, difference, report_difference
 from govtool.app.ingest import sql_memos
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
@@ -61,13 +61,14 @@ class _Two:
 
         with self._patch.context() as patch:
             patch.setattr(ScriptMaker, "parse", noting)
-            ours = ingest_sql(self.store, self.request).commit
+            ours = ingest_sql(self.store, self.request)
         self.extracted = sorted(set(parsed))
         with self._patch.context() as patch:
             patch.setattr(ingesting, "lineage_with_memos", lambda *_, **__: None)
-            theirs = ingest_sql(self.full, self.request).commit
-        assert difference(self.store, ours, self.full, theirs) == ""
-        return ours
+            theirs = ingest_sql(self.full, self.request)
+        assert difference(self.store, ours.commit, self.full, theirs.commit) == ""
+        assert report_difference(ours, theirs) == ""
+        return ours.commit
 
 
 @pytest.fixture
@@ -85,6 +86,14 @@ def test_a_comment_extracts_its_own_file_and_no_other(two: _Two):
     assert two.extracted == ["a.sql", "b.sql", "c.sql", "ddl.sql"]
     two.write("a.sql", "-- users, as they are\nCREATE VIEW a AS SELECT * FROM users;")
     two.ingest()
+    assert two.extracted == ["a.sql"]
+
+
+def test_a_script_that_is_understood_in_part_is_not_read_again(two: _Two):
+    two.write("part.sql", "CREATE VIEW p AS SELECT id, colour FROM wares, shelves;")
+    assert two.ingest().summary["coverage"]["partial"] == 1
+    two.write("a.sql", "-- users, as they are\nCREATE VIEW a AS SELECT * FROM users;")
+    assert two.ingest().summary["coverage"]["partial"] == 1
     assert two.extracted == ["a.sql"]
 
 
@@ -111,6 +120,19 @@ def test_a_function_changes_who_calls_it(two: _Two):
     two.write("calls.sql", "CREATE VIEW called AS SELECT f(email) AS e FROM users;")
     two.ingest()
     two.write("f.sql", "CREATE FUNCTION f(x text) RETURNS text AS 'SELECT ''none''' LANGUAGE sql;")
+    two.ingest()
+    assert two.extracted == ["calls.sql", "f.sql"]
+
+
+def test_a_comment_behind_a_function_changes_no_caller(two: _Two):
+    function = "CREATE FUNCTION f(x text) RETURNS text AS 'SELECT lower(x)' LANGUAGE sql;"
+    two.write("f.sql", function)
+    two.write("calls.sql", "CREATE VIEW g AS SELECT f(email) AS e FROM users;")
+    two.ingest()
+    two.write("f.sql", f"{function}\n-- lower case\n")
+    two.ingest()
+    assert two.extracted == ["f.sql"]
+    two.write("f.sql", function.replace("lower(x)", "upper(x)"))
     two.ingest()
     assert two.extracted == ["calls.sql", "f.sql"]
 

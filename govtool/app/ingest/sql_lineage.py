@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from govtool.app.ingest.payload import DERIVATIONS_PER_FRAGMENT, IngestPayload
 from govtool.app.ingest.sql_memos import EarlierIngest, load_earlier, memo_file, save_earlier
@@ -197,10 +197,10 @@ class SourceLineage:
     @cached_property
     def _yields(self) -> dict[str, str]:
         """By file without a memo a digest of its derivations."""
-        from govtool.model.columnar import encode
+        from govtool.model.columnar import to_table
 
         made = {file: found for file, found in self._made.items() if found and file not in self._found.memos.scripts}
-        return {file: hashlib.sha256(encode(found)).hexdigest() for file, found in made.items()}
+        return {file: _table_digest(to_table(found)) for file, found in made.items()}
 
     def _encode(self, files: list[str], more: Sequence[Derivation]) -> Fragment:
         from govtool.model.columnar import DERIVATIONS, encode
@@ -230,6 +230,16 @@ class SourceLineage:
             sizes=encoded.sizes,
             committed=lambda: save_earlier(self._file, memos),
         )
+
+
+def _table_digest(table: Any) -> str:
+    """A digest of an Arrow table, as it lies in memory: an eighth of the work of writing it as Parquet."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return hashlib.sha256(sink.getvalue()).hexdigest()
 
 
 class _Lazy(Sequence[Derivation]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Final
 
 from sqlglot import exp
@@ -138,7 +139,7 @@ class Definitions(Relations):
         if function is not None:
             statement.functions = (function.name,)
             self.functions[function.name] = function
-            self.function_marks[function.name] = statement.script.mark
+            statement.function_mark = self.function_marks[function.name] = _function_mark(tree, statement)
             self.unparsed_functions.pop(function.name, None)
             return []
         if _is_foreign(statement):
@@ -310,6 +311,14 @@ class Definitions(Relations):
         if not isinstance(written, str) or not all([isinstance(name, nodes.Parameter) for name in parameters]):  # noqa: C419
             return ""
         return "" if written.lower() in _SYSTEM_TYPES else written
+
+
+def _function_mark(tree: exp.Create, statement: StatementState) -> str:
+    """A digest of all that decides what a function written in SQL hands on: its tree, and where its text stands."""
+    parsed = statement.parsed
+    names = (statement.script.dialect, statement.catalog, statement.schema, statement.path)
+    shape = repr((names, parsed.line, parsed.raw_line, parsed.column, parsed.text, repr(tree)))
+    return blake2b(shape.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def _is_foreign(statement: StatementState) -> bool:

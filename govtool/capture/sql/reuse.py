@@ -354,8 +354,7 @@ class _Attempt:
             part = maker.part(script)
             part.read = self._notes.get(script.file, [])
             parts.append(part)
-            # The text of what was not understood is shown as it was written, and literals are not kept.
-            if has_memo(script) and not part.shortfalls:
+            if has_memo(script, part):
                 memos[script.file] = memo_of(script, part, maker)
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
 

@@ -18,7 +18,7 @@ from typing import Any
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.results import PartMaker, ScriptPart
+from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
 from govtool.capture.sql.routine_calls import defined_routines
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.states import ScriptState, StatementState, WalkOutcome
@@ -107,12 +107,15 @@ def outline_of(derivation: Derivation) -> DerivationOutline:
 # ---- making memos ----------------------------------------------------------------------------------------------
 
 
-def has_memo(script: ScriptState) -> bool:
-    """Return whether a memo can stand for a script.
+def has_memo(script: ScriptState, part: ScriptPart) -> bool:
+    """Return whether a memo can stand for a script, of which a part came.
 
-    It cannot where statements depend on each other in more ways than by the tables that they define: script variables,
+    It cannot where nothing of a statement was understood: its text is shown as it was written, and memos keep no texts.
+    Nor where statements depend on each other in more ways than by the tables that they define: script variables,
     branches, search paths, calls of routines; nor where other scripts need trees of it.
     """
+    if any(shortfall.status != "partial" for shortfall in part.shortfalls):
+        return False
     if script.logged or script.special or script.calls or script.assignments:
         return False
     return all(_has_memo(statement) for statement in script.statements)
@@ -159,7 +162,7 @@ def _statement_value(statement: StatementState) -> Value:
         list(statement.defines),
         list(statement.fills),
         _insert_value(statement),
-        list(statement.functions),
+        [list(statement.functions), statement.function_mark],
         [_outcome_value(outcome, statement.fills) for outcome in statement.outcomes or ()],
     ]
 
@@ -201,7 +204,8 @@ def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
 
 def _part_value(part: ScriptPart) -> Value:
     notes = [list(map(_note_value, notes)) for notes in (part.read, part.apart, part.noted)]
-    return [part.counts, part.runs, list(map(list, part.defined)), notes]
+    partial = [[_note_value(one.diagnostic), one.runs, one.dialect] for one in part.shortfalls]
+    return [part.counts, part.runs, list(map(list, part.defined)), notes, partial]
 
 
 def _note_value(note: Diagnostic) -> Value:
@@ -219,11 +223,14 @@ def part_of(file: str, memo: ScriptMemo) -> ScriptPart:
         ValueError, TypeError, KeyError, IndexError: The memo is of another shape.
     """
     part = ScriptPart(file)
-    counts, runs, defined, notes = memo.part
+    counts, runs, defined, notes, partial = memo.part
     part.counts.update({str(outcome): int(number) for outcome, number in counts.items()})
     part.runs = {str(outcome): int(number) for outcome, number in runs.items()}
     part.defined = [(str(target), int(line)) for target, line in defined]
     part.read, part.apart, part.noted = ([_note(value) for value in values] for values in notes)
+    part.shortfalls = [
+        Shortfall("partial", _note(note), int(times), "", str(dialect)) for note, times, dialect in partial
+    ]
     return part
 
 
@@ -247,7 +254,8 @@ def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> Script
         tree = _insert(insert) if insert != "" else None
         statement = StatementState(parsed, script, int(index), None, None, (), tree=tree)
         statement.defines, statement.fills = tuple(defines), tuple(fills)
-        statement.functions = tuple(functions)
+        names, mark = functions
+        statement.functions, statement.function_mark = tuple(names), str(mark)
         script.statements.append(statement)
     return script
 

@@ -102,6 +102,8 @@ class StatementState:
 
         self.functions: tuple[str, ...] = ()
         """The SQL functions that it makes, whose bodies are known."""
+        self.function_mark = ""
+        """A digest of what decides about these."""
         self.outcomes: list[WalkOutcome] | None = None
         """Its walks, in order, where they are recorded."""
         self.replayable = False

@@ -121,7 +121,7 @@ class Tables(Definitions):
         for statement in script.statements:
             for name in statement.functions:
                 self.functions.pop(name, None)
-                self.function_marks[name] = script.mark
+                self.function_marks[name] = statement.function_mark
                 self.unparsed_functions[name] = _maker(functions, statement, name)
             self._register(statement)
 
