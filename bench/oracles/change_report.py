@@ -17,6 +17,8 @@ BY_POSITION = "by position"
 ANOTHER_MEANING = "another meaning"
 """It is said to break, and works; but the name is found elsewhere then, and the view holds other values."""
 
+_COUNTS = ("questions", "failing", "broken", "compared")
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -62,11 +64,17 @@ class Report:
         self.compared += other.compared
         self.findings += other.findings
 
+    @property
+    def line(self) -> str:
+        """As a line of JSON."""
+        counts = {name: dict(getattr(self, name)) for name in _COUNTS}
+        return json.dumps({**counts, "warehouses": self.warehouses, "findings": [asdict(one) for one in self.findings]})
+
     @classmethod
     def parse(cls, line: str) -> Report:
-        """Read what ``line`` wrote."""
+        """Read a ``line``."""
         data = json.loads(line)
-        counts = {name: Counter(data[name]) for name in ("questions", "failing", "broken", "compared")}
+        counts = {name: Counter(data[name]) for name in _COUNTS}
         return cls(data["warehouses"], **counts, findings=[Finding(**one) for one in data["findings"]])
 
 
@@ -85,5 +93,5 @@ def resumed(seeds: Iterable[int], examine: Callable[[int], Report], log: Path | 
         report.add(one)
         if log is not None:
             with log.open("a") as file:
-                file.write(f"{seed} {json.dumps(asdict(one))}\n")
+                file.write(f"{seed} {one.line}\n")
     return report
