@@ -137,6 +137,8 @@ def render(
     reasons = {name: why for _, run in reversed(runs) for name, why in run.reasons.items()}
     for name, line in sorted(unknown.items()):
         diagnostics.append(Diagnostic("template", "warning", _missing(name, reasons), file or None, line))
+    for message in sorted({message for _, run in runs for message in run.beside}):
+        diagnostics.append(Diagnostic("template", "warning", message, file or None))
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
         diagnostics.append(Diagnostic("template", "info", message, file or None))
@@ -206,7 +208,10 @@ UNNAMED_RELATION: Final = "which relation is read is not known"
 _RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
 _CONDITION_PLACE = re.compile(r"\b(?:WHERE|ON|HAVING|QUALIFY)\s+\Z", re.IGNORECASE)
 _AFTER_CONDITION = re.compile(r"\s*(?:\Z|[;)]|(?:AND|OR|GROUP|HAVING|ORDER|LIMIT|UNION|WHERE)\b)", re.IGNORECASE)
-_UNBOUNDED = re.compile(r"macro \S+ is not known\b|not a valid template\b|cannot be rendered\b|what the JavaScript of ")
+_UNBOUNDED = re.compile(
+    r"macro \S+ is not known\b|not a valid template\b|cannot be rendered\b|what the JavaScript of "
+    r"|the SQL of .* is (?:missing|not read)\b"
+)
 """How the notes begin of SQL that is missing and could read anything; what packages' macros read is known."""
 
 _TYPE_MARK = ":"
