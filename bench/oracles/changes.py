@@ -235,7 +235,12 @@ def examine(engines: Engines, seed: int, changes: Iterable[str] = CHANGES, *, ev
                 other = engines.contents.differing(new, names)
             if sampled:
                 report.compared[change] += sum(len(warehouse.relations[name]) for name in names)
-                compared += [(MISSED, at) for at in sorted(other - found.failing) if not _has_verdict(verdicts, at)]
+                mended = _behind_broken(warehouse, verdicts)
+                compared += [
+                    (MISSED, at)
+                    for at in sorted(other - found.failing)
+                    if at[0] not in mended and not _has_verdict(verdicts, at)
+                ]
             elsewhere = {name for name, _ in other}
             for what, (name, column_of_view) in compared:
                 what = ANOTHER_MEANING if what != MISSED and name in elsewhere else what
@@ -243,6 +248,12 @@ def examine(engines: Engines, seed: int, changes: Iterable[str] = CHANGES, *, ev
                 subject, reason = f"{relation}.{column}", found.reasons.get(name, "")
                 report.findings.append(Finding(seed, change, subject, what, at, query, reason))
     return report
+
+
+def _behind_broken(warehouse: Warehouse, verdicts: dict[str, ChangeVerdict]) -> set[str]:
+    """What reads a view that is said to break: its values are those of the view as its author mends it."""
+    broken = {at.partition(".")[0] for at, verdict in verdicts.items() if verdict is ChangeVerdict.BREAKS}
+    return {reader for name in broken for reader in warehouse.readers(name)}
 
 
 def _has_verdict(verdicts: dict[str, ChangeVerdict], at: tuple[str, str]) -> bool:
