@@ -83,8 +83,8 @@ def resumed(seeds: Iterable[int], examine: Callable[[int], Report], log: Path | 
     report, done = Report(), set[int]()
     if log is not None and log.exists():
         for line in log.read_text().splitlines():
-            seed, _, text = line.partition(" ")
-            done.add(int(seed))
+            number, _, text = line.partition(" ")
+            done.add(int(number))
             report.add(Report.parse(text))
     for seed in seeds:
         if seed in done:
