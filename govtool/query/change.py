@@ -6,11 +6,13 @@
     rename      the first statement to name the column ``breaks``, beyond it ``passes``: the new name is taken along.
                 A ``*`` hands the new name on by itself, so the column behind it is as good as renamed: it breaks, and
                 so does the first statement that names *it*
+                A NATURAL JOIN no longer compares the column: the ``rows`` are others
                 Where a ``*`` hands columns on by position, a drop breaks the statement and a new name passes; see
                 ``govtool.query.positions``
     retype      ``breaks`` only where provably incompatible, else ``changes``
 
-Through an opaque step everything is ``unknown``. A struct that loses, renames or retypes a field ``changes``.
+Through an opaque step everything is ``unknown``; where a name may be gone, so are all outputs of a statement that names
+it. A struct that loses, renames or retypes a field ``changes``.
 The worst verdict wins, in the order of ``ChangeVerdict``. After docs/architecture.md, "Command line".
 """
 
@@ -291,12 +293,17 @@ def goal(change: str, state: ReachState, relation: SourceRelation, kind: EdgeKin
         return ReachState.UNKNOWN, False
     if relation is SourceRelation.ANY_COLUMN:
         return None if kind is EdgeKind.READ else (ReachState.UNKNOWN, False)
-    if state in (ReachState.UNKNOWN, ReachState.ROWS, ReachState.PASSES):
+    if state is ReachState.UNKNOWN:
+        # The column may be gone: then the statement that names it fails in all its outputs.
+        named = relation in (SourceRelation.SELF, SourceRelation.PART) and not star
+        return state, named and change in ("drop", "rename")
+    if state in (ReachState.ROWS, ReachState.PASSES):
         return state, False
     if relation is SourceRelation.ROWS:
         return _from_rows(change, state, kind)
     flows = kind in CONTRIBUTED
-    rows = ReachState.PASSES if change == "rename" else ReachState.ROWS
+    unjoined = star and kind is EdgeKind.JOIN  # NATURAL: without the name the two are joined by less
+    rows = ReachState.PASSES if change == "rename" and not unjoined else ReachState.ROWS
     if state is ReachState.BREAKS and change == "rename":
         return ReachState.PASSES, False
     if state in (ReachState.BREAKS, ReachState.RENAMED) and relation is not SourceRelation.WHOLE:

@@ -34,6 +34,10 @@ _NAMING_STAR = re.compile(r"\*\s*(?:rename|replace)\b", re.IGNORECASE)
 _LISTED = re.compile(
     r"\binto\s+(?:table\s+)?(?:\"[^\"]*\"|\[[^]]*\]|`[^`]*`|[\w$.])+\s*\((?!\s*(?:select|with|\()\b)", re.IGNORECASE
 )
+_UNLISTED_MERGE = re.compile(r"\binsert\s*(?:row\b|\*|by\s+position\b|;|\Z|when\b)|\bupdate\s+set\s*\*", re.IGNORECASE)
+"""Branches of a MERGE that list no columns."""
+_POSITIONAL = frozenset({"duckdb", "bigquery"})
+"""Dialects in which these go by position; Spark's ``INSERT *`` goes by name."""
 _NUMBERED = re.compile(r"(.+?)_(\d+)(\"?)")
 _NUMBERS = frozenset({"duckdb"})
 """Dialects that number columns of one name; see ``QueryOutput.unique``."""
@@ -141,7 +145,10 @@ def _statement_columns(index: Index, derivation: int) -> _StatementColumns:
     kind, text = index.field(derivation, "kind"), index.field(derivation, "text") or ""
     insert, whole = kind == "insert", bool(text) and len(text) < WHOLE_TEXT
     by_position: bool | None
-    if kind == "merge" or _BY_NAME.search(text):
+    if kind == "merge":
+        positional = index.field(derivation, "dialect") in _POSITIONAL and _UNLISTED_MERGE.search(text)
+        by_position = None if positional or not text else False
+    elif _BY_NAME.search(text):
         by_position = False
     elif insert:
         by_position = True if text else None  # BY NAME stands before the query

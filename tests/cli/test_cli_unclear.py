@@ -121,6 +121,7 @@ FAR = "create table a.p (i int); create view a.q as select i from a.p;\n"
         ("INSERT INTO d SELECT c FRM s JION q WHER;", ("a.p.i",), 1),  # a view of it
         ("DO $$ BEGIN EXECUTE 'select ' || x; END $$;", ("a.p.i",), 1),
         ("INSERT INTO d SELECT c FRM s, '/data/p.csv' WHER;", ("a.p.i",), 1),
+        ("INSERT INTO d SELECT 'a text without an end FROM a.p;", ("a.p.i",), 1),
         ("INSERT INTO d SELECT c FRM p2 WHER; ALTER TABLE p2 RENAME TO p;", ("a.p.i",), 1),
     ],
 )

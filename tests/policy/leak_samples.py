@@ -65,6 +65,11 @@ PLAIN: dict[str, tuple[str, str]] = {
         "create table {sink} (id int, w varchar); merge into {sink} t using {src} s on s.id = t.id"
         " when matched then update set w = s.{col} when not matched then insert (id, w) values (s.id, s.{col});",
     ),
+    "merge by name": (
+        D,
+        "create table {sink} (w varchar); merge into {sink} using (select {col} as w from {src}) s on false"
+        " when not matched then insert by name;",
+    ),
     "multi insert": (
         O,
         "create table {sink} (w varchar2(80)); insert all into {sink} (w) values (x) select {col} as x from {src};",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.oracles import changes
+from bench.oracles.contents import Contents
 from govtool.query import change as rules_of_changes
 
 pytest.importorskip("duckdb")
@@ -23,3 +24,10 @@ def test_what_only_the_list_of_references_shows_is_noticed_when_it_is_missing(mo
     monkeypatch.setattr(rules_of_changes, "_reference_actions", lambda change: ())
     report = changes.run(range(4), ["drop"])
     assert report.of("missed")
+
+
+def test_a_name_that_is_found_elsewhere_shows_in_the_values():
+    contents = Contents(changes.base_tables())
+    contents.renew({"v": "SELECT id FROM orders WHERE EXISTS (SELECT 1 FROM items WHERE qty > 1)"})
+    assert contents.differing(("items", "qty", "new_name"), {"v"}) == {("v", "id")}
+    assert contents.differing(("items", "sku", "new_name"), {"v"}) == set()

@@ -157,9 +157,25 @@ def test_an_opaque_step_makes_everything_beyond_unknown() -> None:
         view("w", "b", "v.a -> b identity"),
         view("f", "c", "w.b -> * filter"),
     )
-    for change in ("logic", "drop", "rename:n", "retype:int"):
+    for change in ("logic", "retype:int"):
         assert verdicts(index, "t.x", change) == {"v.a": "unknown", "w.b": "unknown", "f.*": "unknown"}
     assert impact(index, "t.x").columns[0].via == ("python-udf",)
+
+
+def test_a_statement_that_names_a_column_of_unknown_fate_may_fail_in_all_its_outputs() -> None:
+    index = graph(
+        view("v", "a", edge("t.x -> a opaque", reason="python-udf")),
+        view("w", "b c", "v.a -> b identity", "t.y -> c identity"),
+        view("s", "a", edge("v.a -> a identity", star=True)),
+    )
+    for change in ("drop", "rename:n"):
+        found = verdicts(index, "t.x", change)
+        assert found == {"v.a": "unknown", "w.b": "unknown", "w.*": "unknown", "s.a": "unknown"}
+
+
+def test_a_natural_join_compares_less_after_a_rename() -> None:
+    index = graph(view("v", "id", "t.id -> id identity", edge("u.x -> * join", star=True)))
+    assert verdicts(index, "u.x", "rename:n") == {"v.*": "rows"}
 
 
 def test_an_opaque_edge_out_of_a_row_set_may_carry_any_column() -> None:

@@ -37,7 +37,7 @@ from govtool.capture.sql.stages import RESOLVING, Report, Stages
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
-from govtool.capture.sql.templates.template import Rendered, Variant, render
+from govtool.capture.sql.templates.template import Rendered, Variant, is_unbounded, render
 from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
 
@@ -280,8 +280,22 @@ def _script_state(
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
         seen |= noted
-    diagnostics.extend(note for note in rendered.diagnostics if not _missing(note, state.statements))
+    for note in rendered.diagnostics:
+        if _missing(note, state.statements):
+            continue
+        if is_unbounded(note):
+            state.statements.append(_unread(state, note, options))
+        else:
+            diagnostics.append(note)
     return state
+
+
+def _unread(state: ScriptState, note: Diagnostic, options: Options) -> StatementState:
+    """The statement that SQL would be that is missing from a template, and in no other statement."""
+    parsed = ParsedStatement(None, "", note.line or 1, 1, "opaque", "", diagnostics=(note,))
+    statement = StatementState(parsed, state, len(state.statements), *defaults(options), ())
+    statement.diagnostics.append(note)
+    return statement
 
 
 class _Names:

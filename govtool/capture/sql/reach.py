@@ -68,6 +68,10 @@ def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tup
         return ()
     if reads_anything(statement):
         return ()
+    if any(
+        note.message.endswith("is not closed") for note in statement.diagnostics
+    ):  # where a literal ends is not known
+        return ()
     if any(note.code == "template" for note in statement.diagnostics) or _PLACE.search(parsed.text):
         return ()
     words = frozenset(_WORD.findall(redact(parsed.text, statement.script.dialect).lower()))

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from govtool.capture.sql.extract import Options, extract
+from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary, Package
 from govtool.capture.sql.templates.placeholders import fill
@@ -414,3 +416,26 @@ def test_an_unknown_macro_that_is_a_whole_query():
     assert texts(template) == [
         "with d as ( -- not 'BQ' SELECT * FROM dates_spine() ) select * from d where x in (more())"
     ]
+
+
+@pytest.mark.parametrize(
+    ("template", "opaque"),
+    [
+        ("{{ macro_that_is_not_there() }}", 1),
+        ("{% include 'loads.sql' %}", 1),
+        ("{% do load() %}\nselect 1 as one", 1),
+        ("{% macro all() %}{% do load() %}{% endmacro %}{% do all() %}select 1 as one", 1),
+        ("{{ config(pre_hook=load()) }}\nselect 1 as one", 1),
+        ("{{ config({'post-hook': ['insert into d select c from s']}) }}\nselect 1 as one", 1),
+        ("{{ config(post_hook=['grant select on {{ this }} to r', {'sql': 'analyze t'}]) }}\nselect 1 as one", 0),
+        ("{% call statement('load') %} insert into d select c from s {% endcall %}\nselect 1 as one", 1),
+        ("{% call statement('load') %} {{ load() }} {% endcall %}\nselect 1 as one", 1),
+        ("{% call statement('look', fetch_result=True) %} select 1 {% endcall %}\nselect 1 as one", 0),
+        ("{% set names = [] %}{% do names.append('a') %}{% do others.append('b') %}select 1 as one", 0),
+    ],
+)
+def test_sql_that_is_run_beside_the_statements_and_not_read_is_counted(template, opaque):
+    made = extract([Script("m.sql", template)], Options(dialect="snowflake"))
+    assert made.opaque == opaque
+    assert made.statements == made.understood + opaque
+    assert all(shortfall.words == () for shortfall in made.shortfalls)  # they could reach anything

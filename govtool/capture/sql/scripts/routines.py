@@ -33,6 +33,10 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if kind_at < 0:
         return _rule_or_synonym(reader, tokens)
     kind = word(tokens[kind_at])
+    if reader.lex.name == "oracle" and find_word(tokens[: kind_at + 6], {"WRAPPED"}, kind_at + 2) > 0:
+        note = reader.diagnostic("opaque", "warning", "a routine whose text is wrapped", tokens[0])
+        reader.add(tokens, None, "opaque", note, head=f"create {kind.lower()}")
+        return None
     if kind in ("PACKAGE", "TYPE"):
         return _package(reader, tokens, kind_at)
     name, after = _name(tokens, kind_at + 1, reader.lex.name)

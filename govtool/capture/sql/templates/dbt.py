@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 from types import SimpleNamespace
@@ -23,6 +24,24 @@ from govtool.capture.sql.templates.unknown import Unknown, plain
 
 def _tojson(value: object, *_: object, **__: object) -> str:
     return json.dumps(value, default=str)
+
+
+_HOOKS = ("pre_hook", "post_hook", "pre-hook", "post-hook")
+_MARKS = "(?:\\s|\ue000\\d+\ue001)*"
+_HARMLESS_HOOK = re.compile(
+    rf"{_MARKS}(?:\Z|(?:grant|revoke|analyze|vacuum|optimize|comment|set|use|reset|begin|commit|create\s+index)\b)",
+    re.IGNORECASE,
+)
+"""Hooks that hand on no data."""
+_QUERY = re.compile(
+    rf"{_MARKS}(?:\Z|select\b|with\b(?!.*\b(?:insert|update|delete|merge)\b))", re.IGNORECASE | re.DOTALL
+)
+
+
+def _hooks(value: object) -> Iterable[object]:
+    """The hooks of a setting: one, or a list; a dictionary has its text under ``sql``."""
+    values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    return [one.get("sql", "") if isinstance(one, dict) else one for one in values]
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -76,6 +95,10 @@ def names(run: MacroRun, unknown: Callable[..., Any], package: str = "") -> dict
         run.configured = True
         if len(given) == 1 and isinstance(given[0], dict) and not options:  # as dbt has it
             options = given[0]
+        for name in _HOOKS:
+            for hook in _hooks(options.get(name)):
+                if not _HARMLESS_HOOK.match(str(hook)):
+                    run.unread(f"the SQL of {name}")
         run.config.update(
             {k: v for k, v in options.items() if isinstance(v, (str, int, float, bool, list, dict, type(None)))}
         )
@@ -109,7 +132,7 @@ def names(run: MacroRun, unknown: Callable[..., Any], package: str = "") -> dict
         "api": {"Relation": _RelationFactory(run), "Column": _ColumnFactory()},
         "project_name": run.project.own.name or unknown("project_name"),
         "model": Model(this_name, run),
-        "statement": CallStatement(),
+        "statement": CallStatement(run),
         "local_md5": lambda text="": hashlib.md5(str(text).encode(), usedforsecurity=False).hexdigest(),
         "var": var,
         "env_var": env_var,
@@ -236,8 +259,13 @@ class DbtTarget(dict[str, object]):
 class CallStatement:
     """``statement`` of ``{% call statement(…) %}``: what is run beside a model."""
 
-    def __call__(self, *_: object, **__: object) -> str:
-        """Nothing: it is no part of the model."""
+    def __init__(self, run: MacroRun) -> None:
+        self._run = run
+
+    def __call__(self, *_: object, caller: Callable[[], object] | None = None, **__: object) -> str:
+        """Nothing: it is no part of the model. What does more than to query is noted."""
+        if caller is not None and not _QUERY.match(str(caller())):
+            self._run.unread("the SQL of a statement block")
         return ""
 
 

@@ -163,6 +163,7 @@ def _environment() -> SandboxedTemplates:
     environment.filters["_unpack"] = lambda value, targets: current().unpack(value, targets)
     environment.filters["_not"] = lambda value: current().negate(value)
     environment.filters["_in"] = lambda value, values, negated: current().member(value, values, negated)
+    environment.filters["_done"] = lambda value: current().done(value)
     environment.filters["_weighed"] = lambda value: current().weighed(value)
     environment.filters["_concat"] = lambda *values: current().join(*values)
     environment.globals.pop("lipsum", None)
@@ -209,6 +210,8 @@ class _Changer:
                     if isinstance(item, (nodes.Include, nodes.Extends)):
                         items.append(_not_read(item))
                         continue
+                    if isinstance(item, nodes.ExprStmt):
+                        item = nodes.Output([_filter(item.node, "_done", [])], lineno=item.lineno)
                     items.append(self._replaced(item, inner) if isinstance(item, nodes.Node) else item)
                 setattr(node, field, items)
             elif isinstance(value, nodes.Node):

@@ -20,6 +20,9 @@ MAX_ITERATIONS = 20_000
 MAX_CALLS = 20_000
 MAX_OUTPUT = 8_000_000
 
+_OF_COLLECTIONS = ("_append", "_extend", "_insert", "_update", "_pop", "_remove", "_clear", "_sort", "_setdefault")
+"""Ends of the names of what stands for methods of lists and dictionaries: they run no SQL."""
+
 _BACKTICKS = frozenset(
     {"bigquery", "mysql", "hive", "spark", "spark2", "databricks", "doris", "starrocks", "singlestore", "drill"}
 )
@@ -60,6 +63,8 @@ class MacroRun(ABC):
         """Names that mean nothing here, as they are rendered."""
         self.reasons: dict[str, str] = {}
         """Of macros that are not known, by the name that stands for them: what is missing, and why."""
+        self.beside: set[str] = set()
+        """Notes of SQL that is run beside the statements of the template, and is not there."""
         self.config: dict[str, object] = {}
         self.configured = False
         self.iterations = 0
@@ -110,6 +115,16 @@ class MacroRun(ABC):
     def is_unknown(self, value: object) -> bool:
         """Return whether nobody gave a value."""
         return isinstance(value, Unknown)
+
+    def unread(self, what: str) -> None:
+        """Note that SQL that is run beside the statements is not read: ``the SQL of pre_hook``."""
+        self.beside.add(f"{plain_text(what)} is not read: what it does is not known")
+
+    def done(self, value: object) -> str:
+        """Take the value of ``{% do … %}``: a macro that is not known may have run any SQL."""
+        if isinstance(value, Unknown) and value.is_call and not str(value).rstrip("\ue003").endswith(_OF_COLLECTIONS):
+            self.unread(f"the SQL of {value}")
+        return ""
 
     def note(self, message: str) -> str:
         """A mark in the output: its place is not understood."""

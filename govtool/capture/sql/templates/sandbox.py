@@ -81,7 +81,7 @@ class SandboxedTemplates(SandboxedEnvironment):
         run.count_call(owner if isinstance(owner, (str, list, dict, tuple, set)) else None, args, kwargs)
         caller = kwargs.get("caller")
         if isinstance(__obj, dbt.CallStatement):
-            return ""
+            return __obj(caller=caller)
         if isinstance(__obj, Unknown) and caller is not None:
             # ``{% call name() %}``: what it makes of its body is not known.
             return f"{Unknown(__obj._name, True)}{caller()}"

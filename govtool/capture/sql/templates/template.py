@@ -10,7 +10,7 @@ Rendering is sandboxed and bounded: iterations, calls, output and the sizes of v
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from govtool.capture.sql.lexer import word_set
@@ -21,6 +21,7 @@ from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.placeholders import fill
 from govtool.capture.sql.templates.rendering import TemplateRun
 from govtool.capture.sql.templates.run import ColumnsOf
+from govtool.capture.sql.templates.stripping import strip_tags
 from govtool.capture.sql.templates.unknown import Limit
 from govtool.model.diagnostic import Diagnostic
 
@@ -40,7 +41,6 @@ _OPERAND_WORDS = word_set(
     """SELECT DISTINCT WHERE AND OR NOT ON BY FROM JOIN HAVING WHEN THEN ELSE CASE IN LIKE BETWEEN SET VALUES INTO
     USING LIMIT IS TABLE VIEW UPDATE AS OFFSET QUALIFY INTERVAL ALL"""
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _LAST_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*\Z")
 
 
@@ -137,6 +137,8 @@ def render(
     reasons = {name: why for _, run in reversed(runs) for name, why in run.reasons.items()}
     for name, line in sorted(unknown.items()):
         diagnostics.append(Diagnostic("template", "warning", _missing(name, reasons), file or None, line))
+    for message in sorted({message for _, run in runs for message in run.beside}):
+        diagnostics.append(Diagnostic("template", "warning", message, file or None))
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
         diagnostics.append(Diagnostic("template", "info", message, file or None))
@@ -206,7 +208,10 @@ UNNAMED_RELATION: Final = "which relation is read is not known"
 _RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
 _CONDITION_PLACE = re.compile(r"\b(?:WHERE|ON|HAVING|QUALIFY)\s+\Z", re.IGNORECASE)
 _AFTER_CONDITION = re.compile(r"\s*(?:\Z|[;)]|(?:AND|OR|GROUP|HAVING|ORDER|LIMIT|UNION|WHERE)\b)", re.IGNORECASE)
-_UNBOUNDED = re.compile(r"macro \S+ is not known\b|not a valid template\b|cannot be rendered\b|what the JavaScript of ")
+_UNBOUNDED = re.compile(
+    r"macro \S+ is not known\b|not a valid template\b|cannot be rendered\b|what the JavaScript of "
+    r"|the SQL of .* is (?:missing|not read)\b"
+)
 """How the notes begin of SQL that is missing and could read anything; what packages' macros read is known."""
 
 _TYPE_MARK = ":"
@@ -360,44 +365,3 @@ def _value(match: re.Match[str], name: str) -> str:
     if _TYPE_PLACE.search(before):
         return "UNKNOWN"
     return f"'{name}'" if _COMPARED.search(before) else name
-
-
-_TAG_START = re.compile(r"\{[#%{]")
-_TAG_ENDS = {"{#": "#}", "{%": "%}", "{{": "}}"}
-
-
-def _tags(text: str) -> Iterator[tuple[int, int, str]]:
-    """The tags of a template: start, end, and what opens each; one that is not closed is text.
-
-    In linear time: an expression with ``.*?`` searches to the end of the text for every opening without a closing.
-    """
-    unclosed: set[str] = set()
-    found = _TAG_START.search(text)
-    while found is not None:
-        start, opening = found.start(), found.group()
-        end = -1 if opening in unclosed else text.find(_TAG_ENDS[opening], start + 2)
-        if end < 0:
-            unclosed.add(opening)
-        else:
-            yield start, end + 2, opening
-        found = _TAG_START.search(text, start + 1 if end < 0 else end + 2)
-
-
-def strip_tags(text: str) -> str:
-    """A template that is no valid Jinja, without its tags: expressions become their first name. Lines stay."""
-    parts = []
-    last = 0
-    for start, end, opening in _tags(text):
-        breaks = "\n" * text.count("\n", start, end)
-        parts += [text[last:start], _first_name(text[start + 2 : end - 2]) if opening == "{{" else " ", breaks]
-        last = end
-    return "".join((*parts, text[last:]))
-
-
-def _first_name(expression: str) -> str:
-    """The name that an expression stands for: that of what it refers to, else the first one in it."""
-    quoted = re.search(r"['\"]([\w.]+)['\"]\s*\)?\s*$", expression.strip())
-    if quoted and re.match(r"\s*(?:ref|source|var)\b", expression):
-        return quoted.group(1)
-    name = _IDENTIFIER.search(expression)
-    return "" if name is None or name.group() in ("config", "log", "print", "return") else name.group()

@@ -77,6 +77,11 @@ class Unknown:
     def __ne__(self, other: object) -> Any:
         return self.condition(f"={plain(other)}", equal=True, negated=True)
 
+    @property
+    def is_call(self) -> bool:
+        """Whether it is what a call made."""
+        return self._call
+
     def condition(self, question: str, *, negated: bool = False, equal: bool = False) -> Unknown:
         """A condition on this value."""
         return Unknown(self._name, self._call, (self._test + question)[:300], negated, equal)

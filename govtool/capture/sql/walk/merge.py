@@ -52,7 +52,7 @@ def _merge(walk: Walk, tree: exp.Merge) -> None:
         output = renamed_to_base(walk, output, scope.sources[0], target, table) if target else QueryOutput()
     write = write_to(walk, table, output, "merge", "update", kind_of(walk, table), None, defines=False)
     write.target = target
-    write.fills = BY_NAME if _names_columns(tree) else NOT_NAMED
+    write.fills = BY_NAME if _names_columns(walk, tree) else NOT_NAMED
     write.reads.pop(target, None)
     if source is not None and source.table is not None:
         write.reads[source.table.id] = EVERYWHERE
@@ -108,12 +108,21 @@ def _branch_values(
 ) -> list[tuple[str, Deps]]:
     assigned = then.args.get("expressions")
     if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
-        return _same_names(walk, source, target, then)
+        return (_by_position if walk.dialect == "duckdb" else _same_names)(walk, source, target, then)
     saved, walk.targets = walk.targets, frozenset({scope.sources[0].alias})
     try:
         return assignments(walk, then.expressions, scope, env)
     finally:
         walk.targets = saved
+
+
+def _by_position(walk: Walk, source: Source | None, target: str, node: exp.Expr) -> list[tuple[str, Deps]]:
+    """BigQuery's INSERT ROW, DuckDB's UPDATE SET * and INSERT *; by name where the columns are not all known."""
+    if source is not None:
+        output, known = source_star(walk, source), walk.lookup.table(target)
+        if known.complete and not output.open:
+            return list(zip(known.columns, output.deps, strict=False))
+    return _same_names(walk, source, target, node)
 
 
 def _same_names(walk: Walk, source: Source | None, target: str, node: exp.Expr) -> list[tuple[str, Deps]]:
@@ -138,14 +147,9 @@ def _branch_insert(
     walk: Walk, then: exp.Insert, scope: Scope, env: Environment | None, source: Source | None, target: str
 ) -> list[tuple[str, Deps]]:
     """Return the columns that an INSERT of a branch fills, with what flows into each."""
-    columns, values = _insert_parts(then)
+    columns, values = _insert_parts(walk, then)
     if isinstance(columns, (nodes.Star, nodes.Var)) and not isinstance(values, nodes.Expr):
-        if isinstance(columns, nodes.Var) and source is not None:  # BigQuery's INSERT ROW: by position
-            output = source_star(walk, source)
-            known = walk.lookup.table(target)
-            if known.complete and not output.open:
-                return list(zip(known.columns, output.deps, strict=False))
-        return _same_names(walk, source, target, then)
+        return (_by_position if isinstance(columns, nodes.Var) else _same_names)(walk, source, target, then)
     items: list[exp.Expr] = []
     if isinstance(values, nodes.Expr):
         items = values.expressions if isinstance(values, nodes.Tuple) else [values]
@@ -164,14 +168,26 @@ def _branch_insert(
     return [(name, dependencies(walk, item, scope, env)) for name, item in zip(names, items, strict=False)]
 
 
-def _insert_parts(then: exp.Insert) -> tuple[object, object]:
-    """Return the column list of an INSERT and its values; ``INSERT VALUES (…)`` is parsed as a list of one call."""
+def _insert_parts(walk: Walk, then: exp.Insert) -> tuple[object, object]:
+    """Return the column list of an INSERT and its values.
+
+    ``INSERT VALUES (…)`` is parsed as a list of one call, ``INSERT BY NAME`` and ``BY POSITION`` as one of an alias.
+    DuckDB goes by position unless it is told otherwise, with ``INSERT *``, too.
+    """
     columns, values = then.this, then.args.get("expression")
     if not isinstance(values, nodes.Expr) and isinstance(columns, nodes.Tuple) and len(columns.expressions) == 1:
-        call = columns.expressions[0]
-        if isinstance(call, nodes.Anonymous) and call.name.upper() == "VALUES":
-            return None, nodes.Tuple(expressions=call.expressions)
+        only = columns.expressions[0]
+        if isinstance(only, nodes.Anonymous) and only.name.upper() == "VALUES":
+            return None, nodes.Tuple(expressions=only.expressions)
+        if isinstance(only, nodes.Alias) and only.this.name.upper() == "BY":
+            return (nodes.Var(this="ROW") if only.alias.upper() == "POSITION" else nodes.Star()), None
+    if walk.dialect == "duckdb" and not isinstance(values, nodes.Expr) and (columns is None or _is_star(columns)):
+        return nodes.Var(this="ROW"), None
     return columns, values
+
+
+def _is_star(node: object) -> bool:
+    return isinstance(node, nodes.Star) or (isinstance(node, nodes.Column) and isinstance(node.this, nodes.Star))
 
 
 def _named_by_values(
@@ -188,8 +204,8 @@ def _named_by_values(
     return [(name, dependencies(walk, item, scope, env)) for name, item in zip(names, items, strict=True)]
 
 
-def _names_columns(tree: exp.Merge) -> bool:
-    """Return whether a MERGE lists what it sets and inserts: no ``UPDATE SET *``, no ``INSERT *`` or ``INSERT ROW``."""
+def _names_columns(walk: Walk, tree: exp.Merge) -> bool:
+    """Return whether a MERGE lists what it sets and inserts: no ``UPDATE SET *``, ``INSERT *`` or ``ROW``."""
     for when in tree.args["whens"].expressions:
         then = when.args["then"]
         if isinstance(then, nodes.Update):
@@ -197,7 +213,7 @@ def _names_columns(tree: exp.Merge) -> bool:
             if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
                 return False
         elif isinstance(then, nodes.Insert) and not isinstance(
-            then.this, (nodes.Tuple, nodes.Column, nodes.Identifier, nodes.Paren)
+            _insert_parts(walk, then)[0], (nodes.Tuple, nodes.Column, nodes.Identifier, nodes.Paren)
         ):
             return False
     return True
