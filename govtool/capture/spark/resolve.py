@@ -186,9 +186,12 @@ class PlanWalk:
         right = self.resolve(node.right, _env(left.columns, outer)) if node.lateral else inputs[1]
         left.take(right)
         env = _env({**right.columns, **left.columns}, outer)
-        if node.condition is not None:
+        marks = {}
+        if node.outputs:  # whether a row is met, and all rows stay
+            met = ColumnValue() if node.condition is None else self._value(p.Apply("", (node.condition,)), env, left)
+            marks = {output.id: met for output in node.outputs}
+        elif node.condition is not None:
             left.refer(self._collect(node.condition, env, left, _CONDITIONAL), EdgeKind.JOIN)
-        marks = {output.id: ColumnValue() for output in node.outputs}
         if node.left_only:
             left.columns.update(marks)
             left.outputs = (*left.outputs, *node.outputs)
