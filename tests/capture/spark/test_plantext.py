@@ -439,10 +439,10 @@ AdaptiveSparkPlan (18)
                      +- == Final Plan ==
                         ResultQueryStage (6)
                         +- * Project (5)
-                           +- Scan parquet shop.u (19)
+                           +- Scan parquet shop.u (0)
                      +- == Initial Plan ==
                         Project (7)
-                        +- Scan parquet shop.u (19)
+                        +- Scan parquet shop.u (0)
                         +- Scan parquet shop.v (11)
                   +- == Initial Plan ==
                      BroadcastHashJoin Inner BuildLeft (15)
@@ -453,10 +453,10 @@ AdaptiveSparkPlan (18)
                +- == Final Plan ==
                   ResultQueryStage (6)
                   +- * Project (5)
-                     +- Scan parquet shop.u (19)
+                     +- Scan parquet shop.u (0)
                +- == Initial Plan ==
                   Project (7)
-                  +- Scan parquet shop.u (19)
+                  +- Scan parquet shop.u (0)
                      +- Scan parquet shop.v (11)
 
 
@@ -492,7 +492,7 @@ Join condition: None
 Output [2]: [d#2 AS x#6, w#4]
 Input [2]: [d#2, w#4]
 
-(19) Scan parquet shop.u
+(0) Scan parquet shop.u
 Output [2]: [k#1, v#5]
 ReadSchema: struct<k:string,v:int>
 """
