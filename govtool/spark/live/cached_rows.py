@@ -10,7 +10,7 @@ from typing import Any
 
 from govtool.spark.live.scala import safely, strings
 
-_PATIENCE = 10_000
+_MAX_WAIT = 10_000
 """Milliseconds that news of tasks and blocks is waited for: Spark notes it on a thread of its own."""
 
 
@@ -73,5 +73,5 @@ def failed_tasks(session: Any) -> int:
 def _status(session: Any) -> Any:
     """Spark's store of what is known of its executors and their blocks, by now."""
     context = session.sparkContext._jsc.sc()
-    context.listenerBus().waitUntilEmpty(_PATIENCE)
+    context.listenerBus().waitUntilEmpty(_MAX_WAIT)
     return context.statusStore()
