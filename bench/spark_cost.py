@@ -21,6 +21,7 @@ import json
 import os
 import random
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from typing import Any
 from bench.page import table
 
 ROUNDS = 10
-SIZES = (3, 24)
+SIZES = (3, 50)
 """Writes in a small job and in a large one: about 20 and 60 seconds of CPU with what a session takes by itself."""
 HOWS = ("plain", "again", "recorded")
 _DRAWS = 4000
@@ -97,11 +98,23 @@ def _round(number: int, state: Path) -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "bench.spark_cost", "one", how, str(size), folder]
-            done = subprocess.run(command, capture_output=True, text=True, start_new_session=True)
-        if done.returncode:
-            raise RuntimeError(f"the job failed: {done.stderr[-2000:]}")
-        file.write_text(done.stdout)
-        print(file.name, done.stdout.strip(), flush=True)
+            output = _in_session(command)
+        file.write_text(output)
+        print(file.name, output.strip(), flush=True)
+
+
+def _in_session(command: list[str]) -> str:
+    """The output of a command in a session of processes of its own, which ends with this one."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        try:
+            output, errors = process.communicate()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode:
+        raise RuntimeError(f"the job failed: {errors[-2000:]}")
+    return output
 
 
 def _measured(how: str, size: int, folder: Path) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import contextmanager
 from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet as pq
@@ -14,6 +15,7 @@ import govtool.spark
 from govtool.app.records.frame_positions import _PART
 from govtool.app.runs.job import read_captured
 from govtool.cli.main import main
+from govtool.spark.live.eager import EagerWrite
 from govtool.spark.live.file_numbers import xxhash64
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
@@ -29,6 +31,22 @@ BY_PLAN = {"eager_sql": "spark.sql", "eager_second": "writeTo(…).create"}
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Settings with which small queries are not compiled, which would take most of their time."""
 LANDS = [(0, "fr"), (1, "de"), (1, "de"), (7, "zz")]
+
+
+@contextmanager
+def lost_cache(spark):
+    """Lose all cached rows between the evaluation of a query and its write, as with their executor."""
+    prepare = EagerWrite.prepare
+
+    def prepared(self, settings):
+        spark.catalog.clearCache()
+        prepare(self, settings)
+
+    EagerWrite.prepare = prepared
+    try:
+        yield
+    finally:
+        EagerWrite.prepare = prepare
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +94,8 @@ def job(spark, tmp_path_factory):
             }  # fmt: skip
             for name, frame in writes.items():
                 frame.write.parquet(f"{folder}/{name}")
+            with lost_cache(spark):
+                writes["picked"].write.parquet(f"{folder}/again")
             some.join(lands, some.k == lands.key, "left_semi").write.parquet(f"{folder}/semi")
             some.write.partitionBy("k").parquet(f"{folder}/parted")
             for name in TABLES:
@@ -207,6 +227,7 @@ def test_what_is_written_is_what_would_be(job, spark):
 def test_what_cannot_carry_ids_is_written_and_named(job, spark_home):
     folder, captured = job
     reasons = {
+        "again": "Spark may have evaluated some rows again",
         "semi": "a join of type LeftSemi cannot carry the ids of records",
         "parted": "partitionBy sorts the rows of a task again",
         "cached": "it reads cached rows",

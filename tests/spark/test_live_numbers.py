@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from govtool.capture.spark.live.spool import read_spool
+from govtool.spark.live import hadoop
 from govtool.spark.live.numbers import Mark, Numbers
 
 
@@ -177,3 +178,12 @@ def test_numbers_that_came_late_are_those_of_their_execution(tmp_path, late):
     (execution,) = process.executions
     assert execution.get("execution") == (5 if late else None)
     assert execution.get("root") == (4 if late else None)
+
+
+def test_paths_are_resolved_once_the_application_was_stopped(spark, monkeypatch):
+    """The last actions of a job are written down after it: streams with the folders that they wrote to, too."""
+    from pyspark import SparkContext
+
+    hadoop.remember(spark.sparkContext)
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    assert hadoop.qualified("/lake/orders") == "file:/lake/orders"

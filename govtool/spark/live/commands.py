@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from govtool.spark.live.relations import clean_url, leaf_facts, plain_table, qualified, v2_facts
+from govtool.spark.live.hadoop import qualified
+from govtool.spark.live.relations import clean_url, leaf_facts, plain_table, v2_facts
 from govtool.spark.live.scala import called, safely, sequence, strings, table_parts
 
 Json = Any

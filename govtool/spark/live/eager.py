@@ -17,6 +17,7 @@ from functools import partial, wraps
 from typing import Any
 
 from govtool.spark.live import carried, packing, rewritten
+from govtool.spark.live.cached_rows import CachedRows, failed_tasks
 from govtool.spark.live.carried import NotCarried, PlanCarrier
 from govtool.spark.live.scala import safely, sequence
 from govtool.spark.live.spool import Spool
@@ -27,6 +28,10 @@ _SORTING = frozenset(["partitionBy", "bucketBy", "clusterBy"])
 """Settings of a writer with which a task writes its rows in another order than it was given them."""
 MAX_PLANS = 1000
 """Queries that are known until the listener has heard of their writes."""
+_AGAIN = (
+    "Spark may have evaluated some rows again, where a task failed or a block of its cache was lost: their "
+    "ids may be others now"
+)
 _TOO_MANY = f"there are more than {packing.MAX_PAIRS:,} pairs of records"
 _patched: set[Any] = set()
 _newest: list[EagerWrites] = []
@@ -109,6 +114,7 @@ class EagerWrites:
         try:
             begun = time.time()
             done = getattr(action.writer, name)(*words)
+            action.confirm()
             self._keep(action, begun - started, time.time() - begun)
             return done
         finally:
@@ -254,19 +260,15 @@ class EagerWrite:
         self.facts: dict[str, Any] = {}
         self.data = b""
         self.writer: Any = None
-        self._cached: list[Any] = []
+        self._cached: list[CachedRows] = []
+        self._failed = failed_tasks(session)
         try:
             for each in (*(boundary.source for boundary in carrier.boundaries), self._rows):
-                self._cache(each)
+                again = carrier.frame(each.queryExecution().analyzed())
+                self._cached.append(CachedRows(session, each, again))
         except Exception:
             self.close()
             raise
-
-    def _cache(self, frame: Any) -> None:
-        from pyspark import StorageLevel
-
-        level = self._session.sparkContext._getJavaStorageLevel(StorageLevel.DISK_ONLY)
-        self._cached.append(frame.persist(level))
 
     def prepare(self, settings: list[tuple[str, tuple[Any, ...]]]) -> None:
         """Make the Java writer of the query's own columns, whose rows are those that ids are kept of."""
@@ -276,8 +278,16 @@ class EagerWrite:
 
     def close(self) -> None:
         """Let go of what was cached."""
-        for frame in reversed(self._cached):
-            safely(partial(frame.unpersist, False))
+        for rows in reversed(self._cached):
+            rows.close()
+
+    def confirm(self) -> None:
+        """Drop the ids if any row may have been evaluated again since, and be written with another one."""
+        if "missing" not in self.facts and not safely(self._is_evaluated_once):
+            self.facts, self.data = {"missing": _AGAIN}, b""
+
+    def _is_evaluated_once(self) -> bool:
+        return all(rows.are_kept() for rows in self._cached) and failed_tasks(self._session) == self._failed
 
     def take(self) -> None:
         """Evaluate the rows, and take the pairs of their ids: ``facts``, and ``data``, one after the other.
@@ -289,8 +299,9 @@ class EagerWrite:
         data: list[bytes] = []
         try:
             rows = self._result(tables, data)
-            for each in self._carrier.boundaries:
-                found = self._rdd(each.frame, len(each.stops)).mapPartitions(packing.keyed(len(each.stops))).collect()
+            for each, cached in zip(self._carrier.boundaries, self._cached):
+                stops = len(each.stops)
+                found = self._rdd(each.frame, stops, cached).mapPartitions(packing.keyed(stops)).collect()
                 _add(tables, data, (each.number, each.exactness, each.reason), each.stops, found)
         except TooMany as why:
             self.facts = {"missing": str(why)}
@@ -308,7 +319,9 @@ class EagerWrite:
         ids = self._carrier.project([each.column for each in self._ids], self._rows.queryExecution().analyzed())
         stops = [each.stop for each in self._ids]
         numbered = packing.numbered(len(stops))
-        parts = self._rdd(self._carrier.frame(ids), len(stops)).mapPartitionsWithIndex(numbered).collect()
+        parts = (
+            self._rdd(self._carrier.frame(ids), len(stops), self._cached[-1]).mapPartitionsWithIndex(numbered).collect()
+        )
         _add(tables, data, (-1, "exact", ""), stops, [packed for _, _, packed in parts])
         return sorted((partition, rows) for partition, rows, _ in parts)
 
@@ -320,16 +333,25 @@ class EagerWrite:
             found["rows"] = sorted(self._rdd(source.frame, 0).mapPartitionsWithIndex(packing.counted).collect())
         return found
 
-    def _rdd(self, frame: Any, stops: int) -> Any:
+    def _rdd(self, frame: Any, stops: int, cached: CachedRows | None = None) -> Any:
         """The rows of a Java ``Dataset``: not an action that a listener hears of.
+
+        Args:
+            frame: The ``Dataset``.
+            stops: How many ids a row has.
+            cached: The rows that it is a projection of, where these are cached.
 
         Raises:
             TooMany: They have more ids than pass through the driver.
+            NotCarried: Some rows were evaluated more than once.
         """
         from pyspark.sql import DataFrame
 
-        if stops and int(frame.queryExecution().toRdd().count()) * stops > packing.MAX_PAIRS:
-            raise TooMany(_TOO_MANY)
+        if cached is not None:
+            if int(frame.queryExecution().toRdd().count()) * stops > packing.MAX_PAIRS:
+                raise TooMany(_TOO_MANY)
+            if not cached.are_kept():
+                raise NotCarried(_AGAIN)
         return DataFrame(frame, self._session).rdd
 
 

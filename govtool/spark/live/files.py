@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from govtool.spark.live import hadoop
+
 MAX_LISTED = 256
 """Files that are kept one by one; of more, the digests and counts."""
 MAX_FOUND = 20_000
@@ -173,17 +175,14 @@ def _local_folder(folder: str) -> Iterator[Entry]:
 
 def _hadoop_folder() -> Callable[[str], Iterator[Entry]]:
     """Lists a folder of any other file system, in one call of it."""
-    from pyspark import SparkContext
-
-    context: Any = SparkContext._active_spark_context
-    jvm = context._jvm
+    jvm, settings = hadoop.java(), hadoop.configuration()
     pattern = re.compile(
         r"path=(.*?); isDirectory=(true|false);(?: length=(\d+);)?.*?modification_time=(\d+);", re.DOTALL
     )
 
     def listed(folder: str) -> Iterator[Entry]:
         path = jvm.org.apache.hadoop.fs.Path(folder)
-        system = path.getFileSystem(context._jsc.hadoopConfiguration())
+        system = path.getFileSystem(settings)
         for uri, is_folder, size, modified in pattern.findall(jvm.java.util.Arrays.toString(system.listStatus(path))):
             yield uri.rsplit("/", 1)[-1], is_folder == "true", uri, int(size or 0), int(modified)
 

@@ -12,7 +12,7 @@ from functools import cached_property, partial, wraps
 from typing import Any
 
 from govtool.spark.live import catalyst
-from govtool.spark.live.relations import qualified
+from govtool.spark.live.hadoop import qualified
 from govtool.spark.live.scala import safely
 
 MAX_KNOWN = 200

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from govtool.spark.live import catalyst, code, exact, facts, files, physical, streams
+from govtool.spark.live import catalyst, code, exact, facts, files, hadoop, physical, streams
 from govtool.spark.live.keys import Digests, read_key
 from govtool.spark.live.numbers import Mark, Numbers
 from govtool.spark.live.packages import imported_packages
@@ -73,6 +73,7 @@ class Recorder:
         from pyspark.java_gateway import ensure_callback_server_started
 
         gateway = session.sparkContext._gateway
+        hadoop.remember(session.sparkContext)
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         listener = Listener(self, key)
         session._jsparkSession.listenerManager().register(listener)

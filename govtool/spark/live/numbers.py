@@ -11,6 +11,7 @@ import re
 from itertools import islice
 from typing import Any, NamedTuple
 
+from govtool.spark.live import hadoop
 from govtool.spark.live.physical import leaves_of, unwrapped
 from govtool.spark.live.scala import safely
 
@@ -162,8 +163,6 @@ def _last(store: Any) -> int | None:
 
 def _explained(execution: Any) -> str:
     """The plan as the start of an execution is announced with."""
-    from pyspark import SparkContext
-
     mode = execution.sparkSession().sessionState().conf().uiExplainMode()
-    modes = SparkContext._active_spark_context._jvm.org.apache.spark.sql.execution.ExplainMode  # type: ignore[union-attr]
+    modes = hadoop.java().org.apache.spark.sql.execution.ExplainMode
     return str(execution.explainString(modes.fromString(mode)))

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from govtool.spark.live import call_sites, facts, files, frame_rdds, process
+from govtool.spark.live.hadoop import qualified
 
 MAX_PLAIN = 1_000
 """Actions of plain RDDs that are written down, by process."""
@@ -139,7 +140,7 @@ class RddActions:
             line["handed"] = True
         line["reason"] = f"{name} at {place}: {_HANDED if name in FOREACH else _THROUGH}"
         if path:
-            line.update(output_facts(rdd.context, path, error))
+            line.update(output_facts(path, error))
         self._put(rdd.context, line, frame_rdds.known.behind(description), {"reason": f"{name} at {place}: {PLAIN}"})
 
 
@@ -151,9 +152,9 @@ def action_line(name: str, label: str, started: float, error: str = "") -> dict[
     return line
 
 
-def output_facts(context: Any, path: str, error: str = "") -> dict[str, Any]:
+def output_facts(path: str, error: str = "") -> dict[str, Any]:
     """Where an action wrote, and the files that it left there."""
-    place = qualified(context, path)
+    place = qualified(path)
     found: dict[str, Any] = {"command": {"path": place}}
     try:
         if not error:
@@ -163,12 +164,6 @@ def output_facts(context: Any, path: str, error: str = "") -> dict[str, Any]:
     except Exception:
         found["unlisted"] = True
     return found
-
-
-def qualified(context: Any, path: str) -> str:
-    """A path with its scheme, as Hadoop resolves it."""
-    place = context._jvm.org.apache.hadoop.fs.Path(path)
-    return str(place.getFileSystem(context._jsc.hadoopConfiguration()).makeQualified(place).toString())
 
 
 def read_paths(rdd: Any) -> list[str]:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from govtool.spark.live.files import read_files, read_options
+from govtool.spark.live.hadoop import qualified
 from govtool.spark.live.scala import called, safely, sequence, table_parts
 
 Json = Any
@@ -63,17 +64,6 @@ def leaf_facts(leaf: Any) -> dict[str, Json]:
         relation = leaf.relation() if name.endswith("ScanRelation") else leaf
         facts.update(v2_facts(relation, name))
     return facts
-
-
-def qualified(text: str, session: Any = None) -> str:
-    """A path as Hadoop sees it: with its scheme, from the root."""
-    from pyspark import SparkContext
-
-    context: Any = SparkContext._active_spark_context
-    path = context._jvm.org.apache.hadoop.fs.Path(text)
-    conf = session.sessionState().newHadoopConf() if session is not None else context._jsc.hadoopConfiguration()
-    system = path.getFileSystem(conf)
-    return str(system.makeQualified(path).toString())
 
 
 def relation_facts(relation: Any) -> dict[str, Json]:

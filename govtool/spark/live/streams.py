@@ -18,7 +18,8 @@ from typing import Any
 
 from govtool.spark.live import catalyst, facts, frame_rdds
 from govtool.spark.live.collected import CollectedRows
-from govtool.spark.live.relations import clean_url, qualified
+from govtool.spark.live.hadoop import qualified
+from govtool.spark.live.relations import clean_url
 from govtool.spark.live.scala import safely, sequence, table_parts
 
 MAX_OFFSET = 4096

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.spark.live import files as listings
 from govtool.spark.live import frame_rdds, process, rdd_actions, streams
+from govtool.spark.live.hadoop import qualified
 from govtool.spark.rdd import eager, saved, sources
 from govtool.spark.rdd.log import RddNode, RecordedResult, ancestors
 from govtool.spark.rdd.operators import Kind
@@ -108,7 +109,7 @@ def _write(context: Any, running: RunningAction, error: str) -> None:
     line["steps"] = [each.label for each in ancestors((running.node,))]
     line["leaves"] = {str(n): leaf for n, leaf in enumerate(_leaves(context, running))}
     if running.path:
-        line.update(rdd_actions.output_facts(context, running.path, error))
+        line.update(rdd_actions.output_facts(running.path, error))
     if running.name in rdd_actions.ANSWERS:
         streams.rows_were_collected()
     private = {} if error or not actions.has_records else _private(context, running)
@@ -150,14 +151,14 @@ def _private(context: Any, running: RunningAction) -> dict[str, Any]:
         path = entries[number]["path"]
         entries[number]["dataset"] = _folders(context, path)
         # As it was resolved here: another process has another working folder.
-        entries[number]["path"] = ",".join(rdd_actions.qualified(context, each) for each in sources.parts(path))
+        entries[number]["path"] = ",".join(qualified(each) for each in sources.parts(path))
     if running.taken is not None:
         document["taken"] = running.taken
     if running.result is not None:
         document["result"] = [running.result.action, running.result.count, running.result.digest]
     found: dict[str, Any] = {"log": document, "spark": str(context.version)}
     if running.path:
-        found["output"] = rdd_actions.qualified(context, running.path)
+        found["output"] = qualified(running.path)
         if running.name == "saveAsTextFile":
             found["written"] = sources.identities(context, running.path)
     return found
@@ -192,7 +193,7 @@ def _positions(folder: str, running: RunningAction) -> dict[str, Any]:
 
 def _folders(context: Any, path: str) -> list[str]:
     """The paths of a list, each with its scheme; of a pattern the folder that it looks in."""
-    return [_without_pattern(rdd_actions.qualified(context, each)) for each in sources.parts(path)]
+    return [_without_pattern(qualified(each)) for each in sources.parts(path)]
 
 
 def _without_pattern(path: str) -> str:

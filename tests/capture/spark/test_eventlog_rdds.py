@@ -112,5 +112,10 @@ def test_rows_of_the_driver_after_it_collected_some_are_a_break(tmp_path: Path) 
     assert breaks(tmp_path, (SCAN, COLLECT), (LOCAL, SAVE)) == [["break.driver"]]
 
 
+def test_so_it_is_with_frames_of_pandas_through_arrow(tmp_path: Path) -> None:
+    stack = "org.apache.spark.sql.classic.Dataset.$anonfun$collectAsArrowToPython$1$adapted(Dataset.scala:2241)"
+    assert breaks(tmp_path, (SCAN, stack), (LOCAL, SAVE)) == [["break.driver"]]
+
+
 def test_rows_of_the_driver_before_that_and_values_of_a_statement_are_none(tmp_path: Path) -> None:
     assert breaks(tmp_path, (LOCAL, SAVE), (SCAN, COLLECT), (LOCAL, SQL)) == [[], []]

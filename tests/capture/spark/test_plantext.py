@@ -86,6 +86,12 @@ A, B = p.Attribute(1, "a"), p.Attribute(2, "b")
         ("odd name, (x)#3", {3}),
         ("concat(odd name, (x)#3, -, b#2)", {2, 3}),
         ("sum(a)#7", {7}),
+        ("A#1", {1}),
+        ("replace(A#1, x, y, B#2)", {1, 2}),
+        ("a#1 IN (x,b#2,y z)", {1, 2}),
+        ("HiveGenericUDF#com.udf.Multiply(b#2)", {2}),
+        ("regexp_replace(a#1, x,y b#2, z)", {1, 2}),
+        ("concat(Pa#1, b#2)", {2}),
         ("(n#45 = Brand#45)", {45}),
         ("concat(Brand#45, a#1)", {1}),
         ("transform(b#2, lambdafunction((lambda x#99 + a#1), lambda x#99, false))", {1, 2}),
@@ -165,6 +171,8 @@ def test_expressions_of_any_text_never_raise_and_never_lose_an_attribute() -> No
         reader = TextExpressionReader(READER)
         found = mentioned(reader.expression(text))
         assert found <= {int(number) for number in re.findall(r"#(\d+)", text)}
+        if " AS " not in text and not re.search(r"#\d+#", text):  # an alias names what it makes
+            assert found >= {int(number) for number in re.findall(r"(?<!\w)[ab]#([12])(?!\w)", text)}, text
 
 
 def test_deep_nesting_is_flat_and_not_fatal() -> None:
@@ -412,3 +420,105 @@ def test_bounds_of_time_windows_are_computed_and_decided_about_by_nobody():
     )
     value = TextExpressionReader([(1, "ts")]).expression(start)
     assert value == p.Apply("", (p.Attribute(1),))
+
+
+CACHED_IN_A_CACHE = """== Physical Plan ==
+AdaptiveSparkPlan (18)
++- Project (17)
+   +- InMemoryTableScan (1)
+         +- InMemoryRelation (2)
+               +- AdaptiveSparkPlan (16)
+                  +- == Final Plan ==
+                     ResultQueryStage (13)
+                     +- * BroadcastHashJoin Inner BuildLeft (12)
+                        :- BroadcastQueryStage (10), Statistics(sizeInBytes=8.0 MiB, rowCount=2)
+                        :  +- TableCacheQueryStage (9), Statistics(sizeInBytes=26.0 B, rowCount=2)
+                        :     +- InMemoryTableScan (3)
+                        :           +- InMemoryRelation (4)
+                        :                 +- AdaptiveSparkPlan (8)
+                     +- == Final Plan ==
+                        ResultQueryStage (6)
+                        +- * Project (5)
+                           +- Scan parquet shop.u (0)
+                     +- == Initial Plan ==
+                        Project (7)
+                        +- Scan parquet shop.u (0)
+                        +- Scan parquet shop.v (11)
+                  +- == Initial Plan ==
+                     BroadcastHashJoin Inner BuildLeft (15)
+                     :- BroadcastExchange (14)
+                     :  +- InMemoryTableScan (3)
+                     :        +- InMemoryRelation (4)
+                     :              +- AdaptiveSparkPlan (8)
+               +- == Final Plan ==
+                  ResultQueryStage (6)
+                  +- * Project (5)
+                     +- Scan parquet shop.u (0)
+               +- == Initial Plan ==
+                  Project (7)
+                  +- Scan parquet shop.u (0)
+                     +- Scan parquet shop.v (11)
+
+
+(1) InMemoryTableScan
+Output [2]: [d#2, w#4]
+Arguments: [d#2, w#4]
+
+(2) InMemoryRelation
+Arguments: [k#3, d#2, w#4], StorageLevel(disk, 1 replicas)
+
+(3) InMemoryTableScan
+Output [2]: [k#1, d#2]
+Arguments: [k#1, d#2]
+
+(4) InMemoryRelation
+Arguments: [k#1, d#2], StorageLevel(disk, 1 replicas)
+
+(7) Project
+Output [2]: [k#1, (v#5 * 2) AS d#2]
+Input [2]: [k#1, v#5]
+
+(11) Scan parquet shop.v
+Output [2]: [k#3, w#4]
+ReadSchema: struct<k:string,w:string>
+
+(15) BroadcastHashJoin
+Left keys [1]: [k#1]
+Right keys [1]: [k#3]
+Join type: Inner
+Join condition: None
+
+(17) Project
+Output [2]: [d#2 AS x#6, w#4]
+Input [2]: [d#2, w#4]
+
+(0) Scan parquet shop.u
+Output [2]: [k#1, v#5]
+ReadSchema: struct<k:string,v:int>
+"""
+
+
+def test_a_cache_that_was_made_of_a_cache_is_seen_through() -> None:
+    """Spark draws the inner one's plans, which have run, with offsets of their own."""
+    plan = read_plan(CACHED_IN_A_CACHE)
+    assert stated(plan) == {
+        "x": ["shop.u.v transformation"],
+        "w": ["shop.v.w identity"],
+        "*": ["shop.u.k join", "shop.v.k join"],
+    }
+    assert not plan.flow.breaks
+
+
+def test_a_column_that_says_whether_a_row_is_met_comes_from_what_is_compared() -> None:
+    text = (
+        "== Physical Plan ==\n* Project (4)\n+- * BroadcastHashJoin ExistenceJoin(exists#9) BuildRight (3)\n"
+        "   :- Scan parquet shop.u (1)\n   +- Scan parquet shop.v (2)\n\n\n"
+        "(1) Scan parquet shop.u\nOutput [2]: [k#1, a#2]\n\n(2) Scan parquet shop.v\nOutput [1]: [k#3]\n\n"
+        "(3) BroadcastHashJoin\nLeft keys [1]: [k#1]\nRight keys [1]: [k#3]\nJoin type: ExistenceJoin(exists#9)\n"
+        "Join condition: None\n\n"
+        "(4) Project\nOutput [1]: [CASE WHEN exists#9 THEN a#2 END AS x#5]\nInput [2]: [a#2, exists#9]\n"
+    )
+    assert stated(read_plan(text)) == {
+        "x": ["shop.u.a transformation case", "shop.u.k conditional", "shop.v.k conditional"],
+        "*": [],
+    }

@@ -30,7 +30,7 @@ _STARTS_OTHERS = re.compile(
     r"Execute (?:Optimized)?(?:InsertInto(?:DataSource|Hive)Dir|Create(?:DataSource|Hive)TableAsSelect"
     r"|SaveIntoDataSource|SaveAsV1Table|(?:MergeInto|Update|Delete)\w*)Command|Atomic\w+TableAsSelect|(?:Create|Replace)TableAsSelect"
 )
-_COLLECTED = re.compile(r"\.(?:collect|toLocalIterator|take|tail|head|serveToStream)\w*\(")
+_COLLECTED = re.compile(r"[.$](?:collect|toLocalIterator|take|tail|head|serveToStream)[\w$]*\(")
 """A frame of Spark that hands rows to the driver."""
 _EXECUTION = re.compile(rb'"spark\.sql\.execution\.id":"(\d+)"')
 _JOB = re.compile(rb'"Job ID":(\d+)')

@@ -15,8 +15,8 @@ from govtool.capture.spark.definitions import RESTORED, Defined
 from govtool.capture.spark.identity import DatasetPlace, column_path, path_name, split_table
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.scans import Names
+from govtool.capture.spark.plantext.table_writes import table_of
 from govtool.capture.spark.plantext.tree import Operator, PlanTree
-from govtool.capture.spark.plantext.writes import table_of
 
 DEFINITION = "break.definition"
 """A command changed a table or its columns, and its text does not tell what into, or what from."""

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Container, Iterable
 
 from govtool.capture.spark import plan as p
+from govtool.capture.spark.plantext.cursor import ANY_ID, LAMBDA, UnreadablePlanError, attributes_of
 from govtool.capture.spark.plantext.lists import conjuncts
-from govtool.capture.spark.plantext.parser import ANY_ID, LAMBDA, QUERY, UnreadablePlanError, attributes_of, parsed
+from govtool.capture.spark.plantext.parser import QUERY, parsed
 
 MAX_EXPRESSION = 1 << 20
 """Characters of one expression whose structure is read."""
@@ -58,9 +59,12 @@ class TextExpressionReader:
         text = self.plain(text.strip())
         if len(text) <= MAX_EXPRESSION:
             try:
-                return parsed(text, self.known, self.query, self.arrays)
+                found, uncertain = parsed(text, self.known, self.query, self.arrays)
             except (UnreadablePlanError, RecursionError):
                 pass
+            else:
+                self.uncertain += uncertain > 0
+                return found
         self.uncertain += 1
         return p.Apply("", self.attributes(text))
 
@@ -71,11 +75,16 @@ class TextExpressionReader:
     def attributes(self, text: str) -> tuple[p.Expression, ...]:
         """The attributes and subqueries that a text names."""
         queries: list[p.Expression] = []
-        for match in QUERY.finditer(text):
+
+        def taken(match: re.Match[str]) -> str:
             query = self.query(int(match[2]), exists=match[1] == "exists")
+            if query is None and match[1] == "exists":
+                return match[0]  # the mark of an existence join
             if query is not None and match[1] != "dynamicpruning":
                 queries.append(query)
-        text = LAMBDA.sub("", QUERY.sub("", text))
+            return ""
+
+        text = LAMBDA.sub("", QUERY.sub(taken, text))
         return (*attributes_of(text, self.known), *queries)
 
     def query(self, number: int, *, exists: bool = False) -> p.Expression | None:

@@ -8,13 +8,19 @@ from collections.abc import Callable, Container, Mapping
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.identity import column_path
+from govtool.capture.spark.plantext.cursor import (
+    ANY_ID,
+    ATTRIBUTE,
+    LAMBDA,
+    TextCursor,
+    UnreadablePlanError,
+    attributes_of,
+    is_named,
+)
 from govtool.model import EdgeKind
 
 MAX_DEPTH = 120
 """Levels of nesting that are read as they are; below, only which attributes there are."""
-_ATTRIBUTE = re.compile(r"([^\s,()\[\]{}#]+)#(\d+)L?(?!\w)")
-ANY_ID = re.compile(r"#(\d+)L?(?!\w)")
-LAMBDA = re.compile(r"(?:lambda \S+?|namedlambdavariable\(\))#\d+L?|lambda \w+")
 QUERY = re.compile(
     r"(?:ReusedSubquery )?(?:Subquery )?(?:scalar-|scalar_)?"
     r"(subquery|exists|list|dynamicpruning|lateral-subquery)#(\d+)"
@@ -24,11 +30,6 @@ _CALL = re.compile(r"(<lambda>|[A-Za-z_$][\w$.:-]*)\(")
 _INFIX = re.compile(
     r" (AND|OR|<=>|>=|<=|!=|<>|>>>|>>|<<|=|<|>|\+|-|\*|/|%|&|\||\^|div|LIKE ALL|LIKE|ILIKE|RLIKE|IN|INSET"
     r"|likeall|likeany|notlikeall|notlikeany|BETWEEN|\|\|) "
-)
-_STOP = re.compile(
-    r", |\)|\]|\}| (?:AND|OR|<=>|>=|<=|=|<|>|\+|-|\*|/|%|&|\|"
-    r"|THEN|WHEN|ELSE|END|else|AS|ASC|DESC|IN|INSET|LIKE|FILTER)(?= |\Z)"
-    r"| (?:END)(?=[,)\]]|\Z)"
 )
 _TAIL_ID = re.compile(r"(?:\(\))?#(\d+)L?(?!\w)")
 _FIELD = re.compile(r"\.([^\s,()\[\]{}#.]+)")
@@ -65,17 +66,13 @@ _RENAMED = {
 _TYPES = frozenset({"cast", "try_cast", "ansi_cast", "upcast", "gpucast"})
 
 
-class UnreadablePlanError(Exception):
-    """The structure of this text cannot be told."""
-
-
 def parsed(
     text: str,
     known: Mapping[int, set[str]],
     query: Callable[..., p.Expression | None],
     arrays: Container[int] = (),
-) -> p.Expression:
-    """The meaning of an expression.
+) -> tuple[p.Expression, int]:
+    """The meaning of an expression, and the number of literals that name attributes: how these count is not clear.
 
     Args:
         text: Without names that have spaces or brackets in them.
@@ -86,10 +83,11 @@ def parsed(
     Raises:
         UnreadablePlanError: Its structure cannot be told.
     """
-    return _Parser(text, known, query, arrays).whole()
+    parser = _Parser(text, known, query, arrays)
+    return parser.whole(), parser.uncertain
 
 
-class _Parser:
+class _Parser(TextCursor):
     """A recursive descent over one expression."""
 
     def __init__(
@@ -99,11 +97,9 @@ class _Parser:
         query: Callable[..., p.Expression | None],
         arrays: Container[int] = (),
     ) -> None:
+        super().__init__(text, known)
         self.arrays = arrays
-        self.text = text
-        self.known = known
         self.query = query
-        self.at = 0
         self.depth = 0
 
     def whole(self) -> p.Expression:
@@ -197,7 +193,7 @@ class _Parser:
         if text.startswith("distinct ", at):
             self.at += 9
             return self.operand()
-        if text[at] in "-~" and at + 1 < len(text) and (text[at + 1] == "(" or _ATTRIBUTE.match(text, at + 1)):
+        if text[at] in "-~" and at + 1 < len(text) and (text[at + 1] == "(" or ATTRIBUTE.match(text, at + 1)):
             self.at += 1
             return self.computed(), None
         if (found := LAMBDA.match(text, at)) is not None:
@@ -209,7 +205,7 @@ class _Parser:
         if (found := _CALL.match(text, at)) is not None:
             self.at = found.end()
             return self.call(found[1])
-        if (found := _ATTRIBUTE.match(text, at)) is not None:
+        if (found := ATTRIBUTE.match(text, at)) is not None:
             return self.attribute(found), None
         return self.literal(), None
 
@@ -235,36 +231,18 @@ class _Parser:
             return found
         if kind == "dynamicpruning":
             return p.CONSTANT
+        if kind == "exists" and number in self.known:
+            return p.Attribute(number, kind)  # the mark of an existence join
         raise UnreadablePlanError
 
     def attribute(self, found: re.Match[str]) -> p.Expression:
         """An attribute; unless the id is another's: then it is text, ``Brand#12``."""
         number = int(found[2])
         names = self.known.get(number)
-        if names is not None and found[1] not in names and "" not in names:
+        if names is not None and not is_named(found[1], names):
             return self.literal()
         self.at = found.end()
         return p.Attribute(number, found[1])
-
-    def literal(self) -> p.Expression:
-        """Text without quotes: up to where something else must follow."""
-        start = self.at
-        depth = 0
-        position = start
-        while position < len(self.text):
-            char = self.text[position]
-            if char in "([{":
-                depth += 1
-            elif depth and char in ")]}":
-                depth -= 1
-            elif not depth and _STOP.match(self.text, position):
-                break
-            position += 1
-        if position >= len(self.text) and depth:  # a bracket that never closes
-            stop = _STOP.search(self.text, start)
-            position = stop.start() if stop is not None else len(self.text)
-        self.at = max(position, start)
-        return p.CONSTANT
 
     def case(self) -> p.Expression:
         conditions: list[p.Expression] = []
@@ -382,55 +360,6 @@ class _Parser:
     def until(self, end: str) -> p.Expression:
         return _together([argument for _, argument in self.call_arguments(end)])
 
-    def close(self) -> None:
-        """Skip to the end of the bracket that stands open: `` as decimal(10,2))``."""
-        depth = 0
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            self.at += 1
-            if char == "(":
-                depth += 1
-            elif char == ")":
-                if not depth:
-                    return
-                depth -= 1
-        raise UnreadablePlanError
-
-    def stop(self, end: str) -> int:
-        """Return the end of a literal that reads like something else."""
-        depth = 0
-        for position in range(self.at, len(self.text)):
-            char = self.text[position]
-            if char in "([{":
-                depth += 1
-            elif char in ")]}":
-                if not depth:
-                    return position
-                depth -= 1
-            elif char == "," and not depth and self.text.startswith(", ", position):
-                return position
-        raise UnreadablePlanError
-
-    def junk(self, stop: int) -> list[p.Expression]:
-        """Attributes of a stretch of text that has no structure."""
-        text = self.text[self.at : stop]
-        self.at = stop
-        return attributes_of(LAMBDA.sub("", text), self.known)
-
-    def resync(self, word: str) -> bool:
-        """Go on behind a keyword that a literal has hidden, if no attribute is lost by that."""
-        at = self.text.find(word, self.at)
-        if at < 0 or ANY_ID.search(self.text, self.at, at):
-            return False
-        self.at = at + len(word)
-        return True
-
-    def skip(self, text: str) -> bool:
-        if self.text.startswith(text, self.at):
-            self.at += len(text)
-            return True
-        return False
-
 
 _OPENINGS: dict[str, Callable[[_Parser], p.Expression]] = {
     "(": _Parser.bracketed,
@@ -451,16 +380,6 @@ def _function_name(name: str) -> str:
         if lower.startswith(phase) and lower not in (phase, "merge_rows"):
             lower = lower.removeprefix(phase)
     return lower
-
-
-def attributes_of(text: str, known: Mapping[int, set[str]]) -> list[p.Expression]:
-    """The attributes that a text names, each once."""
-    found: dict[p.Expression, None] = {}
-    for match in ANY_ID.finditer(text):
-        names = known.get(int(match[1]), ())
-        if any(text.endswith(name, 0, match.start()) for name in names):
-            found[p.Attribute(int(match[1]))] = None
-    return list(found)
 
 
 def _together(items: list[p.Expression]) -> p.Expression:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from govtool.capture.spark.identity import DatasetPlace
+from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.tree import Operator
 
 TABLE = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
@@ -50,3 +51,11 @@ class PlanWrite:
 def query_below(operator: Operator) -> Operator | None:
     """Return the query of a command; None if it has none."""
     return operator.children[0] if operator.children else None
+
+
+def listed_columns(text: str) -> tuple[tuple[str, ...] | None, int]:
+    """The names of columns that a command lists, and how many more there are; None if it lists none."""
+    if not text.startswith("["):
+        return None, 0
+    elements = lists.split(text)
+    return tuple(elements.items), elements.more

@@ -23,7 +23,7 @@ MAX_TEXT = 32 << 20
 """Characters of one plan; the largest seen in the wild have 8 million."""
 MAX_OPERATORS = 50_000
 
-_NODE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)\Z", re.DOTALL)
+_NODE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)(?:, Statistics\(.*\))?\Z", re.DOTALL)
 _LINE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(\S.*)\Z", re.DOTALL)
 _HEAD = re.compile(r"\((\d+)\) (.*?)(?: \[codegen id : \d+\])?\s*\Z", re.DOTALL)
 _FIELD = re.compile(
@@ -162,18 +162,53 @@ def _part(text: str, operators: dict[int, Operator]) -> Operator:
     return root
 
 
+@dataclass(slots=True)
+class _Drawing:
+    """A part of the tree that is drawn with offsets of its own: all of it, or one plan of an adaptive one.
+
+    Spark counts the offset of the plans of a cached table from the cached table that it lies in, not from the margin:
+    then the lines of this part and the next ones of the tree around it may stand below each other. Operators are
+    numbered from the leaves up, so that those of an adaptive plan come before it, and those that follow it after it.
+    """
+
+    base: int
+    parent: Operator | None = None
+    is_initial: bool = False
+    is_shifted: bool = False
+    stack: list[tuple[int, Operator]] = field(default_factory=list)
+
+    def has(self, offset: int, number: int) -> bool:
+        """Return whether an operator at an offset is of this part."""
+        if self.parent is None:
+            return True
+        return offset >= self.base and not (self.is_shifted and number > self.parent.id)
+
+    def add(self, offset: int, operator: Operator) -> None:
+        """Draw an operator below the last one that stands further to the left."""
+        while self.stack and self.stack[-1][0] >= offset:
+            self.stack.pop()
+        parent = self.stack[-1][1] if self.stack else self.parent
+        if parent is None:
+            pass
+        elif parent.name == "AdaptiveSparkPlan" and parent.children and parent.children[-1].name:
+            # One that has run shows its last plan and its first one: the first is the query's.
+            if self.is_initial and parent is self.parent and not self.stack:
+                parent.children = [operator]
+        elif all(child is not operator for child in parent.children):
+            parent.children.append(operator)  # a subquery that two operators hold is drawn twice
+        self.stack.append((offset, operator))
+
+
 def _draw(lines: list[str], operators: dict[int, Operator]) -> Operator:
     """Operators and their children: a child stands further to the right."""
-    stack: list[tuple[int, Operator]] = []
+    drawings = [_Drawing(0)]
     root: Operator | None = None
-    phases: dict[int, str] = {}
     pending = ""
     for line in lines:
         phase = _PHASE.search(line)
         if phase is not None:
-            # An adaptive plan that has run shows its last plan and its first one: the first is the query's.
             offset = _LINE.match(line)
-            phases[len(offset[1]) if offset else 0] = phase[1]
+            _open(drawings, len(offset[1]) if offset else 0, phase[1] == "Initial Plan")
             continue
         whole = f"{pending}\n{line}" if pending else line
         found = _NODE.match(whole)
@@ -181,27 +216,30 @@ def _draw(lines: list[str], operators: dict[int, Operator]) -> Operator:
             pending = whole
             continue
         pending = ""
-        offset_ = len(found[1])
         operator = Operator(int(found[4]), found[3].strip())
         if len(operators) >= MAX_OPERATORS:
             raise PlanTextError(f"a plan of more than {MAX_OPERATORS} operators")
-        operators.setdefault(operator.id, operator)
-        operator = operators[operator.id]
-        while stack and stack[-1][0] >= offset_:
-            stack.pop()
-        if stack:
-            parent = stack[-1][1]
-            if parent.name == "AdaptiveSparkPlan" and parent.children and parent.children[-1].name:
-                if phases.get(offset_) == "Initial Plan":
-                    parent.children = [operator]
-            elif all(child is not operator for child in parent.children):
-                parent.children.append(operator)  # a subquery that two operators hold is drawn twice
-        elif root is None:
-            root = operator
-        stack.append((offset_, operator))
+        operator = operators.setdefault(operator.id, operator)
+        root = root or operator
+        while not drawings[-1].has(len(found[1]), operator.id):
+            drawings.pop()
+        drawings[-1].add(len(found[1]), operator)
     if root is None:
         raise PlanTextError("no plan")
     return root
+
+
+def _open(drawings: list[_Drawing], base: int, is_initial: bool) -> None:
+    """Begin with a plan of an adaptive one: the last of the operators, unless it has shown its last plan already."""
+    if is_initial:
+        for place in range(len(drawings) - 1, 0, -1):
+            drawing = drawings[place]
+            if drawing.base == base and not drawing.is_initial:
+                drawings[place:] = [_Drawing(base, drawing.parent, True, drawing.is_shifted)]
+                return
+    above = drawings[-1].stack[-1:]
+    if above:
+        drawings.append(_Drawing(base, above[0][1], is_initial, base != above[0][0] + len("+- ")))
 
 
 def _detail(lines: list[str], operators: dict[int, Operator]) -> None:

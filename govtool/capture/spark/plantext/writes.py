@@ -7,9 +7,9 @@ import re
 from govtool.capture.openlineage.identity import DatasetName
 from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, split_table, topic_name
 from govtool.capture.spark.plantext import lists
-from govtool.capture.spark.plantext.plan_write import TABLE, PlanWrite, query_below
-from govtool.capture.spark.plantext.rewritten import rewriting
+from govtool.capture.spark.plantext.plan_write import TABLE, PlanWrite, listed_columns, query_below
 from govtool.capture.spark.plantext.scans import Names
+from govtool.capture.spark.plantext.table_writes import overwritten_partitions, row_changes, table_v2
 from govtool.capture.spark.plantext.tree import Operator, PlanTree
 from govtool.capture.spark.plantext.view_writes import altered_view, created_view
 
@@ -19,27 +19,15 @@ _SAVE_MODES = {
     "errorifexists": ("errorifexists", "replace"),
     "ignore": ("ignore", "replace"),
 }
-_PATHS = re.compile(r"[A-Za-z][\w+.-]*:/|/")
 _INSERT = re.compile(r"(.*?), (true|false)(?=, )", re.DOTALL)
 _OPTION = re.compile(r"\b(url|dbtable|path|topic|kafka\.bootstrap\.servers|query)=([^,\]]*)", re.IGNORECASE)
 _DYNAMIC = re.compile(r"\bpartitionOverwriteMode=dynamic\b", re.IGNORECASE)
 _STORAGE = re.compile(r"Location: ([^,)]+)")
-_DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
-_JDBC_TABLE = re.compile(r"JDBCTable\(([^,]+),")
-_JDBC_CATALOG = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
-_WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
 _WRITER_OF = re.compile(r"\AMicroBatchWrite\[.*writer: \w+Write\(table=([\w.`$-]+)", re.DOTALL)
-_RELATION_OF = re.compile(r"RelationV2(\[.*?\]) ")
-_PLACES = frozenset({"_file", "_pos", "_spec_id", "_partition"})
-"""Positions of rows, in Iceberg: what is read of a table so that rows of it can be marked as deleted."""
-_DESCRIBED = re.compile(r"(?:Catalog: (\S+)\s+)?Database: (\S+)\s+Table: (\S+)")
-_QUALIFIED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
-_LOGICAL = re.compile(r"\b(?:Project|Aggregate|Relation\w*|Union|Join|Filter|Sort|Window|Generate)\b")
 _DEFINITIONS = re.compile(
     r"(?:CacheTable|CacheTableAsSelect|UncacheTable|Create|Drop|Alter|Rename|Truncate|Set|Show|Describe|Refresh|Add|Use"
     r"|Replace(?:Table)?|Comment|Analyze|Reset|Declare|CommandResult$)\w*(?: |\Z)"
 )
-_DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
 
 
 def _first_word(text: str) -> str:
@@ -84,7 +72,7 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     at = parts.index(mode) if mode else 0
     before = parts[:at]
     table = next((names.table(part) for part in parts[at + 1 :] if TABLE.fullmatch(part)), None)
-    columns, hidden = _columns(parts[-1])
+    columns, hidden = listed_columns(parts[-1])
     save, change = _SAVE_MODES.get(mode.lower(), ("", "append"))
     partitions, format_ = _layout(before)
     static = static or next((part for part in before if part.startswith("Map(") and "->" in part), "")
@@ -110,13 +98,6 @@ def _layout(arguments: list[str]) -> tuple[tuple[str, ...], str]:
     return partitions, format_
 
 
-def _columns(text: str) -> tuple[tuple[str, ...] | None, int]:
-    if not text.startswith("["):
-        return None, 0
-    elements = lists.split(text)
-    return tuple(elements.items), elements.more
-
-
 def _create_as(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """CREATE TABLE … AS and saveAsTable: table, mode, columns. The writing itself is an execution of its own."""
     text = operator.fields.get("Arguments", "")
@@ -129,7 +110,7 @@ def _create_as(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     mode = next((part for part in parts if part.lower() in _SAVE_MODES), "")
     save, change = _SAVE_MODES.get(mode.lower(), ("", "replace"))
     lists_ = [p for p in parts if p.startswith("[") and "#" not in p and not p.startswith("[Database: ")]
-    columns, hidden = _columns(lists_[-1]) if lists_ else (None, 0)
+    columns, hidden = listed_columns(lists_[-1]) if lists_ else (None, 0)
     if name.startswith("SaveAsV1Table"):
         columns, hidden = None, 0
     return PlanWrite(
@@ -154,7 +135,9 @@ def _hive(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     parts = lists.arguments(text)
     overwrite = next((part for part in parts if part in ("true", "false")), "false") == "true"
     fixed = tuple(re.findall(r"([\w$]+)=Some\(", text))
-    columns, hidden = next(((_columns(p)) for p in reversed(parts) if p.startswith("[") and "=" not in p), (None, 0))
+    columns, hidden = next(
+        ((listed_columns(p)) for p in reversed(parts) if p.startswith("[") and "=" not in p), (None, 0)
+    )
     change = "replace" if overwrite and "=Some(" not in text and "=None" not in text else "append"
     return PlanWrite(
         DatasetPlace(names.table(found[0]), "table"), "insert", "overwrite" if overwrite else "append", change,
@@ -200,62 +183,6 @@ def _source(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     )
 
 
-def _table_v2(operator: Operator, name: str, names: Names) -> PlanWrite | None:
-    """AppendData and its neighbours of data source V2; CREATE and REPLACE TABLE AS of other catalogs."""
-    text = operator.fields.get("Arguments", "")
-    create = "AsSelect" in name
-    place = table_of(text, names, create=create)
-    query = operator.children[-1] if operator.children else None
-    if place is None and operator.children:
-        for child in operator.children:
-            place = place or (table_of(child.fields.get("Arguments", ""), names) if not child.children else None)
-    if place is None and name.startswith("WriteDelta"):
-        place = _changed_table(operator, names)
-    if place is None:
-        return None
-    if create:
-        replace = name.startswith(("Replace", "AtomicReplace"))
-        save = "overwrite" if replace else "errorifexists"
-        expects = _expected(text)
-        return PlanWrite(
-            place,
-            "create_table_as",
-            save,
-            "replace",
-            query,
-            final=query is not None,
-            expects=expects,
-            columns=tuple(name for _, name in expects) or None,
-        )
-    if name.startswith("Append"):
-        return PlanWrite(place, "insert", "append", "append", query, final=query is not None, expects=_expected(text))
-    if name.startswith(("ReplaceData", "WriteDelta")):
-        kind = rewriting(query)
-        return PlanWrite(place, kind, kind, "delete" if kind == "delete" else "update", query)
-    # Which rows go, some or all, is seldom told; what is not known to be gone stays.
-    whole = name.startswith("OverwriteByExpression") and (re.search(r"\btrue\b|AlwaysTrue", text) is not None)
-    return PlanWrite(
-        place,
-        "insert",
-        "overwrite",
-        "replace" if whole else "append",
-        query,
-        final=query is not None,
-        expects=_expected(text),
-    )
-
-
-def _changed_table(operator: Operator, names: Names) -> DatasetPlace | None:
-    """The table of which rows are marked as deleted: the one whose rows' places are read. The write has no name."""
-    found = set()
-    for leaf in operator.walk():
-        if not leaf.children and leaf.name.startswith("BatchScan "):
-            read = {own[1] for own in map(lists.attribute, lists.split(leaf.fields.get("Output", "")).items) if own}
-            if read >= _PLACES:
-                found.add(leaf.name.split()[1])
-    return DatasetPlace(names.table(found.pop()), "table") if len(found) == 1 else None
-
-
 def _stream(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """A batch of a stream into a table that its writer names: ``MicroBatchWrite[… IcebergStreamingWrite(table=…``.
     Whether it adds rows or replaces them all is not told: what is not known to be gone stays.
@@ -264,104 +191,6 @@ def _stream(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     if writer is None:
         return None
     return PlanWrite(DatasetPlace(names.table(writer[1]), "table"), "insert", "append", "append", query_below(operator))
-
-
-def _overwrite_partitions(operator: Operator, name: str, names: Names) -> PlanWrite | None:
-    """Of Delta: the table with its columns, itself, whether it goes by name, the query."""
-    text = operator.fields.get("Arguments", "")
-    place = table_of(text, names)
-    if place is None:
-        return None
-    by_name = "true" in lists.arguments(text)
-    listed = _RELATION_OF.match(text)
-    columns, hidden = (None, 0) if by_name or listed is None else _columns(listed[1])
-    if columns is not None:
-        columns = tuple(own[1] for own in map(lists.attribute, columns) if own is not None)
-    return PlanWrite(place, "insert", "overwrite", "append", query_below(operator), columns, hidden)
-
-
-def _expected(text: str) -> tuple[tuple[int, str], ...]:
-    """The columns of a logical plan that stands, by its first line, among the arguments."""
-    listed = [part for part in lists.arguments(text) if re.search(r"#\d+", part)]
-    if not listed or not (_LOGICAL.match(listed[0].strip()) or listed[0].startswith("[")):
-        return ()
-    last = listed[-1]
-    start, end = last.find("["), last.rfind("]")
-    if start < 0 or end < start:
-        return ()
-    body = last[start + 1 : end]
-    elements = lists.split(body if ", " in body or "," not in body else body.replace(",", ", "))
-    named = [lists.alias(item) for item in elements.items]
-    plain = [lists.attribute(item) for item in elements.items]
-    found = [
-        (made[1], made[2]) if made is not None else own if own is not None else (0, "")
-        for made, own in zip(named, plain, strict=True)
-    ]
-    return () if elements.more or not all(name for _, name in found) else tuple(found)
-
-
-def table_of(text: str, names: Names, *, create: bool = False) -> DatasetPlace | None:
-    """The table of data source V2, or of Delta Lake, that the arguments of a command name; None if they name none.
-
-    Args:
-        text: The arguments.
-        names: How names are read.
-        create: The command makes the table: it is named by its catalog's class and its name.
-    """
-    delta = _delta_table(text, names)
-    if delta is not None:
-        return delta
-    parts = lists.arguments(text)
-    for part in parts:
-        if _QUALIFIED.fullmatch(part.strip()) or (create and TABLE.fullmatch(part.strip())):
-            return DatasetPlace(names.table(part.strip()), "table")
-    written = _WRITE_OF.search(text)
-    if written is not None:
-        return DatasetPlace(names.table(written[1]), "table")
-    behind = _JDBC_TABLE.match(text)
-    if behind is not None:
-        return DatasetPlace(names.in_catalog(_JDBC_CATALOG, behind[1].strip()), "table")
-    if create and len(parts) > 1 and "@" in parts[0]:
-        return DatasetPlace(names.in_catalog(parts[0].split("@", 1)[0].strip(), parts[1].strip()), "table")
-    words = (word for part in parts for word in re.findall(r"[^\s(),\[\]@]+", part))
-    dotted = next((w for w in words if _DOTTED.match(w) and not w.startswith(("org.", "com.", "io.", "java."))), None)
-    if dotted is not None:
-        return DatasetPlace(names.table(dotted), "table")
-    path = next((part for part in parts if _PATHS.match(part)), None)
-    return DatasetPlace(path_name(path), "file") if path is not None else None
-
-
-def _delta_table(text: str, names: Names) -> DatasetPlace | None:
-    """A table of Delta Lake by its name where the text has it, else by its path; None if the text names none."""
-    found = _DELTA_TABLE.search(text)
-    if found is None:
-        return None
-    path = path_name(found[2] or found[3])
-    described = _DESCRIBED.search(text)
-    if described is not None:
-        name = ".".join(f"`{part}`" for part in described.groups() if part)
-        return DatasetPlace(names.table(name), "table", (path,))
-    quoted = _QUALIFIED.search(text)
-    return DatasetPlace(path, "file") if quoted is None else DatasetPlace(names.table(quoted[0]), "table", (path,))
-
-
-def _dml(operator: Operator, name: str, names: Names) -> PlanWrite | None:
-    """MERGE, UPDATE and DELETE of Delta: the command names the table; jobs of its own do the work."""
-    place = table_of(operator.fields.get("Arguments", ""), names)
-    if place is None:
-        for below in operator.walk():
-            delta = _DELTA_TABLE.search(below.fields.get("Arguments", ""))
-            if delta is not None:
-                place = DatasetPlace(path_name(delta[2] or delta[3]), "file")
-                break
-    if place is None:
-        return None
-    kind = "merge" if "Merge" in name else "update" if "Update" in name else "delete"
-    version = _DELTA_TABLE.search(operator.fields.get("Arguments", ""))
-    return PlanWrite(
-        place, kind, kind, "delete" if kind == "delete" else "update", query_below(operator), final=False,
-        command=operator, version=int(version[1]) if version is not None and version[1] else None,
-    )  # fmt: skip
 
 
 def has_target(tree: PlanTree) -> bool:
@@ -381,29 +210,29 @@ _COMMANDS = {
     "InsertIntoHiveDirCommand": _directory,
     "SaveIntoDataSourceCommand": _source,
     "InsertIntoDataSourceCommand": _source,
-    "AppendData": _table_v2,
-    "AppendDataExecV1": _table_v2,
-    "AppendDataV1": _table_v2,
-    "OverwriteByExpression": _table_v2,
-    "OverwriteByExpressionExecV1": _table_v2,
-    "OverwriteByExpressionV1": _table_v2,
-    "OverwritePartitionsDynamic": _table_v2,
-    "ReplaceData": _table_v2,
-    "WriteDelta": _table_v2,
-    "CreateTableAsSelect": _table_v2,
-    "AtomicCreateTableAsSelect": _table_v2,
-    "ReplaceTableAsSelect": _table_v2,
-    "AtomicReplaceTableAsSelect": _table_v2,
-    "DeltaDynamicPartitionOverwriteCommand": _overwrite_partitions,
+    "AppendData": table_v2,
+    "AppendDataExecV1": table_v2,
+    "AppendDataV1": table_v2,
+    "OverwriteByExpression": table_v2,
+    "OverwriteByExpressionExecV1": table_v2,
+    "OverwriteByExpressionV1": table_v2,
+    "OverwritePartitionsDynamic": table_v2,
+    "ReplaceData": table_v2,
+    "WriteDelta": table_v2,
+    "CreateTableAsSelect": table_v2,
+    "AtomicCreateTableAsSelect": table_v2,
+    "ReplaceTableAsSelect": table_v2,
+    "AtomicReplaceTableAsSelect": table_v2,
+    "DeltaDynamicPartitionOverwriteCommand": overwritten_partitions,
     "CreateViewCommand": created_view,
     "AlterViewAsCommand": altered_view,
-    "MergeIntoCommand": _dml,
-    "MergeIntoCommandEdge": _dml,
-    "UpdateCommand": _dml,
-    "UpdateCommandEdge": _dml,
-    "DeleteCommand": _dml,
-    "DeleteCommandEdge": _dml,
-    "DeleteFromTable": _dml,
+    "MergeIntoCommand": row_changes,
+    "MergeIntoCommandEdge": row_changes,
+    "UpdateCommand": row_changes,
+    "UpdateCommandEdge": row_changes,
+    "DeleteCommand": row_changes,
+    "DeleteCommandEdge": row_changes,
+    "DeleteFromTable": row_changes,
 }
 _SINKS = {"WriteToDataSourceV2": _stream}
 """Writers of a stream's batches; an unknown sink is `break.streaming-sink`."""
