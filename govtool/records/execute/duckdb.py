@@ -161,12 +161,13 @@ class DuckExecutor:
 
     # ---- leaves ---------------------------------------------------------------------------------------------------
 
-    def view(self, leaf: Relation, described: bool = True) -> str:
+    def view(self, leaf: Relation, mark: str = "") -> str:
         """The rows of a leaf's recorded files, under its columns' ids.
 
         Args:
             leaf: The leaf.
-            described: Look which columns the files have; False: they have all of the leaf's, whatever their types.
+            mark: The column of the files that holds the records' ids, negative in rows that are left out; the files
+                have the same columns then, all of the leaf's. Empty: all rows, whose ids are their places.
 
         Raises:
             NotExact: Files of a format, or in a place, that DuckDB is not given.
@@ -179,16 +180,21 @@ class DuckExecutor:
             return f"SELECT {', '.join(empty) or '1 AS nothing'} WHERE FALSE"
         paths = [self._path(each.uri) for each in leaf.files]
         listing = ", ".join(_text(path) for path in paths)
-        options = "union_by_name = true, filename = '_file', file_row_number = true, hive_partitioning = false"
+        by_name, marks = ("false", dict(leaf.metadata)) if mark else ("true", {})
+        options = f"union_by_name = {by_name}, filename = '_file', file_row_number = true, hive_partitioning = false"
         source = f"read_parquet([{listing}], {options})"
         actual = {column.name: "" for column in leaf.columns}
-        if described:
+        if not mark:
             actual = {name: kind for name, kind, *_ in self._run(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-        values = [f"{self._column(each, leaf, actual, dialect)} AS {column_name(each)}" for each in leaf.columns]
+        cells = [
+            f"data.{mark}" if each.id in marks else self._column(each, leaf, actual, dialect) for each in leaf.columns
+        ]
+        values = [f"{cell} AS {column_name(each)}" for cell, each in zip(cells, leaf.columns, strict=True)]
         files = ", ".join(self._file(leaf, i, path, dialect) for i, path in enumerate(paths))
         names = ", ".join(["_path", "_ordinal", *(f"_partition_{i}" for i in range(len(leaf.partitioned)))])
         join = f" JOIN (VALUES {files}) AS files ({names}) ON data._file = files._path"
-        return f"SELECT {', '.join(values) or '1 AS nothing'} FROM {source} AS data{join}"
+        left = f" WHERE data.{mark} >= 0" if mark else ""
+        return f"SELECT {', '.join(values) or '1 AS nothing'} FROM {source} AS data{join}{left}"
 
     def _path(self, uri: str) -> str:
         path = local_path(uri)
