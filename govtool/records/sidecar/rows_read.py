@@ -39,6 +39,10 @@ _LISTED = 256
 _COMPARED = 1_000
 """Up to so many values are compared here, and not by a statement."""
 _PLAIN = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING)
+_PROBED = 4
+"""Of so many files the first is searched alone: where it has many of the rows, the others have too many."""
+_SKEW = 4
+"""Times the rows that a file would have of the bound, if all had the same."""
 _APART = 64
 """Up to so many files are read each by a statement of its own, which skips what is between the rows."""
 Places = Mapping[int, "np.ndarray[Any, Any]"]
@@ -178,11 +182,21 @@ class RowsRead:
             condition: As that of `scanned`.
             most: The most rows.
         """
+        if len(leaf.files) >= _PROBED:
+            first = replace(leaf, files=leaf.files[:1])
+            if len(self._records_of(first, columns, condition, most)) > _SKEW * most / len(leaf.files):
+                return None
+        found = self._records_of(leaf, columns, condition, most)
+        return None if len(found) > most else by_file(found.tolist())
+
+    def _records_of(
+        self, leaf: Relation, columns: Sequence[Attribute], condition: str, most: int
+    ) -> np.ndarray[Any, Any]:
+        """The ids of rows that meet a condition, one more than a bound at most."""
         own = _with_record(replace(leaf, columns=tuple(columns), metadata=()))
         record = column_name(own.columns[-1])
         text = f"SELECT rows.{record} AS v FROM ({self.base.view(own)}) AS rows {condition} LIMIT {most + 1}"
-        found = self.ids_of(text).astype("int64")
-        return None if len(found) > most else by_file(found.tolist())
+        return self.ids_of(text).astype("int64")
 
     def leaf(self, leaf: Relation, rows: ReadRows) -> Relation:
         """A leaf that reads kept rows in place of its files."""
@@ -237,8 +251,9 @@ class RowsRead:
         apart = len(narrow.files) <= _APART
         given = "" if apart and all(len(rows) <= _LISTED for rows in places.values()) else self._given(places)
         if not apart:
-            joined = "files._ordinal = places.file AND data.file_row_number = places.place"
-            return f"{self.base.view(narrow)} SEMI JOIN {given} AS places ON {joined}"
+            record = column_name(leaf.columns[-1])
+            ids = f"(SELECT (file::BIGINT << {ROW_BITS}) + place AS record FROM {given}) AS places"
+            return f"SELECT * FROM ({self.base.view(narrow)}) AS rows SEMI JOIN {ids} ON rows.{record} = places.record"
         layouts: dict[Layout, list[tuple[Any, list[CutPiece]]]] = {}
         texts = []
         for file in narrow.files:
