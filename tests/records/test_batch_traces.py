@@ -9,7 +9,7 @@ from collections import defaultdict
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from govtool.app.run import read_captured
+from govtool.app.runs.job import read_captured
 from recorders import own_recorder
 
 import govtool
