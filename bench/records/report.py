@@ -13,9 +13,9 @@ GOAL = 1.05
 _PUBLISHED = """Published, on clusters, captured / plain: Titian 1.10 to 1.27 (grep), 1.14 to 1.29 (word count) and
 below 1.26 (L2, L6, L7); RAMP 1.18 to 1.40 and 1.32 to 3.2; Newt 1.58 to 15 and 1.72 to 29. Size of their lineage:
 Titian within 30% of the input, 50% for word count."""
-_PUBLISHED_TRACES = """Published by Titian, by the clock and on clusters: back from one record 0.25 s (L6, 1 GB) to 55 s (1 TB), L7 about half
-of it; raw rows below 1 s up to 70 GB; a naive join about ten times slower than one that is routed by partition (its
-Figure 15)."""
+_PUBLISHED_TRACES = """Published by Titian, by the clock and on clusters: back from one record 0.25 s (L6, 1 GB) to
+55 s (1 TB), L7 about half of it; raw rows below 1 s up to 70 GB; a naive join about ten times slower than one that is
+routed by partition (its Figure 15)."""
 _SIZES = ["workload, rows", "input", "one action, plain", "actions", "lineage", "of the input", "whole store"]
 _TRACED = ["run, rows", "back from 1", "100", "10,000", "forward from 1", "100 raw rows", "cold command", "memory"]
 _WARM = {"warm": "", "warm with sidecars": ", with sidecars", "bare": ", bare DuckDB"}
