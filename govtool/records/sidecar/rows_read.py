@@ -288,14 +288,14 @@ class RowsRead:
         record = column_name(leaf.columns[-1])
         parts = []
         for number, piece in enumerate(cut_files[0][1]):
-            names = {*piece.columns, *(leaf.partitioned if number == 0 else ())}
+            own = {*piece.columns, *(leaf.partitioned if number == 0 else ())}
             files = tuple(replace(file, uri=pieces[number].path.as_uri()) for file, pieces in cut_files)
-            columns = tuple(column for column in data_columns(leaf) if column.name in names)
-            own = replace(leaf, files=files, columns=(*columns, leaf.columns[-1]))
-            parts.append(f"({self.base.view(own, MARK)}) AS piece_{number}")
+            columns = tuple(column for column in data_columns(leaf) if column.name in own)
+            narrow = replace(leaf, files=files, columns=(*columns, leaf.columns[-1]))
+            parts.append(f"({self.base.view(narrow, MARK)}) AS piece_{number}")
         joined = [f" JOIN {part} ON piece_{n}.{record} = piece_0.{record}" for n, part in enumerate(parts[1:], 1)]
-        columns = [*map(column_name, data_columns(leaf)), f"piece_0.{record}"]
-        return f"(SELECT {', '.join(columns)} FROM {parts[0]}{''.join(joined)})"
+        names = [*map(column_name, data_columns(leaf)), f"piece_0.{record}"]
+        return f"(SELECT {', '.join(names)} FROM {parts[0]}{''.join(joined)})"
 
     def _given(self, places: Places) -> str:
         import numpy as np
