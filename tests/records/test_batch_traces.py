@@ -9,10 +9,10 @@ from collections import defaultdict
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from govtool.app.runs.job import read_captured
 from recorders import own_recorder
 
 import govtool
+from govtool.app.runs.job import read_captured
 from govtool.cli.main import main
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
