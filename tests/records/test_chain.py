@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.records import opened as records
+from govtool.app.records import engines as record_engines
 from govtool.app.trace.questions import trace_back
 from govtool.app.trace.report import TraceRequest
 from govtool.errors import EngineError
@@ -86,8 +86,8 @@ def test_an_executor_that_cannot_be_started_says_what_to_install(shop, monkeypat
     def refuses(session, *_):
         raise NotExact("files of format csv")
 
-    monkeypatch.setattr(records, "_duckdb", refuses)
-    monkeypatch.setattr(records, "_spark", missing)
+    monkeypatch.setattr(record_engines, "_duckdb", refuses)
+    monkeypatch.setattr(record_engines, "_spark", missing)
     with pytest.raises(EngineError) as error:
         trace_back(shop.store, shop.store.head("main"), TraceRequest("report", "n = 2"))
     assert "files of format csv" in error.value.message

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from govtool.app.records.opened import engines
+from govtool.app.records.engines import engines
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import LocalRows, Session
 from govtool.records.plan.types import LONG

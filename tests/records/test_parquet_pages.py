@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import duckdb
@@ -14,6 +15,7 @@ from recorded import Warehouse
 import govtool
 from govtool.records.parquet import cut as cut_module
 from govtool.records.parquet.cut import cut
+from govtool.records.parquet.marks import MARK
 from govtool.store import Store
 
 ROWS = 3000
@@ -69,17 +71,22 @@ def test_pieces_have_the_rows_of_the_file(tmp_path, layout):
         columns = rng.sample(data.column_names, rng.randrange(1, 7))
         folder = tmp_path / str(turn)
         folder.mkdir()
-        pieces = cut(file, columns, rows, folder)
+        pieces = cut(file, columns, rows, 7_000_000_000, folder)
         if pieces is None:
             continue
         found += 1
         assert sorted(name for piece in pieces for name in piece.columns) == sorted(columns)
         for piece in pieces:
-            wanted = data.select(piece.columns).take(rows).to_pylist()
-            assert pq.read_table(piece.path, page_checksum_verification=True).take(piece.places).to_pylist() == wanted
-            assert pq.ParquetFile(piece.path).metadata.num_rows < ROWS
-            there = duckdb.sql(f"SELECT * FROM read_parquet('{piece.path}')").to_arrow_table().take(piece.places)
-            assert there.to_pylist() == wanted
+            wanted = (
+                data.select(piece.columns).take(rows).add_column(0, MARK, pa.array(rows + 7_000_000_000)).to_pylist()
+            )
+            there = pq.read_table(piece.path, page_checksum_verification=True)
+            there = there.select([MARK, *piece.columns]).to_pylist()
+            assert [row for row in there if row[MARK] >= 0] == wanted
+            assert {row[MARK] for row in there if row[MARK] < 0} <= {-1}
+            assert len(there) < ROWS
+            query = f"SELECT {MARK}, {', '.join(piece.columns)} FROM read_parquet('{piece.path}') WHERE {MARK} >= 0"
+            assert sorted(duckdb.sql(query).to_arrow_table().to_pylist(), key=lambda row: row[MARK]) == wanted
     assert found
 
 
@@ -89,7 +96,7 @@ def test_files_that_cannot_be_cut(tmp_path):
     def cut_of(columns=("number",), rows=(5,), **layout):
         file = tmp_path / "data.parquet"
         pq.write_table(data, file, **{"write_page_index": True, "max_rows_per_page": 100, **layout})
-        return cut(file, columns, np.array(rows), tmp_path)
+        return cut(file, columns, np.array(rows), 0, tmp_path)
 
     assert cut_of() is not None
     assert cut_of(write_page_index=False) is None
@@ -100,7 +107,7 @@ def test_files_that_cannot_be_cut(tmp_path):
     other = tmp_path / "other.parquet"
     for content in (b"", b"PAR1", b"PAR1\xff\xff\xff\x7fPAR1", b"\x19" * 100 + b"\x40\0\0\0PAR1"):
         other.write_bytes(content)
-        assert cut(other, ("number",), np.array([5]), tmp_path) is None
+        assert cut(other, ("number",), np.array([5]), 0, tmp_path) is None
 
 
 def test_a_damaged_file_gives_its_rows_or_nothing(tmp_path):
@@ -115,8 +122,11 @@ def test_a_damaged_file_gives_its_rows_or_nothing(tmp_path):
         broken = bytearray(whole)
         broken[rng.randrange(start - length - 600, start)] = rng.randrange(256)
         file.write_bytes(broken)
-        pieces = cut(file, ["number", "list"], np.array([7, 250]), tmp_path)  # and raises nothing
-        assert pieces is None or all(len(piece.places) == 2 for piece in pieces)
+        pieces = cut(file, ["number", "list"], np.array([7, 250]), 0, tmp_path)  # and raises nothing
+        for piece in pieces or ():
+            query = f"SELECT {MARK} FROM read_parquet('{piece.path}') WHERE {MARK} >= 0"
+            with contextlib.suppress(duckdb.Error):
+                assert sorted(duckdb.sql(query).fetchall()) == [(7,), (250,)]
 
 
 def test_a_trace_reads_pages_and_answers_the_same(tmp_path, monkeypatch):

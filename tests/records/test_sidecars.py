@@ -193,3 +193,35 @@ def test_rows_by_id_are_those_of_the_files(house):
     assert len(ids) > 3
     assert [(t.file, t.row) for t in records.rows(ids[1:3]).ids()] == ids[1:3]
     assert records.rows([(9, 9)]).ids() == ()
+
+
+@pytest.mark.parametrize(("column", "apart", "few"), [("number", 64, 1000), ("number", 1, 3), ("File_Index", 64, 3)])
+def test_records_have_the_ordinal_of_their_file(tmp_path, monkeypatch, column, apart, few):
+    """Against the files read one by one: whatever the columns are called, one file gone, with and without a list."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("govtool.records.sidecar.rows_read._APART", apart)
+    monkeypatch.setattr("govtool.records.sidecar.lookup._FEW_FOUND", few)
+    warehouse = Warehouse(tmp_path, Store.init(str(tmp_path / ".govtool")))
+    draw = random.Random(column)
+    parts = [[(draw.choice("abcdef"), draw.randrange(9), n) for n in range(40)] for _ in range(6)]
+    warehouse.table("data", {"name": pa.string(), column: pa.int64(), "value": pa.int64()}, *parts)
+    sql = f"SELECT name, {column}, sum(value) AS s FROM data GROUP BY name, {column}"
+    warehouse.commit(warehouse.run(sql, "sums", "data"))
+    for lost in (None, 2):
+        if lost is not None:
+            (tmp_path / "data" / f"part-{lost}.parquet").unlink()
+        chosen = govtool.open().records("sums").where(f"name IN ('a', 'c') AND {column} IN (1, 4, 7)").go_back_all()
+        expected = {
+            (file, at): row
+            for file, rows in enumerate(parts)
+            for at, row in enumerate(rows)
+            if file != lost and row[0] in "ac" and row[1] in (1, 4, 7)
+        }
+        assert {(token.file, token.row) for token in chosen.ids()} == expected.keys()
+        (answer,) = chosen.answer(1000).inputs
+        found = {(row["_file"].rpartition("-")[2], row["_row"]): row for row in answer.rows}
+        assert {(f"{file}.parquet", at) for file, at in expected} == found.keys()
+        for (file, at), (name, number, value) in expected.items():
+            row = found[f"{file}.parquet", at]
+            assert (row["name"], row[column], row["value"]) == (name, number, value)

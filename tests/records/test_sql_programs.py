@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import govtool
-from govtool.app.records import opened as records
+from govtool.app.records import engines as record_engines
 from govtool.app.workflows.programs.recorded import find_recorded_run
 from govtool.app.workflows.programs.sql import read_script
 from govtool.cli.main import main
@@ -175,8 +175,10 @@ def test_what_is_not_run_is_refused_with_its_place(folder, text, message, place)
 
 
 def test_a_statement_that_fails_leaves_nothing(folder, monkeypatch):
-    every = records.engines
-    monkeypatch.setattr(records, "engines", lambda session: every(session)[:1])  # DuckDB, as Spark takes long to start
+    every = record_engines.engines
+    monkeypatch.setattr(
+        record_engines, "engines", lambda session: every(session)[:1]
+    )  # DuckDB, as Spark takes long to start
     with pytest.raises(EngineError, match="t could not be made"):
         ran(folder, "CREATE TABLE u AS SELECT 1 AS a; CREATE TABLE t AS SELECT CAST(user AS int) AS n FROM views")
     assert Store.open(str(folder / ".govtool")).head("main") is None

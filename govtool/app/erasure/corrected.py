@@ -18,7 +18,8 @@ from govtool.app.erasure.keys import Wanted, meets_any
 from govtool.app.erasure.plan import ErasedOutput, RowErasure
 from govtool.app.erasure.report import PlannedErasure
 from govtool.app.erasure.search import value_text
-from govtool.app.records.opened import OpenedWrite, engines, open_write
+from govtool.app.records.engines import engines
+from govtool.app.records.opened import OpenedWrite, open_write
 from govtool.errors import EngineError, EvidenceError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.compare import same_rows

@@ -76,7 +76,7 @@ def meeting(texts: Iterable[str], condition: Expression, session: Session) -> tu
     Raises:
         EngineError: No engine evaluates it as Spark does.
     """
-    from govtool.app.records.opened import engines
+    from govtool.app.records.engines import engines
     from govtool.records.execute.chain import ExecutorChain
 
     executor = ExecutorChain(engines(session))

@@ -101,7 +101,7 @@ def open_program(
 
 
 def _rebuilt(log: dict[str, Any]) -> tuple[LineageContext, RddNode]:
-    from govtool.app.records.opened import local_spark, own_files
+    from govtool.app.records.engines import local_spark, own_files
 
     try:
         from govtool.spark.rdd import saved

@@ -6,12 +6,13 @@ reads lines from the files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.rdd.conditions import line_condition
+from govtool.app.rdd.kept_places import KeptPlace, graded, merged, node_of
 from govtool.app.rdd.lines import DUPLICATES, lines_at, lines_of, meeting
 from govtool.app.rdd.opened_positions import RESULT, sorted_ids
 from govtool.app.rdd.programs import session_of
@@ -26,28 +27,9 @@ if TYPE_CHECKING:
     from govtool.app.rdd.opened_positions import Ids, OpenedPositions
     from govtool.records.plan.expressions import Expression
     from govtool.records.plan.nodes import Relation
-    from govtool.records.trace.segment import Exactness
 
 VALUE = "value"
-_ORDER: tuple[Exactness, ...] = ("exact", "superset", "coarse", "incomplete")
 _ROW = (1 << ROW_BITS) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class KeptPlace:
-    """Records at one place.
-
-    Attributes:
-        node: The operator; ``RESULT`` for lines of the result.
-        ids: Their positions, sorted.
-        exactness: How close they keep to the trace.
-        why: Why they are not exact.
-    """
-
-    node: int
-    ids: Ids
-    exactness: Exactness = "exact"
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,31 +69,31 @@ class KeptRecords:
         stay = [place for place in self.places if self.opened.is_source(place.node)]
         leave = [place for place in self.places if not self.opened.is_source(place.node)]
         found = [reached for place in leave for reached in self._back(place)]
-        return replace(self, places=_merged([*stay, *found]), steps=(*self.steps, *map(self._step, leave)))
+        return replace(self, places=merged([*stay, *found]), steps=(*self.steps, *map(self._step, leave)))
 
     def go_back_all(self) -> KeptRecords:
         """The input rows; from the operator that is farthest on, so that each is looked up once."""
         current = self
         while leave := [place for place in current.places if not self.opened.is_source(place.node)]:
-            last = next((place for place in leave if place.node == RESULT), max(leave, key=_node))
+            last = next((place for place in leave if place.node == RESULT), max(leave, key=node_of))
             others = [place for place in current.places if place is not last]
             step = self._step(last)
-            current = replace(current, places=_merged([*others, *self._back(last)]), steps=(*current.steps, step))
+            current = replace(current, places=merged([*others, *self._back(last)]), steps=(*current.steps, step))
         return current
 
     def go_next(self) -> KeptRecords:
         """The rows one boundary above."""
         stay = [place for place in self.places if place.node == RESULT]
         found = [reached for place in self.places for reached in self._on(place)]
-        return replace(self, places=_merged([*stay, *found]))
+        return replace(self, places=merged([*stay, *found]))
 
     def go_next_all(self) -> KeptRecords:
         """The output rows whose trace has one of these rows."""
         current = self
         while any(place.node != RESULT for place in current.places):
-            first = min((place for place in current.places if place.node != RESULT), key=_node)
+            first = min((place for place in current.places if place.node != RESULT), key=node_of)
             others = [place for place in current.places if place is not first]
-            current = replace(current, places=_merged([*others, *self._on(first)]))
+            current = replace(current, places=merged([*others, *self._on(first)]))
         return current
 
     # ---- rows ---------------------------------------------------------------------------------------------------
@@ -267,7 +249,7 @@ class KeptRecords:
         for node, stop, exactness, reason, pairs in self.opened.tables():
             if node == place.node:
                 found = np.unique(pairs[np.isin(pairs[:, 0], place.ids)][:, 1])
-                yield _graded(KeptPlace(stop, found, exactness, reason), place)
+                yield graded(KeptPlace(stop, found, exactness, reason), place)
 
     def _on(self, place: KeptPlace) -> Iterator[KeptPlace]:
         import numpy as np
@@ -278,7 +260,7 @@ class KeptRecords:
         for node, stop, exactness, reason, pairs in self.opened.tables():
             if stop == place.node:
                 found = np.unique(pairs[np.isin(pairs[:, 1], place.ids)][:, 0])
-                yield _graded(KeptPlace(node, found, exactness, reason), place)
+                yield graded(KeptPlace(node, found, exactness, reason), place)
 
     def _chosen_lines(self, place: KeptPlace, output: Relation, meets: Expression) -> KeptPlace:
         """Lines of the written files that meet a condition.
@@ -362,30 +344,6 @@ class KeptRecords:
         leaf = self._leaf(node)
         version = leaf.version if leaf is not None else "current"
         return PositionToken(self.opened.place_name(node), version, number >> ROW_BITS, number & _ROW)
-
-
-def _graded(found: KeptPlace, before: KeptPlace) -> KeptPlace:
-    """What was reached from a place is no more exact than the place."""
-    if _ORDER.index(before.exactness) > _ORDER.index(found.exactness):
-        return replace(found, exactness=before.exactness, why=before.why)
-    return found
-
-
-def _merged(places: Iterable[KeptPlace]) -> tuple[KeptPlace, ...]:
-    """One place for each operator."""
-    import numpy as np
-
-    found: dict[int, KeptPlace] = {}
-    for place in places:
-        known = found.get(place.node)
-        if known is not None:
-            place = _graded(replace(place, ids=np.union1d(known.ids, place.ids)), known)
-        found[place.node] = place
-    return tuple(found[node] for node in sorted(found))
-
-
-def _node(place: KeptPlace) -> int:
-    return place.node
 
 
 def kept_result(opened: OpenedPositions) -> KeptRecords:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.rdd.conditions import among, line_condition
 from govtool.app.rdd.lines import DUPLICATES, lines_at
+from govtool.app.rdd.written import VALUE, by_id, by_place, file_ordinals, ordinal_of, rows_in_files
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import PositionToken
 from govtool.names import written_id
-from govtool.records.execute.inputs import local_path
 from govtool.records.execute.places import place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
 from govtool.records.trace.traced_rows import SHOWN
@@ -25,12 +25,8 @@ from govtool.spark.rdd.notes import worst
 if TYPE_CHECKING:
     from govtool.app.rdd.open import OpenedProgram
     from govtool.records.execute.places import Place as Recorded
-    from govtool.records.plan.nodes import Relation
     from govtool.records.trace.segment import Exactness
     from govtool.spark.rdd.position import LineagePosition, RddPlace
-
-VALUE = "value"
-"""The column of a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +259,7 @@ class RddRecords:
 
     def _shown(self, place: RddPlace, limit: int) -> Iterator[dict[str, Any]]:
         if not _is_source(place):
-            for row in place.rows.takeOrdered(limit, _by_id):
+            for row in place.rows.takeOrdered(limit, by_id):
                 yield {VALUE: worker.shown(row[1])}
             return
         leaf = self.opened.leaf(place.node)
@@ -283,72 +279,21 @@ class RddRecords:
 
     def _records(self, place: RddPlace, limit: int | None) -> list[tuple[int, int, Any]]:
         """File ordinal, row and value of input rows."""
-        rows = place.rows.collect() if limit is None else place.rows.takeOrdered(limit, _by_id)
+        rows = place.rows.collect() if limit is None else place.rows.takeOrdered(limit, by_id)
         names = sources.places_of(place.node, [row[0] for row in rows])
-        ordinals = _ordinals(self.opened.leaf(place.node))
-        found = [(_ordinal(ordinals, file), number, row[1]) for (file, number), row in zip(names, rows, strict=True)]
-        return sorted(found, key=_by_place)
+        ordinals = file_ordinals(self.opened.leaf(place.node))
+        found = [(ordinal_of(ordinals, file), number, row[1]) for (file, number), row in zip(names, rows, strict=True)]
+        return sorted(found, key=by_place)
 
     def _written(self, place: RddPlace, limit: int) -> InputAnswer:
         written = self.opened.node.details.get("written")
         if written is None or self.opened.output is None:
             found = self.rows_of(place, limit)
             return replace(found, exactness="superset", why=_NOT_FOUND) if self.opened.run.output else found
-        return _in_files(self.opened, self.opened.output, written, place, self._grade(place), limit)
+        return rows_in_files(self.opened, self.opened.output, written, place, self._grade(place), limit)
 
 
 _NOT_FOUND = "the rows are not found again in the written files: shown as the program gives them"
-
-
-def _in_files(
-    opened: OpenedProgram, output: Relation, written: str, place: RddPlace, grade: tuple[Exactness, str], limit: int
-) -> InputAnswer:
-    """Rows of a result at their places in the written files."""
-    from govtool.spark.rdd.conditions import KeyIn, keys_of
-    from govtool.spark.rdd.operators import itself
-    from govtool.spark.rdd.rows import once, ordered_rows
-
-    context = opened.context
-    lines = context.node_of(context.textFile(written))
-    keys = KeyIn(keys_of(place.rows.map(worker.value_of)), itself)
-    rows = once(keys.matching(ordered_rows(lines), worker.on_value(worker.single))).persist()
-    count, wanted = rows.count(), place.rows.count()
-    if count > wanted and grade[0] == "exact":
-        grade = ("superset", DUPLICATES)
-    page = rows.takeOrdered(limit, _by_id)
-    ordinals = _ordinals(output)
-    files = {file.ordinal: file.uri for file in output.files}
-    named = zip(sources.places_of(lines, [row[0] for row in page]), page, strict=True)
-    found = sorted(((_ordinal(ordinals, file), number, row[1]) for (file, number), row in named), key=_by_place)
-    shown = tuple(
-        {
-            "_id": str(PositionToken(opened.name, output.version, file, number)),
-            "_file": files[file],
-            "_row": number,
-            VALUE: value,
-        }
-        for file, number, value in found
-    )
-    rows.unpersist()
-    return InputAnswer(opened.name, output.version, *grade, count, count > len(shown), shown)
-
-
-def _ordinals(leaf: Relation | None) -> dict[str, int]:
-    """The ordinals of files, by the names that ``govtool.spark.rdd.sources`` has for them."""
-    if leaf is None:
-        return {}
-    return {str(local_path(file.uri) or file.uri): file.ordinal for file in leaf.files}
-
-
-def _ordinal(ordinals: Mapping[str, int], file: str) -> int:
-    """The ordinal of a file; 0 where records are in none.
-
-    Raises:
-        EvidenceError: The run listed other files, or not all (``evidence.unlisted``).
-    """
-    if file and file not in ordinals:
-        raise EvidenceError(f"{file} is not among the files that the run listed", code="evidence.unlisted")
-    return ordinals.get(file, 0)
 
 
 def _is_source(place: RddPlace) -> bool:
@@ -358,14 +303,6 @@ def _is_source(place: RddPlace) -> bool:
 def _is_called(name: str, text: str) -> bool:
     text = written_id(text)
     return name == text or name.endswith((f"/{text}", f".{text}"))
-
-
-def _by_id(row: worker.Row) -> Any:
-    return worker.order_of(row[0])
-
-
-def _by_place(record: tuple[int, int, Any]) -> tuple[int, int]:
-    return record[:2]
 
 
 def all_records(opened: OpenedProgram) -> RddRecords:

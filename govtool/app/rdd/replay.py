@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.answers.replay import ReplayedChange, ReplayReport
 from govtool.app.rdd.open import OpenedProgram, open_program
-from govtool.app.rdd.records import VALUE, program_input
+from govtool.app.rdd.records import program_input
+from govtool.app.rdd.written import VALUE
 from govtool.app.records.runs import input_name, inputs_of, no_rows
 from govtool.app.versions.version import version_of
 from govtool.errors import EvidenceError, UnknownNameError, UsageError

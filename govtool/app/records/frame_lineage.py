@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.records.engines import own_files
 from govtool.app.records.keys import declared_keys
-from govtool.app.records.opened import own_files, titled
+from govtool.app.records.opened import titled
 from govtool.app.records.tables import dataset_id
 from govtool.config import load_config
 from govtool.errors import UsageError

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.records.engines import engines, own_files
 from govtool.app.records.frame_positions import KeptPositions
 from govtool.app.records.keys import declared_keys
 from govtool.app.records.tables import read_plan, read_positions
 from govtool.config import load_config
-from govtool.errors import EngineError, UsageError
+from govtool.errors import UsageError
 from govtool.model.positions import decode_positions
 from govtool.model.token import ROW_BITS
-from govtool.records.execute.chain import ExecutorChain, PlanEngine
+from govtool.records.execute.chain import ExecutorChain
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_files
@@ -29,7 +29,6 @@ from govtool.records.plan.nodes import (
     Plan,
     Project,
     Relation,
-    Session,
     Write,
     outputs,
 )
@@ -38,7 +37,7 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.recordset import RecordSet
 from govtool.records.stored import relation_of
 from govtool.records.trace.answer import RefusedFile
-from govtool.records.trace.back import Executor, ReachedRows, StagePosition, count_rows
+from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.normal import Ids, spare_ids
 from govtool.records.trace.push import semijoined
@@ -47,13 +46,9 @@ from govtool.records.trace.selection import bound_condition
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
-    from govtool.records.execute.duckdb import DuckDatabase
     from govtool.records.sidecar.lookup import SidecarUse
     from govtool.store import Commit, Reader
 
-MAX_FILES = 2000
-"""The most files in which the functions of a plan are looked for."""
-_LIBRARIES = frozenset({"node_modules", "site-packages", "__pycache__"})
 PARTIAL = Grade("superset", "rows were matched by the columns that are not computed")
 
 
@@ -369,84 +364,3 @@ def _in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attrib
     if len(by_name) == len(columns) and set(by_name) == set(names):
         return [by_name[name] for name in names]
     return list(columns) if len(columns) == len(names) else None
-
-
-def engines(
-    session: Session, sidecars: SidecarUse | None = None, database: Callable[[], DuckDatabase] | None = None
-) -> tuple[PlanEngine, ...]:
-    """DuckDB, then Spark.
-
-    Args:
-        session: What the plans ran in.
-        sidecars: What is looked up in sidecars.
-        database: Gives the database that several executors share; by default each has its own.
-    """
-    duckdb = PlanEngine("DuckDB", lambda: _duckdb(session, sidecars, database))
-    return (duckdb, PlanEngine("Spark", lambda: _spark(session)))
-
-
-def _duckdb(
-    session: Session, sidecars: SidecarUse | None, database: Callable[[], DuckDatabase] | None = None
-) -> Executor:
-    from govtool.records.sql.dialect import NotExact
-
-    try:
-        from govtool.records.execute.duckdb import DuckExecutor
-        from govtool.records.sidecar.lookup import SidecarExecutor
-
-        executor = DuckExecutor(session, database=database() if database is not None else None)
-        return executor if sidecars is None else SidecarExecutor(executor, sidecars)
-    except ImportError as error:
-        raise NotExact("it is not installed (pip install 'govtool[records]')") from error
-
-
-def _spark(session: Session) -> Executor:
-    try:
-        from pyspark.sql import SparkSession
-
-        from govtool.records.execute.spark_executor import SparkExecutor
-    except ImportError as error:
-        raise EngineError(
-            "Spark would, and pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'"
-        ) from error
-    from govtool.records.execute.functions import registry
-
-    active = SparkSession.getActiveSession()
-    spark = active if active is not None else local_spark()
-    return SparkExecutor(session, spark, registry(own_files(Path.cwd())))
-
-
-def own_files(folder: Path) -> list[Path]:
-    """The user's Python files in a folder and below, where functions of a plan are looked for; libraries aside."""
-    found = []
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LIBRARIES)
-        if "pyvenv.cfg" in files:
-            folders.clear()
-            continue
-        found += [Path(place, name) for name in sorted(files) if name.endswith(".py")]
-        if len(found) >= MAX_FILES:
-            break
-    return found[:MAX_FILES]
-
-
-def local_spark() -> Any:
-    """Return a session of Spark on this machine.
-
-    Raises:
-        EngineError: It does not start (``engine.spark``).
-    """
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[*]").appName("govtool trace")
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
-    for name, value in quiet.items():
-        builder = builder.config(name, value)
-    try:
-        return builder.getOrCreate()
-    except Exception as error:  # no Java, or one that is too old
-        raise EngineError(
-            f"Spark would, and does not start: {str(error).splitlines()[0][:200]}",
-            code="engine.spark",
-            hint="Spark needs Java 17 or newer: set JAVA_HOME",
-        ) from error

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from govtool.app.datasets.stranger_files import stranger_files
-from govtool.app.records.opened import engines, open_write
+from govtool.app.records.engines import engines
+from govtool.app.records.opened import open_write
 from govtool.app.records.runs import inputs_of
 from govtool.app.records.tables import read_record_runs
 from govtool.app.runs.lookup import read_history

@@ -77,7 +77,7 @@ def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
     Raises:
         EngineError: None is, or the query fails in it (``engine.failed``).
     """
-    from govtool.app.records.opened import engines
+    from govtool.app.records.engines import engines
     from govtool.records.sql.dialect import NotExact
 
     refusals = []

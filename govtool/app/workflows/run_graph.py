@@ -99,7 +99,7 @@ class StoredRunFiles:
 
     def executors(self, plan: Plan) -> Iterator[Executor]:
         """See ``RunFiles``."""
-        from govtool.app.records.opened import engines
+        from govtool.app.records.engines import engines
         from govtool.records.sql.dialect import NotExact
 
         for engine in engines(plan.session, database=self._shared):

@@ -90,7 +90,7 @@ def _file(program: str) -> str:
 
 def _targets(run: WorkflowRun, folder: Path) -> Iterable[str]:
     """Files that may hold the program: the recorded one, and those of the same content. No other file is run."""
-    from govtool.app.records.opened import own_files
+    from govtool.app.records.engines import own_files
 
     if not run.source:
         return

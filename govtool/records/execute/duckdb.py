@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _WRITTEN_ROWS = 64
 """Rows of the driver that are written into a statement; more are loaded."""
 _LOADED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING)
+_FILE_INDEX = "file_index"
+"""DuckDB's column of a file's number in the list that it reads, where no column of the files is called so."""
 RECORD = "_record"
 """The metadata column of a relation that holds a record's id: file ordinal and row, packed."""
 
@@ -161,12 +163,13 @@ class DuckExecutor:
 
     # ---- leaves ---------------------------------------------------------------------------------------------------
 
-    def view(self, leaf: Relation, described: bool = True) -> str:
+    def view(self, leaf: Relation, mark: str = "") -> str:
         """The rows of a leaf's recorded files, under its columns' ids.
 
         Args:
             leaf: The leaf.
-            described: Look which columns the files have; False: they have all of the leaf's, whatever their types.
+            mark: The column of the files that holds the records' ids, negative in rows that are left out; the files
+                have the same columns then, all of the leaf's. Empty: all rows, whose ids are their places.
 
         Raises:
             NotExact: Files of a format, or in a place, that DuckDB is not given.
@@ -179,16 +182,31 @@ class DuckExecutor:
             return f"SELECT {', '.join(empty) or '1 AS nothing'} WHERE FALSE"
         paths = [self._path(each.uri) for each in leaf.files]
         listing = ", ".join(_text(path) for path in paths)
-        options = "union_by_name = true, filename = '_file', file_row_number = true, hive_partitioning = false"
+        marks, by_name = dict(leaf.metadata), "false" if mark else "true"
+        options = f"union_by_name = {by_name}, filename = '_file', file_row_number = true, hive_partitioning = false"
         source = f"read_parquet([{listing}], {options})"
-        actual = {column.name: "" for column in leaf.columns}
-        if described:
-            actual = {name: kind for name, kind, *_ in self._run(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-        values = [f"{self._column(each, leaf, actual, dialect)} AS {column_name(each)}" for each in leaf.columns]
+        actual = dict.fromkeys((each.name for each in leaf.columns), "") if mark else self._types_in(source)
+        is_joined = bool(leaf.partitioned) or _FILE_INDEX in map(str.lower, actual)
+        ordinal = "files._ordinal::BIGINT" if is_joined else _ordinal([file.ordinal for file in leaf.files])
+        record = f"data.{mark}" if mark else f"({ordinal} << {ROW_BITS}) + data.file_row_number"
+        cells = [
+            record if marks.get(each.id) == RECORD else self._column(each, leaf, actual, dialect)
+            for each in leaf.columns
+        ]
+        values = [f"{cell} AS {column_name(each)}" for cell, each in zip(cells, leaf.columns, strict=True)]
+        join = self._joined_files(leaf, paths, dialect) if is_joined else ""
+        left = f" WHERE data.{mark} >= 0" if mark else ""
+        return f"SELECT {', '.join(values) or '1 AS nothing'} FROM {source} AS data{join}{left}"
+
+    def _types_in(self, source: str) -> dict[str, str]:
+        """The columns of files, with their types."""
+        return {name: kind for name, kind, *_ in self._run(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+
+    def _joined_files(self, leaf: Relation, paths: list[str], dialect: DuckDialect) -> str:
+        """A join of rows with the ordinal and the partition of their file."""
         files = ", ".join(self._file(leaf, i, path, dialect) for i, path in enumerate(paths))
         names = ", ".join(["_path", "_ordinal", *(f"_partition_{i}" for i in range(len(leaf.partitioned)))])
-        join = f" JOIN (VALUES {files}) AS files ({names}) ON data._file = files._path"
-        return f"SELECT {', '.join(values) or '1 AS nothing'} FROM {source} AS data{join}"
+        return f" JOIN (VALUES {files}) AS files ({names}) ON data._file = files._path"
 
     def _path(self, uri: str) -> str:
         path = local_path(uri)
@@ -206,11 +224,8 @@ class DuckExecutor:
         return f"({', '.join([_text(path), str(file.ordinal), *values])})"
 
     def _column(self, column: Attribute, leaf: Relation, actual: dict[str, str], dialect: DuckDialect) -> str:
-        marks = dict(leaf.metadata)
-        if column.id in marks:
-            if marks[column.id] != RECORD:
-                raise NotExact("a column of a relation that is no data")
-            return f"(files._ordinal::BIGINT << {ROW_BITS}) + data.file_row_number"
+        if column.id in dict(leaf.metadata):
+            raise NotExact("a column of a relation that is no data")
         if column.name in leaf.partitioned:
             return f"files._partition_{leaf.partitioned.index(column.name)}"
         kind = dialect.type(column.type)
@@ -234,6 +249,14 @@ def run(plan: Plan, threads: int | None = None) -> pyarrow.Table:
 def column_name(column: Attribute) -> str:
     """A column's name in a statement."""
     return f"c{column.id}" if column.id >= 0 else f"c_{-column.id}"
+
+
+def _ordinal(ordinals: list[int]) -> str:
+    """The ordinal of a row's file, from its number in the list of files that are read."""
+    first = ordinals[0]
+    if ordinals == [*range(first, first + len(ordinals))]:
+        return f"(data.{_FILE_INDEX}::BIGINT + {first})"
+    return f"[{', '.join(map(str, ordinals))}][data.{_FILE_INDEX}::BIGINT + 1]::BIGINT"
 
 
 def _text(value: str) -> str:

@@ -1,18 +1,20 @@
 """A part of a Parquet file as a file of its own: the pages that hold some rows, copied as they are.
 
 Pages of different columns need not end at the same rows. Columns whose pages do are cut together; each set of columns
-that differs makes a piece of its own.
+that differs makes a piece of its own. One more column of a piece tells the wanted rows from the others of its pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from govtool.records.parquet import footer as f
 from govtool.records.parquet.footer import ColumnPages, NoPageIndexError, PagedFile, page_values
+from govtool.records.parquet.marks import MARK, mark_chunk, mark_element
 from govtool.records.parquet.thrift import BINARY, I64, LIST, STRUCT, Struct, written
 
 if TYPE_CHECKING:
@@ -32,24 +34,79 @@ Ranges = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 class CutPiece:
     """Some columns of some rows of a file.
 
+    The column ``MARK`` of the piece has the mark of each wanted row, and a negative number in all other rows.
+
     Attributes:
         path: The file of the piece.
         columns: Names of top-level columns.
-        places: ``[n] int64``, where the wanted rows are in the piece, in their order.
+        schema: The elements of the schema of these columns, in Parquet's form: pieces with the same may be read as one.
     """
 
     path: Path
     columns: tuple[str, ...]
+    schema: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkedGroup:
+    """A row group of a piece: what is copied into it, and the wanted rows among that.
+
+    Attributes:
+        number: Of the row group in the source.
+        ranges: The ranges of its rows.
+        rows: How many these are.
+        places: ``[n] int64``, the wanted ones, counted within the piece's row group.
+        marks: ``[n] int64``, their marks.
+    """
+
+    number: int
+    ranges: tuple[tuple[int, int], ...]
+    rows: int
     places: np.ndarray[Any, Any]
+    marks: np.ndarray[Any, Any]
 
 
-def cut(source: Path, columns: Collection[str], rows: np.ndarray[Any, Any], folder: Path) -> list[CutPiece] | None:
+@dataclass(frozen=True, slots=True)
+class _PieceWriter:
+    """Writes the row groups of a piece."""
+
+    opened: PagedFile
+    columns: Collection[str]
+    pages: Mapping[tuple[int, int], ColumnPages]
+    target: BinaryIO
+
+    def group(self, marked: _MarkedGroup) -> Struct:
+        """Write a row group; return its description."""
+        chunks, total = [], 0
+        for leaf, described in enumerate(self.opened.leaves):
+            if described.top not in self.columns:
+                continue
+            meta = self.opened.groups[marked.number][f.COLUMNS][1][1][leaf][f.META][1]
+            own, repeated = self.pages[marked.number, leaf], described.repeated
+            parts, changes = _chunk(self.opened, own, marked.ranges, marked.rows, repeated, self.target.tell())
+            self.target.writelines(parts)
+            total += changes[f.UNCOMPRESSED]
+            kept = {field: value for field, value in meta.items() if field in _PLAIN}
+            chunks.append(_column_chunk(kept | {field: (I64, value) for field, value in changes.items()}))
+        pages, meta = mark_chunk(marked.rows, marked.places, marked.marks, self.target.tell())
+        self.target.write(pages)
+        return {
+            f.COLUMNS: (LIST, (STRUCT, [*chunks, _column_chunk(meta)])),
+            f.TOTAL_BYTES: (I64, total + len(pages)),
+            f.GROUP_ROWS: (I64, marked.rows),
+        }
+
+
+def cut(
+    source: Path, columns: Collection[str], rows: np.ndarray[Any, Any], first: int, folder: Path
+) -> list[CutPiece] | None:
     """Cut the pages of rows out of a file; None where this is not possible, or not worth it.
 
     Args:
         source: The file.
         columns: Names of top-level columns, at least one.
         rows: ``[n] int64``, rows of the file, ascending, each once.
+        first: The mark of the file's first row, not negative; that of each other row is one more.
         folder: Where the pieces are written; it is empty.
 
     Raises:
@@ -60,7 +117,7 @@ def cut(source: Path, columns: Collection[str], rows: np.ndarray[Any, Any], fold
     except NoPageIndexError:
         return None
     try:
-        return _cut(opened, columns, rows, folder)
+        return _cut(opened, columns, rows, first, folder)
     except (NoPageIndexError, KeyError, IndexError, ValueError, TypeError, OverflowError):
         return None  # metadata of another form than the specification's
     finally:
@@ -68,10 +125,10 @@ def cut(source: Path, columns: Collection[str], rows: np.ndarray[Any, Any], fold
 
 
 def _cut(
-    opened: PagedFile, columns: Collection[str], rows: np.ndarray[Any, Any], folder: Path
+    opened: PagedFile, columns: Collection[str], rows: np.ndarray[Any, Any], first: int, folder: Path
 ) -> list[CutPiece] | None:
     names = list(dict.fromkeys(leaf.top for leaf in opened.leaves))
-    is_unique = len({leaf.elements for leaf in opened.leaves}) == len(names)
+    is_unique = len({leaf.elements for leaf in opened.leaves}) == len(names) and MARK not in map(str.lower, columns)
     local = _by_group(rows, [group[f.GROUP_ROWS][1] for group in opened.groups])
     if not is_unique or not set(columns) <= set(names) or not local:
         return None
@@ -82,11 +139,14 @@ def _cut(
             sets.setdefault(_ranges_of(opened, name, local, pages), []).append(name)
     if len(sets) > MAX_PIECES or _share(opened, sets) > _WORTH:
         return None
+    starts = dict(enumerate(itertools.accumulate((group[f.GROUP_ROWS][1] for group in opened.groups), initial=first)))
     pieces = []
     for number, (ranges, own) in enumerate(sets.items()):
         path = folder / f"{number}.parquet"
-        _write(opened, own, ranges, pages, path)
-        pieces.append(CutPiece(path, tuple(own), _places(ranges, local)))
+        schema = _schema(opened, own)
+        with path.open("wb") as target:
+            _write(_PieceWriter(opened, own, pages, target), schema, _marked(ranges, local, starts))
+        pieces.append(CutPiece(path, tuple(own), written({1: (LIST, (STRUCT, schema))})))
     return pieces
 
 
@@ -143,42 +203,26 @@ def _rows_of(ranges: Ranges) -> int:
     return sum(end - start for _, own in ranges for start, end in own)
 
 
-def _places(ranges: Ranges, local: dict[int, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """Where rows are in a piece that has these ranges one after the other."""
+def _marked(
+    ranges: Ranges, local: dict[int, np.ndarray[Any, Any]], starts: Mapping[int, int]
+) -> Iterator[_MarkedGroup]:
+    """The row groups of a piece that has these ranges one after the other."""
     import numpy as np
 
-    found, passed = [], 0
     for group, own in ranges:
-        starts = np.array([start for start, _ in own])
+        begins = np.array([start for start, _ in own])
         lengths = np.array([end - start for start, end in own])
-        at = np.searchsorted(starts, local[group], "right") - 1
-        found.append(passed + lengths.cumsum()[at] - lengths[at] + local[group] - starts[at])
-        passed += int(lengths.sum())
-    return np.concatenate(found)
+        at = np.searchsorted(begins, local[group], "right") - 1
+        places = lengths.cumsum()[at] - lengths[at] + local[group] - begins[at]
+        yield _MarkedGroup(group, own, int(lengths.sum()), places, starts[group] + local[group])
 
 
-def _write(
-    opened: PagedFile, columns: list[str], ranges: Ranges, pages: dict[tuple[int, int], ColumnPages], path: Path
-) -> None:
-    """Write a piece: pages as they are, and a footer about them."""
-    made: list[Struct] = []
-    with path.open("wb") as target:
-        target.write(f.MAGIC)
-        position = len(f.MAGIC)
-        for group, own in ranges:
-            rows, chunks, total = sum(end - start for start, end in own), [], 0
-            for leaf, described in enumerate(opened.leaves):
-                if described.top not in columns:
-                    continue
-                meta = opened.groups[group][f.COLUMNS][1][1][leaf][f.META][1]
-                parts, changes = _chunk(opened, pages[group, leaf], own, rows, described.repeated, position)
-                target.writelines(parts)
-                position += changes[f.COMPRESSED]
-                total += changes[f.UNCOMPRESSED]
-                chunks.append(_column_chunk(meta, changes))
-            made.append({f.COLUMNS: (LIST, (STRUCT, chunks)), f.TOTAL_BYTES: (I64, total), f.GROUP_ROWS: (I64, rows)})
-        footer = written(_footer(opened, columns, made))
-        target.write(footer + len(footer).to_bytes(4, "little") + f.MAGIC)
+def _write(writer: _PieceWriter, schema: list[Struct], groups: Iterable[_MarkedGroup]) -> None:
+    """Write a piece: pages as they are, marks of rows, and a footer about them."""
+    writer.target.write(f.MAGIC)
+    described = [writer.group(group) for group in groups]
+    footer = written(_footer(writer.opened, schema, described))
+    writer.target.write(footer + len(footer).to_bytes(4, "little") + f.MAGIC)
 
 
 def _chunk(
@@ -207,17 +251,20 @@ def _numbers(pages: ColumnPages, ranges: Sequence[tuple[int, int]]) -> Iterator[
         yield from range(int(first), int(last))
 
 
-def _column_chunk(meta: Struct, changes: dict[int, int]) -> Struct:
-    kept = {field: value for field, value in meta.items() if field in _PLAIN}
-    described = kept | {field: (I64, value) for field, value in changes.items()}
-    return {f.FILE_OFFSET: (I64, 0), f.META: (STRUCT, described)}
+def _column_chunk(meta: Struct) -> Struct:
+    return {f.FILE_OFFSET: (I64, 0), f.META: (STRUCT, meta)}
 
 
-def _footer(opened: PagedFile, columns: list[str], groups: list[Struct]) -> Struct:
-    """FileMetaData of a piece: the schema's elements of its columns, no key-value metadata."""
+def _schema(opened: PagedFile, columns: list[str]) -> list[Struct]:
+    """The elements of a piece's schema: those of its columns, and the mark's."""
     elements = opened.footer[f.SCHEMA][1][1]
     spans = dict.fromkeys(leaf.elements for leaf in opened.leaves if leaf.top in columns)
-    schema = [f.root_of(elements[0], len(spans)), *(each for start, end in spans for each in elements[start:end])]
+    own = [each for start, end in spans for each in elements[start:end]]
+    return [f.root_of(elements[0], len(spans) + 1), *own, mark_element()]
+
+
+def _footer(opened: PagedFile, schema: list[Struct], groups: list[Struct]) -> Struct:
+    """FileMetaData of a piece, without key-value metadata."""
     return {
         f.VERSION: opened.footer[f.VERSION],
         f.SCHEMA: (LIST, (STRUCT, schema)),

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.records.parquet.thrift import I32, Struct, ThriftReader
+from govtool.records.parquet.thrift import BINARY, I32, Struct, ThriftReader, varints
 
 if TYPE_CHECKING:
     import numpy as np
 
 MAGIC = b"PAR1"
+_LIST_FIRST = 0x19
+"""The head of a struct's first field where that is a list."""
+_LOCATION = (0x16, None, 0x15, None, 0x16, None, 0)
+"""A PageLocation: the heads of its fields, an I64, an I32 and an I64, each followed by a number, and its end."""
 _MAX_FOOTER = 1 << 20
 """Bytes; to read larger ones here takes longer than to read the pages in vain."""
 _REPEATED = 2
@@ -21,12 +25,12 @@ _DICTIONARY_PAGE = 2
 
 # Fields of parquet.thrift by name; FileMetaData, SchemaElement, RowGroup, ColumnChunk, ColumnMetaData, PageHeader.
 VERSION, SCHEMA, ROWS, ROW_GROUPS, CREATED_BY, ENCRYPTION = 1, 2, 3, 4, 6, 8
-_REPETITION, _NAME, _CHILDREN = 3, 4, 5
+_ELEMENT_TYPE, _REPETITION, _NAME, _CHILDREN = 1, 3, 4, 5
 COLUMNS, TOTAL_BYTES, GROUP_ROWS = 1, 2, 3
 _OTHER_FILE, FILE_OFFSET, META, _OFFSET_INDEX, _INDEX_LENGTH, _CRYPTO, _ENCRYPTED_META = 1, 2, 3, 4, 5, 8, 9
 TYPE, ENCODINGS, PATH, CODEC = 1, 2, 3, 4
 VALUES, UNCOMPRESSED, COMPRESSED, DATA_PAGE, DICTIONARY_PAGE = 5, 6, 7, 9, 11
-_PAGE_TYPE, _PAGE_SIZE, _PAGE_COMPRESSED, _PAGE_V1, _PAGE_V2 = 1, 2, 3, 5, 8
+_PAGE_TYPE, _PAGE_SIZE, _PAGE_COMPRESSED, PAGE_V1, DICTIONARY_HEADER, _PAGE_V2 = 1, 2, 3, 5, 7, 8
 
 
 class NoPageIndexError(Exception):
@@ -110,8 +114,6 @@ class PagedFile:
         Raises:
             NoPageIndexError: They are not known.
         """
-        import numpy as np
-
         chunk = group[COLUMNS][1][1][leaf]
         if _OFFSET_INDEX not in chunk or _INDEX_LENGTH not in chunk:
             raise NoPageIndexError("a column without a page index")
@@ -120,7 +122,7 @@ class PagedFile:
         located = _locations(self.read(chunk[_OFFSET_INDEX][1], chunk[_INDEX_LENGTH][1]))
         meta = chunk[META][1]
         start = min(field for field in (meta.get(DICTIONARY_PAGE, (0, 0))[1], meta[DATA_PAGE][1]) if field > 0)
-        offsets, sizes, first_rows = np.array(located, np.int64).reshape(-1, 3).T
+        offsets, sizes, first_rows = located.T
         return ColumnPages(offsets, sizes, first_rows, start)
 
     def dictionary(self, pages: ColumnPages) -> tuple[bytes, int]:
@@ -154,6 +156,16 @@ def root_of(element: Struct, children: int) -> Struct:
     return {**element, _CHILDREN: (I32, children)}
 
 
+def leaf_element(name: str, kind: int, repetition: int) -> Struct:
+    """An element of a schema that has values."""
+    return {_ELEMENT_TYPE: (I32, kind), _REPETITION: (I32, repetition), _NAME: (BINARY, name.encode())}
+
+
+def page_struct(kind: int, size: int, head: Struct) -> Struct:
+    """The header of a page that is not compressed: its kind, its bytes, and the header of the kind."""
+    return {_PAGE_TYPE: (I32, kind), _PAGE_SIZE: (I32, size), _PAGE_COMPRESSED: (I32, size), **head}
+
+
 def page_header(data: bytes) -> tuple[Struct, int]:
     """The header that a page starts with, and its length."""
     reader = ThriftReader(data)
@@ -167,24 +179,24 @@ def page_values(data: bytes) -> tuple[int, int]:
         NoPageIndexError: It is none.
     """
     header, length = page_header(data)
-    counted = header.get(_PAGE_V1) or header.get(_PAGE_V2)
+    counted = header.get(PAGE_V1) or header.get(_PAGE_V2)
     if counted is None or length + header[_PAGE_COMPRESSED][1] != len(data):
         raise NoPageIndexError("a page that is no data page")
     return int(counted[1][1][1]), length + int(header[_PAGE_SIZE][1])
 
 
-def _locations(data: bytes) -> list[int]:
-    """The numbers of an OffsetIndex: offset, size and first row of each page."""
-    reader = ThriftReader(data)
-    if data[0] != 0x19:  # the first field, a list
-        raise NoPageIndexError("a page index of another form")
-    reader.position = 1
+def _locations(data: bytes) -> np.ndarray[Any, Any]:
+    """The numbers of an OffsetIndex, ``[pages, 3] int64``: offset, size and first row of each page."""
+    import numpy as np
+
+    reader = ThriftReader(data, 1)
     _, count = reader.list_head()
-    found: list[int] = []
-    for _ in range(count):
-        location = reader.struct()
-        found += (location[1][1], location[2][1], location[3][1])
-    return found
+    found = varints(data[reader.position :], count * len(_LOCATION)).reshape(count, len(_LOCATION))
+    heads = [at for at, head in enumerate(_LOCATION) if head is not None]
+    if data[0] != _LIST_FIRST or (found[:, heads] != [_LOCATION[at] for at in heads]).any():
+        raise NoPageIndexError("a page index of another form")
+    zigzag = np.delete(found, heads, axis=1)
+    return zigzag >> 1 ^ -(zigzag & 1)
 
 
 def _leaves(elements: Sequence[Struct]) -> list[Leaf]:

@@ -8,11 +8,16 @@ Source: Apache Thrift, ``thrift-compact-protocol.md``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Struct = dict[int, tuple[int, Any]]
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 _MAX_DEPTH = 64
+_MAX_VARINT = 9
+"""Bytes of a number of 63 bits."""
 
 
 class ThriftReader:
@@ -150,3 +155,30 @@ def _write_varint(parts: bytearray, value: int) -> None:
         parts.append(value & 127 | 128)
         value >>= 7
     parts.append(value)
+
+
+def varints(data: bytes, count: int) -> np.ndarray[Any, Any]:
+    """The first whole numbers of a buffer that has nothing else, ``[count] int64``.
+
+    Raises:
+        ValueError: It has fewer, or larger ones.
+    """
+    import numpy as np
+
+    raw = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(raw < 128)[:count]
+    sizes = np.diff(ends, prepend=-1)
+    if len(ends) < count or (sizes > _MAX_VARINT).any():
+        raise ValueError("numbers that are not there, or too large")
+    found = np.zeros(count, np.int64)
+    for place in range(int(sizes.max(initial=0))):
+        has = sizes > place
+        found[has] |= (raw[ends[has] - sizes[has] + 1 + place].astype(np.int64) & 127) << 7 * place
+    return found
+
+
+def varint(value: int) -> bytes:
+    """The bytes of a whole number that is not negative, seven bits each, the lowest first."""
+    parts = bytearray()
+    _write_varint(parts, value)
+    return bytes(parts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from govtool.records.plan import leaves
+from govtool.records.plan import leaves, writes
 from govtool.records.plan.clock import Clock
 from govtool.records.plan.expressions import (
     Attribute,
@@ -52,7 +52,6 @@ from govtool.records.plan.nodes import (
     Union,
     Window,
     With,
-    Write,
     outputs,
 )
 from govtool.records.plan.term_pieces import PIECES, Query, Unread
@@ -356,37 +355,17 @@ class _Reader:
     # ---- writes ---------------------------------------------------------------------------------------------------
 
     def _insert(self, fields: Json) -> Node:
-        child, table = self.node(fields["query"]), fields["catalogTable"]
-        dataset = leaves.table_name(table) if table is not None else str(fields["outputPath"])
-        if fields["staticPartitions"]["$map"]:
-            raise Unread("partitions that the statement names")
         partitioned = tuple(each.name for each in self.attributes(fields["partitionColumns"]))
-        kind = str(fields["fileFormat"].get("$format", "")).lower()
-        return Write(child, dataset, kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+        return writes.insert(fields, self.node(fields["query"]), partitioned)
 
     def _create_table(self, fields: Json) -> Node:
-        child, table = self.node(fields["query"]), fields["table"]
-        partitioned = tuple(str(each) for each in table["f"]["partitionColumnNames"])
-        kind = str(table["f"].get("provider") or "")
-        return Write(child, leaves.table_name(table), kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+        return writes.create_table(fields, self.node(fields["query"]))
 
     def _save(self, fields: Json) -> Node:
-        child = self.node(fields["query"])
-        options = {str(key).lower(): str(value) for key, value in (fields["options"] or {"$map": []})["$map"]}
-        dataset = options.get("path") or options.get("dbtable") or ""
-        return Write(child, dataset, "", _mode(fields["mode"]), _names(fields, child))
+        return writes.save(fields, self.node(fields["query"]))
 
     def _repartition(self, fields: Json) -> Node:
         return Repartition(self.node(fields["child"]))
-
-
-def _names(fields: Json, child: Node) -> tuple[str, ...]:
-    given = fields.get("outputColumnNames")
-    return tuple(str(each) for each in given) if given else tuple(each.name for each in outputs(child))
-
-
-def _mode(value: Json) -> str:
-    return {"ErrorIfExists": "error"}.get(value["$enum"], str(value["$enum"]).lower())
 
 
 def _settled(node: Node) -> Node:

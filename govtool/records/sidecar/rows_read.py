@@ -17,6 +17,7 @@ from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.execute.duckdb import RECORD, DuckExecutor, column_name
 from govtool.records.execute.inputs import local_path
 from govtool.records.parquet.cut import CutPiece, cut
+from govtool.records.parquet.marks import MARK
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import Relation
@@ -38,10 +39,16 @@ _LISTED = 256
 _COMPARED = 1_000
 """Up to so many values are compared here, and not by a statement."""
 _PLAIN = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING)
+_PROBED = 4
+"""Of so many files the first is searched alone: where it has many of the rows, the others have too many."""
+_SKEW = 4
+"""Times the rows that a file would have of the bound, if all had the same."""
 _APART = 64
 """Up to so many files are read each by a statement of its own, which skips what is between the rows."""
 Places = Mapping[int, "np.ndarray[Any, Any]"]
 """Rows by the ordinal of their file, ascending."""
+Layout = tuple[tuple[tuple[str, ...], bytes], ...]
+"""How a file was cut: columns and schema of each piece."""
 Keys = Mapping[str, Attribute]
 """Names of columns of the files, each with the column of the values that it has to equal."""
 
@@ -175,11 +182,21 @@ class RowsRead:
             condition: As that of `scanned`.
             most: The most rows.
         """
+        if len(leaf.files) >= _PROBED:
+            first = replace(leaf, files=leaf.files[:1])
+            if len(self._records_of(first, columns, condition, most)) > _SKEW * most / len(leaf.files):
+                return None
+        found = self._records_of(leaf, columns, condition, most)
+        return None if len(found) > most else by_file(found.tolist())
+
+    def _records_of(
+        self, leaf: Relation, columns: Sequence[Attribute], condition: str, most: int
+    ) -> np.ndarray[Any, Any]:
+        """The ids of rows that meet a condition, one more than a bound at most."""
         own = _with_record(replace(leaf, columns=tuple(columns), metadata=()))
         record = column_name(own.columns[-1])
         text = f"SELECT rows.{record} AS v FROM ({self.base.view(own)}) AS rows {condition} LIMIT {most + 1}"
-        found = self.ids_of(text).astype("int64")
-        return None if len(found) > most else by_file(found.tolist())
+        return self.ids_of(text).astype("int64")
 
     def leaf(self, leaf: Relation, rows: ReadRows) -> Relation:
         """A leaf that reads kept rows in place of its files."""
@@ -234,51 +251,51 @@ class RowsRead:
         apart = len(narrow.files) <= _APART
         given = "" if apart and all(len(rows) <= _LISTED for rows in places.values()) else self._given(places)
         if not apart:
-            joined = "files._ordinal = places.file AND data.file_row_number = places.place"
-            return f"{self.base.view(narrow)} SEMI JOIN {given} AS places ON {joined}"
-        return " UNION ALL ".join(
-            self._text_of_file(replace(leaf, files=(file,)), places[file.ordinal], given, folder)
-            for file in narrow.files
-        )
+            record = column_name(leaf.columns[-1])
+            ids = f"(SELECT (file::BIGINT << {ROW_BITS}) + place AS record FROM {given}) AS places"
+            return f"SELECT * FROM ({self.base.view(narrow)}) AS rows SEMI JOIN {ids} ON rows.{record} = places.record"
+        layouts: dict[Layout, list[tuple[Any, list[CutPiece]]]] = {}
+        texts = []
+        for file in narrow.files:
+            pieces = self._pieces(leaf, file, places[file.ordinal], folder)
+            if pieces is None:
+                texts.append(self._text_of_file(replace(leaf, files=(file,)), places[file.ordinal], given))
+            else:
+                layouts.setdefault(tuple((p.columns, p.schema) for p in pieces), []).append((file, pieces))
+        texts += [self._text_of_pieces(leaf, cut_files) for cut_files in layouts.values()]
+        return " UNION ALL ".join(texts)
 
-    def _text_of_file(self, leaf: Relation, rows: np.ndarray[Any, Any], given: str, folder: Path) -> str:
-        """A statement that reads rows of one file: of few, only their pages, where the file has an index of these."""
+    def _text_of_file(self, leaf: Relation, rows: np.ndarray[Any, Any], given: str) -> str:
+        """A statement that reads rows of one file, which is not cut."""
         (file,) = leaf.files
         if len(rows) <= _LISTED:
-            return self._text_of_pages(leaf, rows, folder) or f"({_listed(self.base.view(leaf), rows)})"
+            listed = ", ".join(map(str, rows.tolist()))
+            return f"({self.base.view(leaf)} WHERE data.file_row_number IN ({listed}))"
         own = f"(SELECT place FROM {given} WHERE file = {file.ordinal}) AS places"
         return f"({self.base.view(leaf)} SEMI JOIN {own} ON data.file_row_number = places.place)"
 
-    def _text_of_pages(self, leaf: Relation, rows: np.ndarray[Any, Any], folder: Path) -> str:
-        """A statement that reads pieces of a file; empty where it cannot be cut."""
-        (file,) = leaf.files
+    def _pieces(self, leaf: Relation, file: Any, rows: np.ndarray[Any, Any], folder: Path) -> list[CutPiece] | None:
+        """The pages that hold rows, marked by their ids; None where a file cannot be cut, or it is not worth it."""
         own, path = folder / str(file.ordinal), local_path(file.uri)
         names = {column.name for column in data_columns(leaf)} - set(leaf.partitioned)
-        if not names or path is None:
-            return ""
+        if not names or path is None or len(rows) > _LISTED:
+            return None
         own.mkdir()
-        pieces = cut(path, names, rows, own)
-        if pieces is None:
-            return ""
-        record = column_name(leaf.columns[-1])
-        parts = [self._text_of_piece(leaf, number, piece) for number, piece in enumerate(pieces)]
-        places = _values_text([rows, *(piece.places for piece in pieces)])
-        head = ", ".join(["place", *(f"place_{number}" for number in range(len(pieces)))])
-        first = file.ordinal << ROW_BITS
-        joins = [
-            f"JOIN ({part}) AS piece_{number} ON piece_{number}.{record} = {first} + p.place_{number}"
-            for number, part in enumerate(parts)
-        ]
-        columns = [*map(column_name, data_columns(leaf)), f"{first} + p.place AS {record}"]
-        return f"(SELECT {', '.join(columns)} FROM (VALUES {places}) AS p ({head}) {' '.join(joins)})"
+        return cut(path, names, rows, file.ordinal << ROW_BITS, own)
 
-    def _text_of_piece(self, leaf: Relation, number: int, piece: CutPiece) -> str:
-        """A statement that reads a piece; the first one has the values of the partition as well."""
-        names = set(piece.columns) | (set(leaf.partitioned) if number == 0 else set())
-        columns = tuple(column for column in data_columns(leaf) if column.name in names)
-        file = replace(leaf.files[0], uri=piece.path.as_uri())
-        own = replace(leaf, files=(file,), columns=(*columns, leaf.columns[-1]))
-        return _listed(self.base.view(own, described=False), piece.places)
+    def _text_of_pieces(self, leaf: Relation, cut_files: Sequence[tuple[Any, list[CutPiece]]]) -> str:
+        """A statement that reads files that were cut alike; its first part has the values of partitions as well."""
+        record = column_name(leaf.columns[-1])
+        parts = []
+        for number, piece in enumerate(cut_files[0][1]):
+            own = {*piece.columns, *(leaf.partitioned if number == 0 else ())}
+            files = tuple(replace(file, uri=pieces[number].path.as_uri()) for file, pieces in cut_files)
+            columns = tuple(column for column in data_columns(leaf) if column.name in own)
+            narrow = replace(leaf, files=files, columns=(*columns, leaf.columns[-1]))
+            parts.append(f"({self.base.view(narrow, MARK)}) AS piece_{number}")
+        joined = [f" JOIN {part} ON piece_{n}.{record} = piece_0.{record}" for n, part in enumerate(parts[1:], 1)]
+        names = [*map(column_name, data_columns(leaf)), f"piece_0.{record}"]
+        return f"(SELECT {', '.join(names)} FROM {parts[0]}{''.join(joined)})"
 
     def _given(self, places: Places) -> str:
         import numpy as np
@@ -303,16 +320,6 @@ def data_columns(leaf: Relation) -> list[Attribute]:
     if any(marks.get(column.id, RECORD) != RECORD for column in leaf.columns):
         raise NotExact("a column of a relation that is no data")
     return [column for column in leaf.columns if column.id not in marks]
-
-
-def _listed(view: str, rows: np.ndarray[Any, Any]) -> str:
-    return f"{view} WHERE data.file_row_number IN ({', '.join(map(str, rows.tolist()))})"
-
-
-def _values_text(columns: Sequence[np.ndarray[Any, Any]]) -> str:
-    """Whole numbers as the rows of VALUES."""
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return ", ".join(f"({', '.join(map(str, row))})" for row in rows)
 
 
 def by_file(records: Iterable[int]) -> Places:

@@ -11,6 +11,7 @@ from govtool.records.plan.expressions import (
     Case,
     Cast,
     Exists,
+    Expression,
     Frame,
     InSubquery,
     Lambda,
@@ -150,3 +151,18 @@ class ExpressionWriter:
             value = values[0] if len(values) == 1 else f"({', '.join(values)})"
             return f"({value} IN (SELECT {columns} FROM {source.table}))"
         return f"(SELECT {columns} FROM {source.table})"
+
+
+def steering_of(condition: Expression) -> frozenset[int]:
+    """The IN (subquery) of a filter, by ``id()``, that stand below AND, OR and at most one NOT of their own."""
+    found: list[int] = []
+    waiting: list[Term] = [condition]
+    while waiting:
+        term = waiting.pop()
+        if isinstance(term, Call) and term.name == "not" and isinstance(term.arguments[0], InSubquery):
+            term = term.arguments[0]
+        if isinstance(term, InSubquery):
+            found.append(id(term))
+        elif isinstance(term, Call) and term.name in ("and", "or"):
+            waiting.extend(term.arguments)
+    return frozenset(found)

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 from govtool.records.plan.expressions import (
     Attribute,
-    Call,
     Expression,
-    InSubquery,
     Literal,
     Named,
     Udf,
@@ -48,16 +46,15 @@ from govtool.records.plan.nodes import (
     With,
     Write,
 )
-from govtool.records.plan.tree import Node, Term, fold_nodes
+from govtool.records.plan.tree import Node, fold_nodes
 from govtool.records.sql.dialect import Dialect, NotExact
-from govtool.records.sql.expressions import ExpressionWriter
+from govtool.records.sql.expressions import ExpressionWriter, steering_of
 from govtool.records.sql.operands import Operand, Visible
+from govtool.records.sql.with_list import NOTHING, WithList, unique
 
 _JOINS = {"inner": "JOIN", "cross": "CROSS JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 KEPT = "kept"
 """The format of a relation that is a table of the executor's own."""
-NOTHING = "nothing"
-"""The column of an operator that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +85,15 @@ def write(plan: Plan, dialect: Dialect) -> SqlStatement:
     return writer.statement(root)
 
 
-class _Writer:
+class _Writer(WithList):
     def __init__(self, dialect: Dialect) -> None:
-        self.dialect = dialect
-        self.entries: list[tuple[str, str]] = []
+        super().__init__(dialect)
         self.relations: dict[str, Relation] = {}
         self.expressions = ExpressionWriter(dialect, self.plan)
         self.expression = self.expressions.write
         self._known: dict[int, Operand] = {}
         self._keep: list[Node] = []
         self._definitions: dict[int, Operand] = {}
-        self._count = 0
         self._operators: dict[type[Node], Callable[..., Operand]] = {
             Relation: self._relation, LocalRows: self._local, Range: self._range, Project: self._project,
             Filter: self._filter, Join: self._join, LateralJoin: self._lateral, Aggregate: self._aggregate,
@@ -146,44 +141,6 @@ class _Writer:
             self._keep.append(node)
         return made
 
-    def _new(
-        self,
-        text: str,
-        columns: tuple[Attribute, ...],
-        inputs: tuple[Operand, ...],
-        scope: Visible | None = None,
-        position: str = "",
-    ) -> Operand:
-        """A new entry of the WITH list, or an inline source if it reads a query around it."""
-        alias = f"n{self._count}"
-        self._count += 1
-        is_open = any(each.inline for each in inputs) or bool(scope is not None and scope.used_outer)
-        if is_open:
-            return Operand(alias, columns, text, position)
-        self.entries.append((alias, text))
-        return Operand(alias, columns, "", position)
-
-    def scope(self, around: Visible | None, *sources: Operand) -> Visible:
-        """Return the columns in scope of an expression over some sources."""
-        names: dict[int, str] = {}
-        for source in sources:
-            for each in {one.id: one for one in source.columns}.values():
-                if each.id in names:
-                    raise NotExact(f"column {each.name} on both sides of a join under one id")
-                names[each.id] = f"{source.alias}.{self.column(each)}"
-        return Visible(names, around)
-
-    def column(self, attribute: Attribute) -> str:
-        """A column's name."""
-        return self.dialect.column(attribute)
-
-    def select(self, columns: list[tuple[str, str]], source: Operand | None = None, position: bool = False) -> str:
-        """A SELECT list of values under names."""
-        items = [f"{value} AS {name}" for value, name in columns]
-        if position and source is not None and source.position:
-            items.append(f"{source.alias}.{source.position} AS {source.position}")
-        return "SELECT " + (", ".join(items) if items else f"1 AS {NOTHING}")
-
     # ---- leaves ---------------------------------------------------------------------------------------------------
 
     def _relation(self, node: Relation, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
@@ -191,31 +148,31 @@ class _Writer:
             if not re.fullmatch(r"kept_[0-9a-z_]+", node.dataset):
                 raise NotExact("a kept relation under a name that no executor gives")
             return Operand(node.dataset, node.columns)
-        name = f"leaf_{node.leaf}" if f"leaf_{node.leaf}" not in self.relations else f"leaf_{node.leaf}_{self._count}"
-        self._count += 1
+        name = f"leaf_{node.leaf}" if f"leaf_{node.leaf}" not in self.relations else f"leaf_{node.leaf}_{self.count}"
+        self.count += 1
         self.relations[name] = node
         return Operand(name, node.columns)
 
     def _local(self, node: LocalRows, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         if not node.rows:
             items = [
-                (self.dialect.literal(Literal(None, each.type)), self.column(each)) for each in _unique(node.columns)
+                (self.dialect.literal(Literal(None, each.type)), self.column(each)) for each in unique(node.columns)
             ]
-            return self._new(f"{self.select(items)} WHERE 1 = 0", node.columns, ())
+            return self.add(f"{self.select(items)} WHERE 1 = 0", node.columns, ())
         if not node.columns:
             rows = [["1"] for _ in node.rows]
-            return self._new(f"SELECT * FROM {self.dialect.local_table(rows, [NOTHING])}", (), ())
+            return self.add(f"SELECT * FROM {self.dialect.local_table(rows, [NOTHING])}", (), ())
         rows = [
             [self.dialect.literal(Literal(value, each.type)) for value, each in zip(row, node.columns, strict=True)]
             for row in node.rows
         ]
         names = [self.column(each) for each in node.columns]
-        return self._new(f"SELECT * FROM {self.dialect.local_table(rows, names)}", node.columns, ())
+        return self.add(f"SELECT * FROM {self.dialect.local_table(rows, names)}", node.columns, ())
 
     def _range(self, node: Range, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         table = f"range({node.start}, {node.end}, {node.step})"
         text = f"SELECT * FROM {table} AS r ({self.column(node.column)})"
-        return self._new(text, (node.column,), ())
+        return self.add(text, (node.column,), ())
 
     # ---- rows one by one ------------------------------------------------------------------------------------------
 
@@ -227,14 +184,14 @@ class _Writer:
             if each.id not in seen:
                 seen[each.id] = (self.expression(each.value, scope), self.column(each.attribute))
         text = f"{self.select(list(seen.values()), source, True)} FROM {source.table}"
-        return self._new(text, tuple(each.attribute for each in node.columns), inputs, scope, source.position)
+        return self.add(text, tuple(each.attribute for each in node.columns), inputs, scope, source.position)
 
     def _filter(self, node: Filter, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         scope = self.scope(around, source)
-        self.expressions.steering = _steering(node.condition)
+        self.expressions.steering = steering_of(node.condition)
         text = f"SELECT {source.alias}.* FROM {source.table} WHERE {self.expression(node.condition, scope)}"
-        return self._new(text, source.columns, inputs, scope, source.position)
+        return self.add(text, source.columns, inputs, scope, source.position)
 
     def _same(self, node: Node, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         return Operand(inputs[0].alias, inputs[0].columns, inputs[0].inline)
@@ -243,11 +200,11 @@ class _Writer:
         source = inputs[0]
         scope = self.scope(around, source)
         generator = self.expression(node.generator, scope)
-        alias = f"g{self._count}"
-        columns = [(f"{source.alias}.{self.column(each)}", self.column(each)) for each in _unique(source.columns)]
+        alias = f"g{self.count}"
+        columns = [(f"{source.alias}.{self.column(each)}", self.column(each)) for each in unique(source.columns)]
         columns += [(f"{alias}.{self.column(each)}", self.column(each)) for each in node.columns]
         text = f"{self.select(columns)} FROM {self.dialect.generate(node, generator, source.table, alias)}"
-        return self._new(text, source.columns + node.columns, inputs, scope)
+        return self.add(text, source.columns + node.columns, inputs, scope)
 
     def _expand(self, node: Expand, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
@@ -257,7 +214,7 @@ class _Writer:
             values = [self._typed(value, each, scope) for value, each in zip(row, node.columns, strict=True)]
             columns = [(value, self.column(each)) for value, each in zip(values, node.columns, strict=True)]
             branches.append(f"{self.select(columns)} FROM {source.table}")
-        return self._new("\n  UNION ALL ".join(branches), node.columns, inputs, scope)
+        return self.add("\n  UNION ALL ".join(branches), node.columns, inputs, scope)
 
     def _typed(self, value: Expression, column: Attribute, scope: Visible) -> str:
         return self.expression(value, scope)
@@ -272,11 +229,11 @@ class _Writer:
             raise NotExact(f"a join of kind {node.kind}")
         scope = self.scope(around, left, right)
         condition = "TRUE" if node.condition is None else self.expression(node.condition, scope)
-        columns = [(scope.names[each.id], self.column(each)) for each in _unique(left.columns + right.columns)]
+        columns = [(scope.names[each.id], self.column(each)) for each in unique(left.columns + right.columns)]
         keyword = "JOIN" if node.kind == "cross" and node.condition is not None else _JOINS[node.kind]
         on = "" if keyword == "CROSS JOIN" else f" ON {condition}"
         text = f"{self.select(columns)} FROM {left.table} {keyword} {right.table}{on}"
-        return self._new(text, left.columns + right.columns, inputs, scope)
+        return self.add(text, left.columns + right.columns, inputs, scope)
 
     def _half_join(self, node: Join, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         left, right = inputs
@@ -284,27 +241,27 @@ class _Writer:
         condition = "TRUE" if node.condition is None else self.expression(node.condition, scope)
         exists = f"EXISTS (SELECT 1 FROM {right.table} WHERE {condition})"
         if node.kind == "existence" and node.exists is not None:
-            columns = [(scope.names[each.id], self.column(each)) for each in _unique(left.columns)]
+            columns = [(scope.names[each.id], self.column(each)) for each in unique(left.columns)]
             columns.append((exists, self.column(node.exists)))
             text = f"{self.select(columns)} FROM {left.table}"
-            return self._new(text, (*left.columns, node.exists), inputs, scope)
+            return self.add(text, (*left.columns, node.exists), inputs, scope)
         negated = "NOT " if node.kind == "left_anti" else ""
         text = f"SELECT {left.alias}.* FROM {left.table} WHERE {negated}{exists}"
-        return self._new(text, left.columns, inputs, scope)
+        return self.add(text, left.columns, inputs, scope)
 
     def _lateral(self, node: LateralJoin, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         left = inputs[0]
         if node.kind not in ("inner", "cross", "left"):
             raise NotExact(f"a lateral join of kind {node.kind}")
         right = self.plan(node.right, self.scope(around, left))
-        alias = f"l{self._count}"
+        alias = f"l{self.count}"
         table = f"LATERAL (SELECT {right.alias}.* FROM {right.table}) AS {alias}"
         scope = self.scope(around, left, Operand(alias, right.columns))
         condition = "TRUE" if node.condition is None else self.expression(node.condition, scope)
-        columns = [(scope.names[each.id], self.column(each)) for each in _unique(left.columns + right.columns)]
+        columns = [(scope.names[each.id], self.column(each)) for each in unique(left.columns + right.columns)]
         keyword = "LEFT JOIN" if node.kind == "left" else "JOIN"
         text = f"{self.select(columns)} FROM {left.table} {keyword} {table} ON {condition}"
-        return self._new(text, left.columns + right.columns, (left,), scope)
+        return self.add(text, left.columns + right.columns, (left,), scope)
 
     # ---- groups ---------------------------------------------------------------------------------------------------
 
@@ -322,7 +279,7 @@ class _Writer:
             columns = [("count(*)", NOTHING)]
         group = f" GROUP BY {', '.join(names)}" if names else ""
         text = f"{self.select(columns)} FROM {source.table}{group}"
-        return self._new(text, tuple(each.attribute for each in node.keys + node.measures), (source,), scope)
+        return self.add(text, tuple(each.attribute for each in node.keys + node.measures), (source,), scope)
 
     def _keyed(self, keys: tuple[Named, ...], source: Operand, around: Visible | None) -> Operand:
         """A source with the keys computed: a constant in GROUP BY is a position, not a key."""
@@ -331,19 +288,19 @@ class _Writer:
         own = {each.id for each in source.columns}
         if any(each.id in own for each in computed):
             raise NotExact("a key that hides a column of its input")
-        columns = [(scope.names[each.id], self.column(each)) for each in _unique(source.columns)]
+        columns = [(scope.names[each.id], self.column(each)) for each in unique(source.columns)]
         columns += [(self.expression(each.value, scope), self.column(each.attribute)) for each in computed]
         text = f"{self.select(columns)} FROM {source.table}"
         made = tuple(each.attribute for each in computed)
-        return self._new(text, _unique(source.columns) + made, (source,), scope)
+        return self.add(text, unique(source.columns) + made, (source,), scope)
 
     def _distinct(self, node: Distinct, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         for each in source.columns:
             self.dialect.keys_comparable(each.type)
-        columns = [(f"{source.alias}.{self.column(each)}", self.column(each)) for each in _unique(source.columns)]
+        columns = [(f"{source.alias}.{self.column(each)}", self.column(each)) for each in unique(source.columns)]
         text = f"{self.select(columns).replace('SELECT', 'SELECT DISTINCT', 1)} FROM {source.table}"
-        return self._new(text, source.columns, inputs)
+        return self.add(text, source.columns, inputs)
 
     def _deduplicate(self, node: Deduplicate, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         if self.dialect.name != "spark":
@@ -351,42 +308,32 @@ class _Writer:
         self.expressions.undetermined["dropDuplicates by some columns keeps a row that is not determined"] = None
         source, keys = inputs[0], {each.id for each in node.keys}
         columns = []
-        for each in _unique(source.columns):
+        for each in unique(source.columns):
             name = f"{source.alias}.{self.column(each)}"
             columns.append((name if each.id in keys else f"first({name})", self.column(each)))
         group = ", ".join(f"{source.alias}.{self.column(each)}" for each in node.keys)
-        return self._new(f"{self.select(columns)} FROM {source.table} GROUP BY {group}", source.columns, inputs)
+        return self.add(f"{self.select(columns)} FROM {source.table} GROUP BY {group}", source.columns, inputs)
 
     def _window(self, node: Window, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         scope = self.scope(around, source)
-        columns = [(scope.names[each.id], self.column(each)) for each in _unique(source.columns)]
+        columns = [(scope.names[each.id], self.column(each)) for each in unique(source.columns)]
         columns += [(self.expression(each.value, scope), self.column(each.attribute)) for each in node.columns]
         text = f"{self.select(columns)} FROM {source.table}"
-        return self._new(text, source.columns + tuple(each.attribute for each in node.columns), inputs, scope)
+        return self.add(text, source.columns + tuple(each.attribute for each in node.columns), inputs, scope)
 
     # ---- several inputs by position -------------------------------------------------------------------------------
 
     def _union(self, node: Union, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
-        branches = [self._positional(each, node.columns) for each in inputs]
-        return self._new("\n  UNION ALL ".join(branches), node.columns, inputs)
+        branches = [self.positional(each, node.columns) for each in inputs]
+        return self.add("\n  UNION ALL ".join(branches), node.columns, inputs)
 
     def _set(self, node: SetOperation, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         for each in node.columns:
             self.dialect.keys_comparable(each.type)
-        left, right = (self._positional(each, node.columns) for each in inputs)
+        left, right = (self.positional(each, node.columns) for each in inputs)
         operator = f"{node.kind.upper()}{' ALL' if node.all else ''}"
-        return self._new(f"{left}\n  {operator} {right}", node.columns, inputs)
-
-    def _positional(self, source: Operand, columns: tuple[Attribute, ...]) -> str:
-        """A SELECT of a source's columns under other names; an id that is there twice is the same value twice."""
-        seen: dict[int, tuple[str, str]] = {}
-        for own, each in zip(source.columns, columns, strict=True):
-            value = f"{source.alias}.{self.column(own)}"
-            if each.id in seen and seen[each.id][0] != value:
-                raise NotExact(f"column {each.name} twice in a union, of two columns")
-            seen[each.id] = (value, self.column(each))
-        return f"{self.select(list(seen.values()))} FROM {source.table}"
+        return self.add(f"{left}\n  {operator} {right}", node.columns, inputs)
 
     # ---- order ----------------------------------------------------------------------------------------------------
 
@@ -396,10 +343,10 @@ class _Writer:
             return self._same(node, inputs, around)
         scope = self.scope(around, source)
         keys = ", ".join(self.expression(each, scope) for each in node.order)
-        position = f"p{self._count}"
-        columns = [(scope.names[each.id], self.column(each)) for each in _unique(source.columns)]
+        position = f"p{self.count}"
+        columns = [(scope.names[each.id], self.column(each)) for each in unique(source.columns)]
         columns.append((f"row_number() OVER (ORDER BY {keys})", position))
-        return self._new(f"{self.select(columns)} FROM {source.table}", source.columns, inputs, scope, position)
+        return self.add(f"{self.select(columns)} FROM {source.table}", source.columns, inputs, scope, position)
 
     def _limit(self, node: Limit, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
@@ -411,7 +358,7 @@ class _Writer:
         offset = f" OFFSET {node.offset}" if node.offset else ""
         order = f" ORDER BY {source.alias}.{source.position}" if source.position else ""
         text = f"SELECT {source.alias}.* FROM {source.table}{order}{limit}{offset}"
-        return self._new(text, source.columns, inputs, None, source.position)
+        return self.add(text, source.columns, inputs, None, source.position)
 
     def _tail(self, node: Tail, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
@@ -420,7 +367,7 @@ class _Writer:
         self.expressions.undetermined["rows that tie at a limit"] = None
         order = f" ORDER BY {source.alias}.{source.position} DESC"
         text = f"SELECT {source.alias}.* FROM {source.table}{order} LIMIT {node.count}"
-        return self._new(text, source.columns, inputs, None, source.position)
+        return self.add(text, source.columns, inputs, None, source.position)
 
     # ---- definitions ----------------------------------------------------------------------------------------------
 
@@ -437,26 +384,7 @@ class _Writer:
         source = self._definitions.get(node.id)
         if source is None:
             raise NotExact("a reference to a definition that is not there")
-        return self._new(self._positional(source, node.columns), node.columns, ())
-
-
-def _unique(columns: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
-    return tuple({each.id: each for each in columns}.values())
-
-
-def _steering(condition: Expression) -> frozenset[int]:
-    """The IN (subquery) of a filter, by ``id()``, that stand below AND, OR and at most one NOT of their own."""
-    found: list[int] = []
-    waiting: list[Term] = [condition]
-    while waiting:
-        term = waiting.pop()
-        if isinstance(term, Call) and term.name == "not" and isinstance(term.arguments[0], InSubquery):
-            term = term.arguments[0]
-        if isinstance(term, InSubquery):
-            found.append(id(term))
-        elif isinstance(term, Call) and term.name in ("and", "or"):
-            waiting.extend(term.arguments)
-    return frozenset(found)
+        return self.add(self.positional(source, node.columns), node.columns, ())
 
 
 def _entered(node: Node) -> tuple[Node, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from govtool.records.plan.expressions import (
+    AggregateCall,
     Attribute,
     Call,
     Case,
@@ -19,7 +20,7 @@ from govtool.records.plan.expressions import (
     ScalarSubquery,
 )
 from govtool.records.plan.tree import Term
-from govtool.records.plan.types import BOOLEAN, Type
+from govtool.records.plan.types import BOOLEAN, LONG, Type
 
 _READ = (Attribute, Outer, ScalarSubquery, Exists, InSubquery)
 
@@ -60,3 +61,8 @@ def unknown(values: Iterable[Expression], kind: Type) -> Expression:
     nothing = Literal(None, kind)
     read = list(values)
     return Case(((always(read), nothing),), nothing, kind) if read else nothing
+
+
+def counted(values: Iterable[Term]) -> AggregateCall:
+    """An aggregate that reads what some expressions read, and that every row is a term of."""
+    return AggregateCall("count", (always(read_by(values)),), LONG)

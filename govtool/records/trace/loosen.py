@@ -14,7 +14,6 @@ from itertools import compress
 from typing import Any
 
 from govtool.records.plan.expressions import (
-    AggregateCall,
     Attribute,
     Call,
     Exists,
@@ -55,7 +54,7 @@ from govtool.records.plan.tree import Node, Term, fold_nodes, rewrite, walk, wal
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.candidates import outer_parts
 from govtool.records.trace.computed import computed
-from govtool.records.trace.loose_terms import always, read_by, unknown
+from govtool.records.trace.loose_terms import always, counted, read_by, unknown
 from govtool.records.trace.looseness import LoosenedPlan, Looseness
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import both, conjuncts, everything, free_columns, reads
@@ -301,7 +300,7 @@ class _Loosening:
         if lost_keys:
             known.append(self.ids.named("group", always(read_by(key.value for key in lost_keys))))
         kept = [each for each in node.measures if each not in lost]
-        helpers = {each.id: self.ids.named("read", _counted([each.value])) for each in lost}
+        helpers = {each.id: self.ids.named("read", counted([each.value])) for each in lost}
         made = Aggregate(child, tuple(known), (*kept, *helpers.values()))
         blank = {key.id: self._nothing(key, []) for key in lost_keys}
         blank.update({each.id: self._nothing(each, [helpers[each.id].attribute]) for each in lost})
@@ -372,7 +371,7 @@ class _Loosening:
         """The operators that read the same rows as a window function, or all of their partition."""
         parts = call.partition if isinstance(call, WindowCall) else ()
         known = tuple(part for part in parts if not self._term(part)[1])
-        return WindowCall(_counted([call]), known, (), _ALL, LONG)
+        return WindowCall(counted([call]), known, (), _ALL, LONG)
 
     # ---- black boxes ----------------------------------------------------------------------------------------------
 
@@ -392,11 +391,6 @@ class _Loosening:
         behind = [Exists(Repartition(leaf)) for leaf in dict.fromkeys(leaves)]
         rows = Filter(LocalRows(0, (), ((),)), always(behind))
         return _Rows(Project(rows, tuple(self._nothing(column, []) for column in outputs(node))), extra=True)
-
-
-def _counted(values: Iterable[Term]) -> AggregateCall:
-    """An aggregate that reads what some expressions read, and that every row is a term of."""
-    return AggregateCall("count", (always(read_by(values)),), LONG)
 
 
 def _has_own_terms(node: Aggregate, measures: Sequence[Named]) -> bool:

@@ -132,7 +132,7 @@ class PlanCarrier:
         made = self.frame(plan).withColumn(name, column).queryExecution().analyzed()
         return made, sequence(made.output())[-1]
 
-    def _alias(self, value: Any, like: Any = None) -> Any:
+    def alias(self, value: Any, like: Any = None) -> Any:
         """A value as a column of ids; or as the column that another plan has."""
         none, empty = self._jvm.scala.Option.empty(), self.seq([])
         number = self._object("NamedExpression").newExprId() if like is None else like.exprId()
@@ -192,7 +192,7 @@ class PlanCarrier:
             raise NotCarried("a query of WITH that is read twice, or by itself, cannot carry the ids of records")
         own = sequence(below.output())
         child, ids = self.carry(below)
-        columns = [self._alias(value, like) for value, like in zip(own, sequence(node.output()))]
+        columns = [self.alias(value, like) for value, like in zip(own, sequence(node.output()))]
         return self.project([*columns, *(each.column for each in ids)], child), ids
 
     def _carry_view(self, node: Any) -> tuple[Any, list[Carried]]:
@@ -238,7 +238,7 @@ class PlanCarrier:
     def _carry_aggregate(self, node: Any) -> tuple[Any, list[Carried]]:
         child, ids = self.carry(node.child())
         keys = sequence(node.groupingExpressions())
-        own = self._alias(self._hash(keys))
+        own = self.alias(self._hash(keys))
         results = self.seq([*sequence(node.aggregateExpressions()), own])
         stop = self._boundary("aggregate", keys, child, ids)
         made = self.rebuilt(node, aggregateExpressions=results, child=child)
@@ -258,7 +258,7 @@ class PlanCarrier:
     def _distinct(self, below: Any) -> tuple[Any, list[Carried]]:
         keys = sequence(below.output())
         child, ids = self.carry(below)
-        own = self._alias(self._hash(keys))
+        own = self.alias(self._hash(keys))
         stop = self._boundary("distinct", keys, child, ids)
         made = self._grouped(keys, [*keys, own], child)
         return made, [Carried(stop, own.toAttribute())]
@@ -273,7 +273,7 @@ class PlanCarrier:
         """The row itself, and the rows of its partition."""
         child, ids = self.carry(node.child())
         keys = sequence(node.partitionSpec())
-        own = self._alias(self._hash(keys))
+        own = self.alias(self._hash(keys))
         whole = node.orderSpec().isEmpty()
         reason = "" if whole or is_ranking(node) else "every row of the partition stands for the frame of a window"
         stop = self._boundary("window", keys, child, ids, reason)
@@ -283,7 +283,7 @@ class PlanCarrier:
 
     def _boundary(self, label: str, keys: list[Any], child: Any, ids: list[Carried], reason: str = "") -> int:
         number = next(self._numbers)
-        plan = self.project([self._alias(self._hash(keys)), *(each.column for each in ids)], child)
+        plan = self.project([self.alias(self._hash(keys)), *(each.column for each in ids)], child)
         grade = "superset" if reason else "exact"
         stops = [each.stop for each in ids]
         made = Boundary(number, label, self.frame(plan), stops, grade, reason, self.frame(child))

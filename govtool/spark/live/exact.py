@@ -99,10 +99,10 @@ class PlanRecorder:
         """A plan whose batches are those of files; None: it has none. Reasons go where rows of the driver do."""
         found: list[Any] = []
 
-        def source(node: Any, kind: str) -> Any:
+        def source(carrier: PlanCarrier, node: Any, kind: str) -> Any:
             if kind != "LogicalRDD":
                 return None
-            other, reason = self.batches.plan_of(node), self.batches.reason_of(node)
+            other, reason = self.batches.plan_of(node, carrier), self.batches.reason_of(node)
             if reason:
                 ids = [each.exprId().id() for each in sequence(node.output())]
                 rows.append({"ids": ids, "rows": None, "reason": reason})
@@ -110,7 +110,11 @@ class PlanRecorder:
                 found.append(other)
             return other
 
-        made = safely(lambda: replaced(PlanCarrier(session), plan, source))
+        def rebuilt() -> Any:
+            carrier = PlanCarrier(session)
+            return replaced(carrier, plan, partial(source, carrier))
+
+        made = safely(rebuilt)
         return made if found else None
 
     def walker(self, session: Any) -> Walker:

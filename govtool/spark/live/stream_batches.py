@@ -53,9 +53,10 @@ class StreamBatches:
             while len(known) > MAX_BATCHES:
                 del known[next(iter(known))]
 
-    def plan_of(self, leaf: Any) -> Any:
-        """The plan behind an RDD of a batch; None of any other."""
-        return self._plans.get(int(leaf.rdd().id()))
+    def plan_of(self, leaf: Any, carrier: PlanCarrier) -> Any:
+        """The plan behind an RDD of a batch, with the columns of a leaf that reads it; None of any other RDD."""
+        plan = self._plans.get(int(leaf.rdd().id()))
+        return None if plan is None else _under(plan, sequence(leaf.output()), carrier)
 
     def reason_of(self, leaf: Any) -> str:
         """Return why there is no plan behind an RDD; empty of one that is no batch."""
@@ -75,6 +76,19 @@ def _running(batch: Any, sessions: Iterable[Any]) -> Any:
         raise NoPlan("the streaming query of the batch is not known")
     wrapped = str(found.getClass().getSimpleName()) == "StreamingQueryWrapper"
     return (found.streamingQuery() if wrapped else found).lastExecution().analyzed()
+
+
+def _under(plan: Any, columns: list[Any], carrier: PlanCarrier) -> Any:
+    """A plan whose columns have the ids of others, by position.
+
+    Where a query reads a batch twice, Spark gives the second leaf ids of its own; what is below gets new ones, too.
+    """
+    if [each.exprId().id() for each in sequence(plan.output())] == [each.exprId().id() for each in columns]:
+        return plan
+    frame = carrier.frame(plan)
+    copy = frame.crossJoin(frame).queryExecution().analyzed().children().last()
+    pairs = zip(sequence(copy.output()), columns, strict=True)
+    return carrier.project([carrier.alias(own, column) for own, column in pairs], copy)
 
 
 def bound(plan: Any, carrier: PlanCarrier) -> Any:

@@ -116,7 +116,7 @@ def session() -> Any:
     """A Spark session as ``why`` makes it."""
     from pyspark.sql import SparkSession
 
-    from govtool.app.records.opened import engines
+    from govtool.app.records.engines import engines
     from govtool.app.why.query import session as settings
 
     quiet = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.log.level": "OFF"}

@@ -20,10 +20,10 @@ from govtool.workflow.queries.statuses import key_of
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch):
     """No test here starts a JVM: DuckDB is exact on all of these."""
-    from govtool.app.records import opened as records
+    from govtool.app.records import engines as record_engines
 
-    both = records.engines
-    monkeypatch.setattr(records, "engines", lambda *arguments: both(*arguments)[:1])
+    both = record_engines.engines
+    monkeypatch.setattr(record_engines, "engines", lambda *arguments: both(*arguments)[:1])
 
 
 SOME = [gone for gone in DELETIONS if len(gone) < 7]

@@ -249,12 +249,12 @@ def test_the_same_from_python(data):
 @pytest.mark.parametrize("expression", ["1 / 0", "cust / 0", "cust % 0", "cust div 0"])
 def test_a_division_by_zero_is_an_error_as_in_spark(data, expression, monkeypatch):
     """DuckDB would give NULL; without Spark the query cannot be evaluated."""
-    from govtool.app.records import opened as records
+    from govtool.app.records import engines as record_engines
     from govtool.app.why.rows import why
     from govtool.errors import EngineError
 
-    every = records.engines
-    monkeypatch.setattr(records, "engines", lambda kind: [each for each in every(kind) if each.name == "DuckDB"])
+    every = record_engines.engines
+    monkeypatch.setattr(record_engines, "engines", lambda kind: [each for each in every(kind) if each.name == "DuckDB"])
     with pytest.raises(EngineError, match="division by zero"):
         why(f"select {expression} as z from orders", str(data), ["count"])
     found = why(f"select {expression.replace('0', 'nullif(1, 1)')} as z from orders", str(data), ["count"])

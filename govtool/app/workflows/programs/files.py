@@ -60,7 +60,7 @@ class ProgramFiles:
 
     def executors(self, plan: Plan) -> Iterator[Executor]:
         """See ``RunFiles``."""
-        from govtool.app.records.opened import engines
+        from govtool.app.records.engines import engines
 
         for engine in engines(plan.session):
             try:

@@ -1,0 +1,102 @@
+"""The executors of recorded plans: DuckDB, and Spark where DuckDB does not give what Spark gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.errors import EngineError
+from govtool.records.execute.chain import PlanEngine
+
+if TYPE_CHECKING:
+    from govtool.records.execute.duckdb import DuckDatabase
+    from govtool.records.plan.nodes import Session
+    from govtool.records.sidecar.lookup import SidecarUse
+    from govtool.records.trace.back import Executor
+
+MAX_FILES = 2000
+"""The most files in which the functions of a plan are looked for."""
+_LIBRARIES = frozenset({"node_modules", "site-packages", "__pycache__"})
+
+
+def engines(
+    session: Session, sidecars: SidecarUse | None = None, database: Callable[[], DuckDatabase] | None = None
+) -> tuple[PlanEngine, ...]:
+    """DuckDB, then Spark.
+
+    Args:
+        session: What the plans ran in.
+        sidecars: What is looked up in sidecars.
+        database: Gives the database that several executors share; by default each has its own.
+    """
+    duckdb = PlanEngine("DuckDB", lambda: _duckdb(session, sidecars, database))
+    return (duckdb, PlanEngine("Spark", lambda: _spark(session)))
+
+
+def _duckdb(
+    session: Session, sidecars: SidecarUse | None, database: Callable[[], DuckDatabase] | None = None
+) -> Executor:
+    from govtool.records.sql.dialect import NotExact
+
+    try:
+        from govtool.records.execute.duckdb import DuckExecutor
+        from govtool.records.sidecar.lookup import SidecarExecutor
+
+        executor = DuckExecutor(session, database=database() if database is not None else None)
+        return executor if sidecars is None else SidecarExecutor(executor, sidecars)
+    except ImportError as error:
+        raise NotExact("it is not installed (pip install 'govtool[records]')") from error
+
+
+def _spark(session: Session) -> Executor:
+    try:
+        from pyspark.sql import SparkSession
+
+        from govtool.records.execute.spark_executor import SparkExecutor
+    except ImportError as error:
+        raise EngineError(
+            "Spark would, and pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'"
+        ) from error
+    from govtool.records.execute.functions import registry
+
+    active = SparkSession.getActiveSession()
+    spark = active if active is not None else local_spark()
+    return SparkExecutor(session, spark, registry(own_files(Path.cwd())))
+
+
+def own_files(folder: Path) -> list[Path]:
+    """The user's Python files in a folder and below, where functions of a plan are looked for; libraries aside."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LIBRARIES)
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        found += [Path(place, name) for name in sorted(files) if name.endswith(".py")]
+        if len(found) >= MAX_FILES:
+            break
+    return found[:MAX_FILES]
+
+
+def local_spark() -> Any:
+    """Return a session of Spark on this machine.
+
+    Raises:
+        EngineError: It does not start (``engine.spark``).
+    """
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[*]").appName("govtool trace")
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+    for name, value in quiet.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # no Java, or one that is too old
+        raise EngineError(
+            f"Spark would, and does not start: {str(error).splitlines()[0][:200]}",
+            code="engine.spark",
+            hint="Spark needs Java 17 or newer: set JAVA_HOME",
+        ) from error

@@ -1,0 +1,55 @@
+"""Catalyst's commands that write files and tables, as operators above what they write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from govtool.records.plan import leaves
+from govtool.records.plan.nodes import Write, outputs
+from govtool.records.plan.term_pieces import Unread
+from govtool.records.plan.tree import Node
+
+Json = Any
+
+
+def insert(fields: Json, child: Node, partitioned: tuple[str, ...]) -> Write:
+    """Read an ``InsertIntoHadoopFsRelationCommand``.
+
+    Args:
+        fields: Of the command.
+        child: What it writes.
+        partitioned: The columns that rows are partitioned by.
+
+    Raises:
+        Unread: The statement names partitions.
+    """
+    table = fields["catalogTable"]
+    dataset = leaves.table_name(table) if table is not None else str(fields["outputPath"])
+    if fields["staticPartitions"]["$map"]:
+        raise Unread("partitions that the statement names")
+    kind = str(fields["fileFormat"].get("$format", "")).lower()
+    return Write(child, dataset, kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+
+
+def create_table(fields: Json, child: Node) -> Write:
+    """Read a ``CreateDataSourceTableAsSelectCommand``."""
+    table = fields["table"]
+    partitioned = tuple(str(each) for each in table["f"]["partitionColumnNames"])
+    kind = str(table["f"].get("provider") or "")
+    return Write(child, leaves.table_name(table), kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+
+
+def save(fields: Json, child: Node) -> Write:
+    """Read a ``SaveIntoDataSourceCommand``."""
+    options = {str(key).lower(): str(value) for key, value in (fields["options"] or {"$map": []})["$map"]}
+    dataset = options.get("path") or options.get("dbtable") or ""
+    return Write(child, dataset, "", _mode(fields["mode"]), _names(fields, child))
+
+
+def _names(fields: Json, child: Node) -> tuple[str, ...]:
+    given = fields.get("outputColumnNames")
+    return tuple(str(each) for each in given) if given else tuple(each.name for each in outputs(child))
+
+
+def _mode(value: Json) -> str:
+    return {"ErrorIfExists": "error"}.get(value["$enum"], str(value["$enum"]).lower())
