@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from govtool.workflow.modules.run_tuples import OutputTuples
     from govtool.workflow.zoom import GraphView
 
+
 def summaries(graph: ProvenanceGraph, nodes: Array) -> tuple[NodeSummary, ...]:
     """Nodes as lists show them."""
     labels = graph.labels.take(graph.label[nodes].astype(np.int64))
