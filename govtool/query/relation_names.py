@@ -4,7 +4,8 @@
 two runs wrote would pair otherwise. A file of CSV that runs keep as Parquet goes by its own place.
 
 Executions of a workflow in Python keep theirs in ``STATE/e000012.1f0c22ab/NODE/RELATION``. Between runs, such a
-relation is ``WORKFLOW/NODE/RELATION``, whatever the state folder: a sequence that starts anew has another one.
+relation is ``WORKFLOW/NODE/RELATION``, whatever the state folder: a sequence that starts anew has another one. What
+execution 12 read from ``DIR/12/Payments.csv``, the place of its own inputs, is ``DIR/Payments.csv``.
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ def workflow_relation(dataset: str) -> tuple[str, str] | None:
     return None if at is None else ("/".join(parts[:at]), "/".join(parts[at + 1 :]))
 
 
+def _execution(written: str) -> int | None:
+    """The number of the execution that wrote a dataset; None: no execution did."""
+    found = next((part for part in written.split("/") if _EXECUTION.fullmatch(part)), None)
+    return None if found is None else int(found[1:].partition(".")[0])
+
+
 class RelationHistory:
     """The history of runs under the names of relations.
 
@@ -74,18 +81,20 @@ class _RelationNames:
         folders: Names of the runs' own folders.
         states: The workflow of each state folder.
         origins: The origin of each relation whose copies have one.
+        inputs: The name of each dataset that an execution read from the folder of its own inputs.
     """
 
     folders: frozenset[str]
     states: Mapping[str, str]
     origins: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, dataset: str) -> str:
         """The name of a dataset."""
         found = workflow_relation(dataset)
         if found is not None and found[0] in self.states:
             return f"{self.states[found[0]]}/{found[1]}"
-        return relation_name(dataset, self.folders)
+        return self.inputs.get(dataset) or relation_name(dataset, self.folders)
 
     def renamed(self, run: Run) -> Run:
         """A run with the names of relations."""
@@ -117,8 +126,21 @@ def _names_of(history: History) -> _RelationNames | None:
     }
     if not folders and not states:
         return None
-    names = _RelationNames(folders, states)
+    names = _RelationNames(folders, states, inputs=_inputs_of_executions(history))
     return replace(names, origins=_origins(history, names))
+
+
+def _inputs_of_executions(history: History) -> dict[str, str]:
+    """The names of what executions of workflows read from the folders of their own inputs."""
+    found: dict[str, str] = {}
+    for run in history.runs:
+        numbers = {_execution(written.dataset) for written in run.outputs} if run.source.startswith(_WORKFLOW) else ()
+        for read in run.inputs:
+            folder, _, relation = read.dataset.rpartition("/")
+            root, slash, number = folder.rpartition("/")
+            if slash and number.isdecimal() and int(number) in numbers:
+                found[read.dataset] = f"{root}/{relation}"
+    return found
 
 
 def _has_own_folder(run: Run) -> bool:

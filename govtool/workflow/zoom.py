@@ -20,6 +20,9 @@ from govtool.errors import UnknownNameError, UsageError
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.graph import ProvenanceGraph
 
+_SHOWN = 8
+"""Modules that a hint names."""
+
 
 @dataclass(frozen=True, slots=True)
 class ZoomNode:
@@ -107,7 +110,11 @@ class GraphView:
         """
         wanted = checked_modules(self.graph, modules)
         for module in sorted(wanted - self.zoomed):
-            raise UsageError(f"the module {module} is not zoomed out", code="usage.not-zoomed")
+            raise UsageError(
+                f"the module {module} is not zoomed out",
+                code="usage.not-zoomed",
+                hint=f"zoomed out are {', '.join(sorted(self.zoomed))}" if self.zoomed else f"--zoomed {module}",
+            )
         return GraphView(self.graph, self.zoomed - wanted)
 
 
@@ -127,15 +134,25 @@ def checked_modules(graph: ProvenanceGraph, modules: Iterable[str]) -> frozenset
                 f"{module} is an invocation: all invocations of a module are zoomed together",
                 code="usage.module-invocation",
                 nearest=(name,),
+                hint=f"-m {name}",
             )
         raise UnknownNameError(
             f"no module is called {module!r}",
             code="usage.unknown-module",
             nearest=tuple(difflib.get_close_matches(module, graph.modules, 3, 0.4)),
-            hint=None if graph.modules else "the graph has no modules",
+            hint=_modules_hint(graph),
         )
     _refuse_zoomed(graph, wanted)
     return wanted
+
+
+def _modules_hint(graph: ProvenanceGraph) -> str:
+    """The modules of a graph as a hint names them."""
+    names = sorted(graph.modules)
+    if not names:
+        return "the graph has no modules"
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"its modules are {', '.join(names[:_SHOWN])}{more}"
 
 
 def _refuse_zoomed(graph: ProvenanceGraph, wanted: frozenset[str]) -> None:

@@ -33,12 +33,12 @@ FILES = [f"{PLACE}/Payments.csv@674c3c061e02:0/{row}" for row in range(3)] + [f"
         ("Cars:C9", ["Cars:C1", "Sold:S1"], "Cars:C1"),
         ("Payments.csv:0/1", FILES, FILES[1]),
         ("Rates:0", FILES, FILES[3]),
-        ("zzz", FILES, FILES[0]),
     ],
 )
 def test_near_tokens_are_like_the_text_or_like_it_without_folder_and_version(text, known, first):
     assert near_tokens(text, known)[0] == first
 
 
-def test_no_token_is_near_where_there_is_none():
+def test_tokens_that_are_not_near_are_not_proposed():
     assert near_tokens("zzz", []) == ()
+    assert near_tokens("zzz", FILES) == ()

@@ -92,6 +92,21 @@ def test_executions_of_a_workflow_pair_by_node_and_relation_whatever_their_state
         assert found.changes[-1].cause.kind != "added"
 
 
+def test_inputs_of_executions_pair_by_the_folder_that_holds_their_numbers():
+    def reading(number, mark, name, text):
+        run = execution(number, "s", mark, "x")
+        return replace(run, inputs=(RunInput(name, identity=content(text)),))
+
+    runs = [reading(1, "aaaaaaa1", "d/1/Payments.csv", "p"), reading(2, "bbbbbbb1", "d/2/Payments.csv", "q")]
+    found = diff_runs(History(runs), *runs)
+    inputs = [(each.name, each.what) for each in found.changes if each.aspect == "input"]
+    assert inputs == [("d/Payments.csv", "content")]
+    other = [runs[0], reading(2, "bbbbbbb1", "d/1999/Payments.csv", "q")]  # no folder of execution 2
+    found = diff_runs(History(other), *other)
+    inputs = [(each.name, each.what) for each in found.changes if each.aspect == "input"]
+    assert inputs == [("d/1999/Payments.csv", "added"), ("d/Payments.csv", "removed")]
+
+
 def test_a_short_name_is_the_relation_of_all_runs_that_keep_it_in_folders_of_their_own():
     runs = [execution(1, "s", "aaaaaaa1", "x"), execution(2, "s", "bbbbbbb1", "y")]
     history = History(runs)

@@ -122,6 +122,19 @@ def test_an_input_without_a_known_key_is_stated_not_searched(house):
     assert answer["not_searched"] == []
 
 
+def test_an_input_joined_by_another_key_is_unknown_and_does_not_silently_stay(house):
+    house.table("lines", {"order_amount": pa.int64(), "item": pa.string()}, [(20, "pen"), (8, "ink")])
+    query = "SELECT user_id, item FROM orders JOIN lines ON amount = order_amount"
+    house.commit(house.run(query, "items", "orders", "lines", run="f/0"))
+    _, found = planned("orders.user_id=42", run="f/0")
+    (unknown,) = found["lines"]["unknown"]
+    assert "lacks the subject's key" in unknown["why"]
+    assert "f/0 read it together with" in unknown["why"]
+    assert (found["lines"]["kind"], found["lines"]["delete"], "unchanged" in found["lines"]) == ("source", [], False)
+    assert found["items"]["delete"] == [[42, "pen"]]
+    assert govtool.open().erase_plan(["orders.user_id=42"], run="f/0").is_certain is False
+
+
 def test_rows_that_an_antijoin_kept_away_appear(house):
     orphans = "SELECT user_id, amount FROM orders WHERE NOT EXISTS (SELECT 1 FROM users WHERE id = user_id)"
     house.commit(house.run(orphans, "orphans", "orders", "users", run="f/0"))
@@ -282,7 +295,7 @@ def test_runs_that_read_one_another_in_turn_are_verified(house, tmp_path, run):
     house.commit(house.run("SELECT n FROM sizes", "seen", "sizes", run="g/0"))
     again = "SELECT n FROM sizes AS a WHERE EXISTS (SELECT 1 FROM seen AS b WHERE b.n = a.n)"
     house.commit(house.run(again, "sizes", "sizes", "seen", run="h/0", part="second"))
-    plan = write_plan(tmp_path / "plan.json", "users.id=42")
+    plan = write_plan(tmp_path / "plan.json", "users.id=42", key="orders.user_id")
     code, out, err = run("apply", plan, "--to", tmp_path / "fixed")
     assert (code, err) == (0, ""), out
     assert rows(tmp_path / "fixed" / "sizes") == [(len(USERS) - 1,)] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from govtool.spark.live import catalyst, facts, physical
+from govtool.spark.live.janino import instance_in
 from govtool.spark.live.keys import Digests
 from govtool.spark.live.numbers import Numbers
 from govtool.spark.live.prefetch import EXECUTION, Prefetched, Prefetcher, stored_executions
@@ -125,6 +127,39 @@ def test_fetched_executions_are_recorded_as_live_ones(spark: Any, heard: list[An
         fetched = prefetcher.fetched(execution, EXECUTION)
         assert isinstance(fetched, Prefetched)
         assert _recorded(fetched) == _recorded(execution)
+
+
+def test_plans_are_written_as_spark_writes_them(spark: Any, heard: list[Any]) -> None:
+    """The first plan of a class is compared by the writer itself; what it writes after that is compared here."""
+    writer = instance_in(spark.sparkContext._gateway, "PlanJson")
+    plans = [execution.analyzed() for execution in heard]
+    for plan in plans:
+        writer.apply(plan)
+    compared = int(str(writer.toString()).split(" ", 1)[0])
+    for plan in plans:
+        assert writer.apply(plan) == plan.toJSON()
+    again, others = str(writer.toString()).split(" ", 1)
+    assert others.startswith("[] ")  # every class that is written here is written as Spark does
+    assert int(again) == compared  # nothing was compared again: these classes are trusted, or left to Spark
+    assert compared < len(plans)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 'ö\u2028\"\\\\\t\u0001' AS t, date'2020-02-03' AS d, timestamp'2020-02-03 04:05:06' AS s, 1.5 AS m",
+        "SELECT CASE WHEN id > 1 THEN 'a' WHEN id > 0 THEN NULL ELSE 'b' END AS c, cast(id AS double) / 3 AS f FROM range(3)",
+        "SELECT a.id FROM range(3) a LEFT ANTI JOIN range(2) b ON a.id = b.id WHERE a.id IN (1, 2, 3)",
+        "WITH w AS (SELECT id, row_number() OVER (PARTITION BY id % 2 ORDER BY id) AS n FROM range(5)) SELECT * FROM w",
+        "SELECT transform(array(1, 2), x -> x + id) AS t, named_struct('k', id) AS s FROM range(2)",
+        "SELECT (SELECT max(id) FROM range(4)) AS m, interval 1 day AS i, X'00ff' AS b, float('nan') AS n, 1e300 AS e",
+    ],
+)
+def test_values_in_plans_are_written_as_spark_writes_them(spark: Any, query: str) -> None:
+    writer = instance_in(spark.sparkContext._gateway, "PlanJson")
+    plan = spark.sql(query)._jdf.queryExecution().analyzed()
+    for _ in range(2):
+        assert json.loads(writer.apply(plan)) == json.loads(plan.toJSON())
 
 
 def test_a_write_of_files_is_one_call(spark: Any, heard: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

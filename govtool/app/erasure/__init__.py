@@ -5,7 +5,8 @@
 :mod:`search <govtool.app.erasure.search>` finds its rows.
 :mod:`corrections <govtool.app.erasure.corrections>` is a plan over corrected inputs,
 :mod:`step <govtool.app.erasure.step>` evaluates it, :mod:`decided <govtool.app.erasure.decided>` judges its certainty.
-:mod:`plan <govtool.app.erasure.plan>` goes through the chain.
+:mod:`plan <govtool.app.erasure.plan>` goes through the chain,
+:mod:`found <govtool.app.erasure.found>` is what it comes to.
 :mod:`copies <govtool.app.erasure.copies>` and :mod:`lines <govtool.app.erasure.lines>` write corrected files,
 :mod:`corrected <govtool.app.erasure.corrected>` those of a dataset, verified,
 :mod:`apply <govtool.app.erasure.apply>` all of them, and

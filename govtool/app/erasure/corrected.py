@@ -14,8 +14,8 @@ from govtool.app.datasets.places import local_place
 from govtool.app.erasure.copies import CopiedFile, can_edit, relative_paths, write_copy
 from govtool.app.erasure.corrections import Corrections, LeafCorrection, same_names
 from govtool.app.erasure.deltas import DatasetDelta, table_file
+from govtool.app.erasure.found import ErasedOutput, RowErasure
 from govtool.app.erasure.keys import Wanted, meets_any
-from govtool.app.erasure.plan import ErasedOutput, RowErasure
 from govtool.app.erasure.report import PlannedErasure
 from govtool.app.erasure.search import value_text
 from govtool.app.records.engines import engines

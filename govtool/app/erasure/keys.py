@@ -196,7 +196,8 @@ def _unsearched(dataset: str, joined: tuple[str, str] | None, possible: str | No
         column, why = joined
         hint = f"--key {_short(dataset)}.{column}, if the rows with the subject's key are the subject's"
         return Unsearched(dataset, f"column {column} is {why}", hint)
-    return Unsearched(dataset, possible or "no column of it is known to hold the subject's key")
+    hint = f"--key {_short(dataset)}.COLUMN, if a column of it holds the subject's key"
+    return Unsearched(dataset, possible or "no column of it is known to hold the subject's key", hint)
 
 
 def _short(dataset: str) -> str:

@@ -17,9 +17,10 @@ from govtool.answers.row_erasure import Unsearched
 from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
+from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
 from govtool.app.erasure.keys import SubjectKeys, Wanted
-from govtool.app.erasure.search import FoundRow, SearchedInput, plan_leaves, searched_inputs, written_rows
-from govtool.app.erasure.step import CorrectedOutput, corrected_output
+from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
+from govtool.app.erasure.step import corrected_output
 from govtool.app.records.keys import declared_keys
 from govtool.app.records.opened import OpenedWrite, open_write
 from govtool.config import load_config
@@ -33,79 +34,6 @@ from govtool.records.trace.forward import input_key
 
 if TYPE_CHECKING:
     from govtool.store import Commit, Reader
-
-
-@dataclass(frozen=True, slots=True)
-class ErasedSource:
-    """An input that no recorded run wrote.
-
-    Attributes:
-        dataset: Its id.
-        searched: Its files that were searched, by what read them.
-        key: Its declared key.
-    """
-
-    dataset: str
-    searched: tuple[SearchedInput, ...]
-    key: tuple[str, ...]
-
-    def rows(self) -> dict[tuple[Place, int], FoundRow]:
-        """The subject's rows, each once, in their order."""
-        found = {(row.place, row.row): row for each in self.searched for row in each.rows}
-        return dict(sorted(found.items()))
-
-    def delta(self) -> DatasetDelta:
-        """What changes in its files."""
-        files = {place_of(file): file for each in self.searched for file in each.relation.files}
-        listed = tuple(replace(file, ordinal=n) for n, (_, file) in enumerate(sorted(files.items())))
-        drops: dict[Place, dict[int, int | None]] = {}
-        for place, row in self.rows():
-            drops.setdefault(place, {})[row] = None
-        return DatasetDelta(replace(self.searched[0].relation, files=listed), drops)
-
-
-@dataclass(frozen=True, slots=True)
-class ErasedOutput:
-    """A write that the subject's rows may have reached.
-
-    Attributes:
-        link: The write.
-        corrected: What its output becomes; None: nothing was evaluated.
-        unknown: Why that is not known; empty: it is.
-        cut: Whether its inputs stay as they are, so that nothing had to be evaluated.
-        tokens: The subject's own rows in it, where the subject was named by a column of it.
-        uncertain: Why rows are not certain: reasons of inputs, and of its own.
-        deleted: Keys whose rows go from it, whatever its inputs.
-        rows: How many rows it has; None: not known.
-        read: How many rows its inputs have; None: not known.
-    """
-
-    link: ChainLink
-    corrected: CorrectedOutput | None = None
-    unknown: str = ""
-    cut: bool = False
-    tokens: tuple[str, ...] = ()
-    uncertain: tuple[str, ...] = ()
-    deleted: tuple[Wanted, ...] = ()
-    rows: int | None = None
-    read: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RowErasure:
-    """The subject's rows, and what becomes of all outputs that they reached.
-
-    Attributes:
-        sources: Inputs.
-        outputs: Writes in topological order.
-        not_searched: Inputs that were not searched, or not whole.
-        not_reached: Outputs that are not there any more, and rows that went elsewhere.
-    """
-
-    sources: tuple[ErasedSource, ...]
-    outputs: tuple[ErasedOutput, ...]
-    not_searched: tuple[Unsearched, ...]
-    not_reached: tuple[Unsearched, ...]
 
 
 class Unevaluated(Exception):
@@ -150,6 +78,7 @@ class _Walk:
     _deltas: dict[str, DatasetDelta] = field(default_factory=dict)
     _unknown: dict[Place, str] = field(default_factory=dict)
     _uncertain: dict[Place, str] = field(default_factory=dict)
+    _joined: dict[str, JoinedInput] = field(default_factory=dict)
     _reached: set[Place] = field(default_factory=set)
     """Files of datasets that the subject's rows reached, changed or not."""
     _files: int = 0
@@ -170,6 +99,7 @@ class _Walk:
             tuple(self.outputs),
             (*self.keys.not_searched, *self.not_searched.values()),
             tuple(self.not_reached.values()),
+            tuple(self._joined.values()),
         )
 
     def _visit(self, link: ChainLink) -> None:
@@ -182,11 +112,20 @@ class _Walk:
         deleted = self.keys.wanted.get(link.output, ())
         if not deleted and not link.read_places() & self._reached:
             return
+        self._note_joined(link)
         self._reached |= link.written_places()
         if not deleted and self._is_cut_off(link):
             self.outputs.append(self._sized(ErasedOutput(link, cut=True)))
             return
         self._evaluate(link, opened, deleted)
+
+    def _note_joined(self, link: ChainLink) -> None:
+        """Note the inputs of a write that lack the subject's key, beside one that the subject's rows reached."""
+        reached = [leaf for leaf in link.reads if {place_of(file) for file in leaf.files} & self._reached]
+        unsearched = {each.what for each in self.keys.not_searched}
+        for leaf in link.reads if reached else ():
+            if leaf.dataset in unsearched:
+                self._joined.setdefault(leaf.dataset, JoinedInput(leaf, link.run.run, reached[0].dataset))
 
     # ---- inputs -------------------------------------------------------------------------------------------------
 

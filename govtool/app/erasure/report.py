@@ -20,8 +20,9 @@ from govtool.answers.row_erasure import (
 )
 from govtool.app.erasure.chain import RecordedChain, recorded_chain
 from govtool.app.erasure.deltas import file_rows
+from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
 from govtool.app.erasure.keys import GraphKeys, SubjectKeys, graph_keys, parsed_subjects, subject_keys
-from govtool.app.erasure.plan import ErasedOutput, ErasedSource, RowErasure, row_erasure
+from govtool.app.erasure.plan import row_erasure
 from govtool.app.records.tables import read_record_runs
 from govtool.app.runs.lookup import read_history
 from govtool.app.versions.version import version_of
@@ -135,6 +136,7 @@ def answer_of(
         tokens=tokens,
         datasets=(
             *(_source(source) for source in found.sources),
+            *(_joined(each) for each in found.joined),
             *(_merged([_output(each) for each in group]) for group in outputs.values()),
         ),
         searched=keys.columns(),
@@ -161,6 +163,21 @@ def _source(source: ErasedSource) -> DatasetErasure:
         scanned_bytes=sum(file.size for file in delta.relation.files),
         why="rows with the subject's key",
         files=_files(delta.relation.files, delta.drops),
+    )
+
+
+def _joined(found: JoinedInput) -> DatasetErasure:
+    """An input whose rows may be about the subject by a key that was not named: nothing is deleted of it."""
+    why = (
+        f"it lacks the subject's key, and {found.run} read it together with {found.beside}: rows that are the subject's"
+        " by another key are not found"
+    )
+    relation = found.relation
+    return DatasetErasure(
+        dataset=relation.dataset,
+        source=True,
+        columns=tuple(column.name for column in relation.columns),
+        unknown=(UnknownRows(why),),
     )
 
 

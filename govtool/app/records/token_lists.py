@@ -69,7 +69,7 @@ def require_tokens(tokens: Sequence[str]) -> None:
 
 
 def near_tokens(text: str, known: Sequence[str], most: int = 3) -> tuple[str, ...]:
-    """Tokens that a text may mean: near ones, else those whose file and row are near, else the first ones.
+    """Tokens that a text may mean: near ones, else those whose file and row are near; none where nothing is near.
 
     Tokens of files begin with a folder and hold a version, which nobody types.
     """
@@ -77,4 +77,4 @@ def near_tokens(text: str, known: Sequence[str], most: int = 3) -> tuple[str, ..
     if not near:
         short = {_FOLDER_AND_VERSION.sub(r"\1:", token): token for token in reversed(known)}
         near = [short[each] for each in difflib.get_close_matches(text, list(short), most, 0.4)]
-    return tuple(near or known[:most])
+    return tuple(near)

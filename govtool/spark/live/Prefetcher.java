@@ -22,6 +22,8 @@ import java.util.Map;
  * method that does not exist, that fails, or whose result is none of these or too long is left out: whoever needs it
  * calls it.
  *
+ * apply(function, name): results of methods of this name and no argument are those of the function.
+ *
  * It keeps to Java 1.4 (no generics, no lambdas), which is what Janino compiles everywhere.
  */
 public class Prefetcher implements java.util.function.BiFunction {
@@ -32,8 +34,13 @@ public class Prefetcher implements java.util.function.BiFunction {
 
   private final Map methods = new HashMap();
   private final Map requests = new HashMap();
+  private final Map functions = new HashMap();
 
   public synchronized Object apply(Object target, Object request) {
+    if (target instanceof java.util.function.Function) {
+      functions.put(request, target);
+      return "";
+    }
     Map sections = (Map) requests.get(request);
     if (sections == null) {
       sections = parsed((String) request);
@@ -159,6 +166,9 @@ public class Prefetcher implements java.util.function.BiFunction {
       Method method = method(target.getClass(), line.name, line.argument);
       if (method == null) {
         return this;
+      }
+      if (line.argument == null && functions.containsKey(line.name)) {
+        return ((java.util.function.Function) functions.get(line.name)).apply(target);
       }
       if (line.argument == null) {
         return method.invoke(target, new Object[0]);

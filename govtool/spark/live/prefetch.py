@@ -149,17 +149,29 @@ class Prefetcher:
     def __init__(self, gateway: Any) -> None:
         self._gateway = gateway
         self._broken = False
+        self._prefetcher: Any = None
 
     def fetched(self, target: Any, request: str) -> Any:
         """An object with the answers to a request; the object as it is where nothing can be compiled."""
         if self._broken:
             return target
         try:
-            head, _, tail = str(instance_in(self._gateway, "Prefetcher").apply(target, request)).partition("\n")
+            if self._prefetcher is None:
+                self._prefetcher = self._compiled()
+            head, _, tail = str(self._prefetcher.apply(target, request)).partition("\n")
             return Prefetched(lambda: target, json.loads(head), tail)
         except Exception:
             self._broken = True
             return target
+
+    def _compiled(self) -> Any:
+        """The ``Prefetcher`` of the JVM; it writes the JSON of plans by ``PlanJson`` where that compiles."""
+        found = instance_in(self._gateway, "Prefetcher")
+        try:
+            found.apply(instance_in(self._gateway, "PlanJson"), "toJSON")
+        except Exception:  # Spark's own toJSON() stays
+            return found
+        return found
 
 
 class Prefetched:

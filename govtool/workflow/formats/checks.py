@@ -41,6 +41,7 @@ class GraphFile:
     edge_lines: array[int] = field(default_factory=lambda: array("q"))
     ends: list[tuple[NodeId, NodeId, int]] = field(default_factory=list)
     invocations: set[tuple[str, int]] = field(default_factory=set)
+    tokens: dict[str, int] = field(default_factory=dict)
 
     def refuse(self, line: int, reason: str) -> NoReturn:
         """Refuse the file.
@@ -72,6 +73,8 @@ class GraphFile:
                 f" cannot be of kind {_shown(kind)}",
             )
         module, invocation = self._invocation(body, type_, label, line, id_)
+        if type_ in terms.TOKENS:
+            self._check_token(label, line, id_)
         black_box = body.get("bb") if body.get("bb") is not None else False
         if not isinstance(black_box, bool):
             self.refuse(line, f"bb of node {_shown(id_)} is {_noun(black_box)}, not true or false")
@@ -148,6 +151,15 @@ class GraphFile:
         if module is not None and "#" in module:
             self.refuse(line, f"{_shown(module)} names an invocation, not a module: give the number as inv")
         return module, invocation
+
+    def _check_token(self, token: str, line: int, id_: NodeId) -> None:
+        first = self.tokens.setdefault(token, len(self.numbers))
+        if first < len(self.numbers):
+            self.refuse(
+                line,
+                f"two records have the token {_shown(token)}: node {_shown(id_)},"
+                f" and node {_shown(self.nodes.ids[first])} in line {self.node_lines[first]}",
+            )
 
     def _check_invocation(
         self, module: str | None, invocation: int, type_: int, label: str, line: int, id_: NodeId

@@ -78,6 +78,8 @@ def test_a_car_of_another_model_reaches_nothing(graph):
         (lambda graph: graph.delete("Cars:C22"), "usage.unknown-token", "Cars:C2"),
         (lambda graph: graph.depends("Bid", "Car:C2"), "usage.unknown-token", "Cars:C2"),
         (lambda graph: graph.subgraph("Bidd"), "usage.unknown-node", "Bid"),
+        (lambda graph: graph.subgraph("Cars:C22"), "usage.unknown-node", "Cars:C2"),
+        (lambda graph: graph.subgraph("M_daeler1#1"), "usage.unknown-node", "M_dealer1#1"),
         (lambda graph: graph.zoom_out("M_dealer"), "usage.unknown-module", "M_dealer1"),
     ],
 )
@@ -86,6 +88,22 @@ def test_unknown_names_have_near_ones(graph, ask, code, near):
         ask(graph)
     assert refused.value.code == code
     assert near in refused.value.nearest
+
+
+@pytest.mark.parametrize(
+    ("ask", "hint"),
+    [
+        (lambda graph: graph.delete("zzz"), "records are called as Requests:B1, Cars:C1, Cars:C2; list them: govtool"),
+        (lambda graph: graph.subgraph("zzz"), "list them: govtool graph export"),
+        (lambda graph: graph.zoom_out("zzz"), "its modules are M_dealer1"),
+        (lambda graph: graph.zoom_in("M_dealer1"), "--zoomed M_dealer1"),
+    ],
+)
+def test_names_that_are_like_none_have_a_hint_and_no_proposals(graph, ask, hint):
+    with pytest.raises(UsageError) as refused:
+        ask(graph)
+    assert hint in refused.value.hint
+    assert refused.value.nearest == ()
 
 
 @pytest.mark.parametrize(

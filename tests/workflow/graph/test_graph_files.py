@@ -131,6 +131,8 @@ CALL = {"id": "m", "kind": "p", "type": "m", "label": "M", "module": "M", "inv":
 MISTAKES = [
     (lines(TOKEN, TOKEN), 3, "two nodes have the id a"),
     (lines({**TOKEN, "id": 1}, {**TOKEN, "id": "1"}), 3, "two nodes have the id 1"),
+    (lines(TOKEN, {**TOKEN, "id": "b"}), 3, "two records have the token t: node b, and node a in line 2"),
+    (lines(TOKEN, {**TOKEN, "id": "b", "type": "st"}), 3, "two records have the token t"),
     (lines({**TOKEN, "id": None}), 2, "missing"),
     (lines({**TOKEN, "id": True}), 2, "true or false"),
     (lines({**TOKEN, "id": ""}), 2, "empty"),
@@ -160,7 +162,11 @@ MISTAKES = [
     (lines(TOKEN, edges=[["a", "z"]]), 4, "not in the file: z"),
     (lines(TOKEN, PLUS, edges=[["b", "a"]]), 5, "nodes of type wi have no inputs"),
     (lines(TOKEN, CALL, edges=[["a", "m"]]), 5, "nodes of type m have no inputs"),
-    (lines(TOKEN, {**TOKEN, "id": "s", "type": "st"}, edges=[["a", "s"]]), 5, "nodes of type st have no inputs"),
+    (
+        lines(TOKEN, {**TOKEN, "id": "s", "type": "st", "label": "u"}, edges=[["a", "s"]]),
+        5,
+        "nodes of type st have no inputs",
+    ),
     (lines(TOKEN, PLUS, edges=[["a", "b", "left"]]), 5, "no difference and no comparison"),
     (lines(TOKEN, PLUS, edges=[["a", "b", "up"]]), 5, "the side up"),
     (lines(TOKEN, {**PLUS, "label": "⊖"}, edges=[["a", "b", "left"], ["a", "b", "left"]]), 6, "two left operands"),
