@@ -388,7 +388,7 @@ class _Builder:
         }
         for name in (
             "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal",
-            "first_seen", "last_seen", "status", "min_group_of", "places",
+            "first_seen", "last_seen", "status", "min_group_of", "places", "literals",
         ):  # fmt: skip
             self.out[f"derivation_{name}"] = c[f"d.{name}"]
 

@@ -26,7 +26,7 @@ from typing import Any
 from govtool.arrays.pages import CODES, DIGEST, WIDTH
 from govtool.errors import FormatError, IntegrityError
 
-FORMAT = 5
+FORMAT = 6
 """Version of the pages' layout. It is part of the root's name: a reader looks for roots that it can read."""
 NODES_OF_PATH = 128
 """Number of nodes of a column path on a name page: more than ``govtool.query.select`` ever needs."""
@@ -57,7 +57,7 @@ BACK = ("edge_source", "edge_target", "edge_tag", "edge_label", "edge_arm", "edg
 DERIVATION_NUMBERS = ("statement", "target", "mode", "whole", "complete", "line", "count", "min_group")
 DERIVATION_TEXTS = (
     "fingerprint", "kind", "dialect", "file", "source", "how", "session", "run", "principal", "first_seen",
-    "last_seen", "status", "min_group_of", "places",
+    "last_seen", "status", "min_group_of", "places", "literals",
 )  # fmt: skip
 """The arrays of derivations (``derivation_…``) that graph pages have, by place in ``maker_derivation``."""
 
