@@ -37,15 +37,15 @@ def dataset_digests(a: dict[str, Any], texts: list[str], star_bit: int) -> Any:
     Args:
         a: The arrays of the index that ``govtool.graph.index`` describes.
         texts: The strings.
-        star_bit: The bit of ``edge_tag`` that says how an edge was said, not what.
+        star_bit: The bit of ``edge_tag`` that says how an edge was named, not what.
     """
     import numpy as np
 
     used = ("dataset_name", "dataset_kind", "node_path", "node_type", "label_functions", "label_reason")
     makers, made_from = _script_makers(a, texts)
-    said = [a[name][makers] for name in ("derivation_fingerprint", "derivation_literals")]
-    codes = _text_codes(texts, [*(a[name] for name in used), *said])
-    statements = _mixed([codes[part] for part in said])
+    named = [a[name][makers] for name in ("derivation_fingerprint", "derivation_literals")]
+    codes = _text_codes(texts, [*(a[name] for name in used), *named])
+    statements = _mixed([codes[part] for part in named])
     count = len(a["dataset_name"])
     base = a["dataset_base"].astype(np.int64)
     numbers = np.stack([a["dataset_flags"], np.diff(base)], axis=1).astype(np.uint64)

@@ -65,10 +65,10 @@ def statement_changes(
 def _made(index: Index, name: str) -> list[_Made]:
     """The statements of scripts that compute a dataset, each once, by place."""
     made = [
-        _Made(said.fingerprint, index.field(derivation, "literals"), index.field(derivation, "text") or "", said)
+        _Made(proof.fingerprint, index.field(derivation, "literals"), index.field(derivation, "text") or "", proof)
         for dataset in generations(index, [name])
         for derivation in index.makers(dataset)
-        if _is_compared(index, derivation) and (said := evidence(index, derivation))
+        if _is_compared(index, derivation) and (proof := evidence(index, derivation))
     ]
     made.sort(key=lambda one: (one.evidence.file, one.evidence.line, one.fingerprint, one.literals or ""))
     return list({(one.fingerprint, one.literals): one for one in reversed(made)}.values())[::-1]

@@ -143,7 +143,7 @@ def test_drop_unreadable_commits_the_drop_of_the_last_file_too(govtool, folder):
     assert ingest(govtool, "--drop-unreadable", "--strict").code == 3
     done = ingest(govtool, "--drop-unreadable")
     assert done.code == 0, done.err
-    assert json.loads(govtool("ls", "-f", "json").out)["datasets"] == []
+    assert json.loads(govtool("ls", "-f", "json").out)["items"] == []
 
 
 @pytest.mark.parametrize("options", [("--strict",), ("--min-coverage", "90")], ids=["strict", "min-coverage"])

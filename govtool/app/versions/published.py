@@ -186,7 +186,7 @@ def _bound_root(store: Reader, commit: Commit) -> pages.Root | None:
     return None
 
 
-def index_problem(store: Store, commit: Commit, build: Callable[[], Index]) -> str | None:
+def index_problem(store: Reader, commit: Commit, build: Callable[[], Index]) -> str | None:
     """Build a commit's index again and compare it with the published one.
 
     Args:
@@ -222,6 +222,24 @@ def index_problem(store: Store, commit: Commit, build: Callable[[], Index]) -> s
     except (IntegrityError, KeyError) as error:
         return str(error)
     return None if whole == bytes(memoryview(index.buffer)) else "the whole index is not that of the commit"
+
+
+def check_published_index(store: Reader, commit: Commit) -> None:
+    """Build a commit's index again, and refuse a published one that is another.
+
+    Raises:
+        IntegrityError: The published index is not that of the commit (``store.corrupt-index``).
+        StoreError: The store cannot be read.
+    """
+    from govtool.app.index import built_index
+
+    problem = index_problem(store, commit, lambda: built_index(store, commit))
+    if problem is not None:
+        raise IntegrityError(
+            f"the published index is not that of commit {commit.seq}: {problem}",
+            code="store.corrupt-index",
+            hint="govtool index --publish replaces it; govtool store fsck --deep looks at those of all commits",
+        )
 
 
 def _keep_coverage(store: Reader, commit: Commit, counts: Any) -> None:
