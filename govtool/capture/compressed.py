@@ -1,8 +1,8 @@
 """Compressed logs as plain bytes: told by content, bounded, and of a file that breaks off all that can be had.
 
 Plain gzip, zstd and lz4, and what Spark writes: its ``lz4`` is lz4-java's ``LZ4BlockOutputStream``, its ``snappy``
-snappy-java's ``SnappyOutputStream``, its ``lzf`` chunks as ``govtool.capture.lzf`` has them, its ``zstd`` plain zstd whose
-last frame may never have been closed.
+snappy-java's ``SnappyOutputStream``, its ``lzf`` chunks as ``govtool.capture.lzf`` has them, its ``zstd`` plain zstd
+whose last frame may never have been closed.
 """
 
 from __future__ import annotations
