@@ -15,7 +15,7 @@ from govtool.app.questions.facts import dataset_owners
 from govtool.app.versions import published as app_published
 from govtool.app.versions.index import open_index
 from govtool.app.versions.published import publish_index
-from govtool.errors import EXIT_STORE, StoreError
+from govtool.errors import EXIT_STORE, IntegrityError, StoreError
 from govtool.graph import pages
 from govtool.graph.index import Index
 from govtool.graph.paged import PagedIndex

@@ -231,7 +231,7 @@ def check_published_index(store: Reader, commit: Commit) -> None:
         IntegrityError: The published index is not that of the commit (``store.corrupt-index``).
         StoreError: The store cannot be read.
     """
-    from govtool.app.index import built_index
+    from govtool.app.versions.index import built_index
 
     problem = index_problem(store, commit, lambda: built_index(store, commit))
     if problem is not None:
