@@ -316,7 +316,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         from govtool.app.questions.check import check_answer
 
         if verify_index:
-            from govtool.app.versions.published import check_published_index
+            from govtool.app.upkeep.store import check_published_index
 
             self._fetch(lambda snapshot: check_published_index(snapshot.store, snapshot.commit))
         rules, accepted = policy_choice(policy, today), None if baseline is None else Path(baseline)

@@ -224,24 +224,6 @@ def index_problem(store: Reader, commit: Commit, build: Callable[[], Index]) -> 
     return None if whole == bytes(memoryview(index.buffer)) else "the whole index is not that of the commit"
 
 
-def check_published_index(store: Reader, commit: Commit) -> None:
-    """Build a commit's index again, and refuse a published one that is another.
-
-    Raises:
-        IntegrityError: The published index is not that of the commit (``store.corrupt-index``).
-        StoreError: The store cannot be read.
-    """
-    from govtool.app.versions.index import built_index
-
-    problem = index_problem(store, commit, lambda: built_index(store, commit))
-    if problem is not None:
-        raise IntegrityError(
-            f"the published index is not that of commit {commit.seq}: {problem}",
-            code="store.corrupt-index",
-            hint="govtool index --publish replaces it; govtool store fsck --deep looks at those of all commits",
-        )
-
-
 def _keep_coverage(store: Reader, commit: Commit, counts: Any) -> None:
     """Every answer shows the coverage: it came with the root, and the fragments that say so need not be read."""
     from govtool.app.coverage.total import coverage_dir, write_total
