@@ -68,6 +68,12 @@ def test_a_statement_that_changes_nothing_else_is_a_difference(govtool, warehous
     assert {what for _, what, *_ in changes(govtool, "5", "6")} == {"column", "edge"}
 
 
+def test_a_query_is_listed_with_its_place(govtool, warehouse):
+    ingest(govtool, warehouse, "create table t (a text, b int)", "select a from t")
+    items = json.loads(govtool("ls", "-f", "json").out)["items"]
+    assert [(item["kind"], item["place"]) for item in items] == [("query", "t.sql:2"), ("table", None)]
+
+
 TAGGED = "create table t (a text with tag (pii = 'email'), b int)"
 
 
