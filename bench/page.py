@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -25,18 +25,56 @@ with what they are compared to: read the ratios, the seconds are the machine's. 
 measured, not asserted.
 """
 
+_SEVERAL = """The sections are not of one commit, and later code may be faster or slower:"""
+_MEASURED = re.compile(r"^\*.*govtool at (?P<commit>[0-9a-f]+)(?P<notes>.*)\.\*$", re.MULTILINE)
+_LOAD = re.compile(r"; load ([0-9.]+);")
 _SECTION = re.compile(r"<!-- section: (\S+) -->\n(.*?)<!-- end -->\n", re.DOTALL)
 
 
 def merge(name: str, body: str, order: Iterable[str]) -> None:
     """Put a section into the page, in place of an earlier one of its name."""
-    sections = dict(_SECTION.findall(PAGE.read_text())) if PAGE.exists() else {}
+    sections = page_sections()
     sections[name] = body.rstrip("\n") + "\n\n" + machine() + "\n"
     known = list(order)
     names = sorted(sections, key=lambda key: known.index(key) if key in known else len(known))
     text = "\n".join(f"<!-- section: {key} -->\n{sections[key]}<!-- end -->\n" for key in names)
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(f"{_HEAD}\n{text}")
+    PAGE.write_text(f"{page_head(sections)}\n{text}")
+
+
+def page_sections() -> dict[str, str]:
+    """The sections of the page as it stands, by name."""
+    return dict(_SECTION.findall(PAGE.read_text())) if PAGE.exists() else {}
+
+
+def page_head(sections: Mapping[str, str]) -> str:
+    """The head of the page: which sections are of one commit, and which of other code or of a busy machine."""
+    commits: dict[str, list[str]] = {}
+    dirty, busy, unknown = [], [], []
+    for name, text in sections.items():
+        found = list(_MEASURED.finditer(text))
+        if not found:
+            unknown.append(name)
+            continue
+        last = found[-1]
+        commits.setdefault(last["commit"], []).append(name)
+        if "dirty" in last["notes"] or "not committed" in last["notes"]:
+            dirty.append(name)
+        load = _LOAD.search(last[0])
+        if load and float(load[1]) > MAX_LOAD:
+            busy.append(name)
+    lines = [f"* of {commit}: {', '.join(names)}" for commit, names in commits.items()]
+    lines += [
+        f"* {text}: {', '.join(names)}"
+        for text, names in (
+            ("of code that was not committed as it was, so that nobody can check it out", dirty),
+            (f"of a machine with a load over {MAX_LOAD:g}; only ratios say anything", busy),
+            ("of an unknown commit", unknown),
+        )
+        if names
+    ]
+    origin = "All sections are of one commit." if len(commits) == 1 and not unknown else _SEVERAL
+    return "\n".join((_HEAD, origin, "", *lines, ""))
 
 
 def put(page: Path, name: str, body: str) -> None:

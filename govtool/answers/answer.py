@@ -157,7 +157,13 @@ class GraphAnswer(Answer):
 
 
 def require_coverage(
-    coverage: Coverage, *, strict: bool, min_coverage: float | None, hint: str, diagnostics: Sequence[Diagnostic] = ()
+    coverage: Coverage,
+    *,
+    strict: bool,
+    min_coverage: float | None,
+    hint: str,
+    diagnostics: Sequence[Diagnostic] = (),
+    nothing: bool = False,
 ) -> None:
     """Raise where too little was understood: nothing at all, or less than is asked for.
 
@@ -167,6 +173,7 @@ def require_coverage(
         min_coverage: So many percent have to be.
         hint: Where to look for the reason.
         diagnostics: What was found on reading; errors among them count with ``strict``.
+        nothing: Nothing at all suffices without ``strict`` and ``min_coverage``.
 
     Raises:
         EvidenceError: Too little was understood (``evidence.coverage``).
@@ -174,7 +181,7 @@ def require_coverage(
     from govtool.answers.coverage import shortfall
 
     errors = sum(d.severity == "error" for d in diagnostics)
-    problem = shortfall(coverage, strict=strict, min_coverage=min_coverage, errors=errors)
+    problem = shortfall(coverage, strict=strict, min_coverage=min_coverage, errors=errors, nothing=nothing)
     if problem:
         raise EvidenceError(problem, code="evidence.coverage", hint=hint)
 

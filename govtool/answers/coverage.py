@@ -154,13 +154,23 @@ def sentence(coverage: Coverage) -> str:
     return text
 
 
-def shortfall(coverage: Coverage, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
-    """The reason why the evidence does not suffice, or None; ``errors`` counts what could not be read or parsed."""
-    if errors and not coverage.relevant:
+def shortfall(
+    coverage: Coverage, *, strict: bool, min_coverage: float | None, errors: int = 0, nothing: bool = False
+) -> str | None:
+    """The reason why the evidence does not suffice, or None.
+
+    Args:
+        coverage: How much was understood.
+        strict: Everything has to be.
+        min_coverage: This share has to be, in percent.
+        errors: The number of things that could not be read or parsed.
+        nothing: Nothing at all suffices without ``strict`` and ``min_coverage``.
+    """
+    if errors and not coverage.relevant and not nothing:
         return "nothing could be read"
     if errors and strict and coverage.understood == coverage.relevant:
         return f"{count(errors, 'error')}, and --strict asks for none"
-    if coverage.relevant and coverage.opaque == coverage.relevant:
+    if coverage.relevant and coverage.opaque == coverage.relevant and not nothing:
         return f"nothing was understood of {count(coverage.relevant, 'statement')}"
     relevant, runs = coverage.relevant + coverage.unread, coverage.runs + coverage.unread
     if strict and coverage.understood < relevant:

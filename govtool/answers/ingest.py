@@ -38,7 +38,7 @@ class SourceLines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CoverageDemand:
-    """Minimum coverage for a commit. Nothing understood at all never suffices."""
+    """Minimum coverage for a commit. Nothing understood at all does not suffice."""
 
     strict: bool = False
     """Everything has to be."""
@@ -49,12 +49,17 @@ class CoverageDemand:
     shortfalls: bool = False
     """The statements that were not understood are wanted, too, where nothing is new: all is read again."""
 
+    nothing: bool = False
+    """Nothing understood at all suffices: what cannot be read is to be dropped."""
+
     def problem(self, coverage: Coverage, diagnostics: Sequence[Diagnostic]) -> str | None:
         """Return what is lacking, or None if the demand is met."""
         from govtool.answers.coverage import shortfall
 
         errors = sum(d.severity == "error" for d in diagnostics) if self.errors else 0
-        return shortfall(coverage, strict=self.strict, min_coverage=self.min_coverage, errors=errors)
+        return shortfall(
+            coverage, strict=self.strict, min_coverage=self.min_coverage, errors=errors, nothing=self.nothing
+        )
 
 
 class RefusedIngestError(EvidenceError):
@@ -110,6 +115,9 @@ class IngestResult:
     plan: IngestPlan | None = None
     """Of a dry run: what would change. Then ``commit`` is the one that would have been made, and is in no store."""
 
+    drops_unreadable: bool = False
+    """What cannot be read was to be dropped: nothing understood at all is no error."""
+
     def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None, errors: bool = True) -> None:
         """Raise an error where too little was understood; a commit that was made stays.
 
@@ -128,6 +136,7 @@ class IngestResult:
             min_coverage=min_coverage,
             hint=reading_hint(self._kind(), self.diagnostics),
             diagnostics=diagnostics,
+            nothing=self.drops_unreadable,
         )
 
     def _kind(self) -> str:

@@ -21,6 +21,8 @@ class Listed(NamedTuple):
     type: str | None
     columns: int
     """Of a dataset; 1 for a column."""
+    place: str | None = None
+    """Of a query, whose name is a digest: the file and line of its text, and when a log first has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class ListAnswer(GraphAnswer):
     """Selected datasets and columns, by name."""
 
     schema: ClassVar[str] = "ls/1"
-    fields: ClassVar[tuple[str, ...]] = ("name", "kind", "type", "columns")
+    fields: ClassVar[tuple[str, ...]] = ("name", "kind", "type", "columns", "place")
     types: ClassVar[Mapping[str, str]] = {"columns": "integer"}
 
     entries: tuple[Listed, ...]
@@ -54,4 +56,4 @@ class ListAnswer(GraphAnswer):
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """A row an entry; a column has no number of columns."""
-        return ((e.name, e.kind, e.type, None if e.kind == "column" else e.columns) for e in self.entries)
+        return ((e.name, e.kind, e.type, None if e.kind == "column" else e.columns, e.place) for e in self.entries)

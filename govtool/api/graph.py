@@ -291,6 +291,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         today: Day | None = None,
         strict: bool = False,
         measure: bool = False,
+        verify_index: bool = False,
     ) -> CheckAnswer:
         """The findings of policies.
 
@@ -302,8 +303,10 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
             strict: What could not be decided counts as violated. ``check_strict`` of the answer also refuses one to
                 which a statement could matter that was not understood.
             measure: Measure the smallest groups of recorded outputs, for declassifiers with ``evidence: [measured]``.
+            verify_index: Build the index again first, and refuse a published one that is another.
 
         Raises:
+            IntegrityError: The published index is not that of the version (``store.corrupt-index``).
             UsageError: There are no policies (``policy.none``), they or the baseline are mistaken, or a zone matches
                 no dataset (``policy.empty-zone``).
             UnknownNameError: There is no version ``base``.
@@ -312,6 +315,10 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
 
         from govtool.app.questions.check import check_answer
 
+        if verify_index:
+            from govtool.app.upkeep.store import check_published_index
+
+            self._fetch(lambda snapshot: check_published_index(snapshot.store, snapshot.commit))
         rules, accepted = policy_choice(policy, today), None if baseline is None else Path(baseline)
         return self._fetch(
             lambda snapshot: check_answer(

@@ -1,7 +1,8 @@
 """Compressed logs as plain bytes: told by content, bounded, and of a file that breaks off all that can be had.
 
 Plain gzip, zstd and lz4, and what Spark writes: its ``lz4`` is lz4-java's ``LZ4BlockOutputStream``, its ``snappy``
-snappy-java's ``SnappyOutputStream``, its ``zstd`` plain zstd whose last frame may never have been closed.
+snappy-java's ``SnappyOutputStream``, its ``lzf`` chunks as ``govtool.capture.lzf`` has them, its ``zstd`` plain zstd
+whose last frame may never have been closed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import struct
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any
+
+from govtool.capture import lzf
 
 CHUNK = 1 << 20
 MAX_BLOCK = 64 << 20
@@ -79,8 +82,8 @@ def _reader(head: bytes) -> Any:
         return _lz4_frames
     if head.startswith(_SNAPPY_MAGIC):
         return _snappy
-    if head.startswith(b"ZV"):
-        raise UnreadableStreamError("compressed with lzf, which is not read; decompress it first")
+    if head.startswith(lzf.MAGIC):
+        return _lzf
     return None
 
 
@@ -259,6 +262,33 @@ def _snappy(counted: _Counted) -> Iterator[bytes]:
             yield b"".join(batch)
             raise
         held += plain_size
+        if held >= CHUNK:
+            yield b"".join(batch)
+            batch, held = [], 0
+    yield b"".join(batch)
+
+
+def _lzf(counted: _Counted) -> Iterator[bytes]:
+    batch: list[bytes] = []
+    held = 0
+    while head := counted.exactly(5):
+        sizes = head[3:5] + (counted.exactly(2) if head[2:3] == bytes([lzf.COMPRESSED]) else b"")
+        stored, plain = int.from_bytes(sizes[:2], "big"), int.from_bytes(sizes[-2:], "big")
+        data = counted.exactly(stored)
+        problem = ""
+        if len(head) < 5 or len(data) < stored or len(sizes) not in (2, 4):
+            problem = "the compressed file breaks off"
+        elif head[:2] != lzf.MAGIC or head[2] not in (lzf.STORED, lzf.COMPRESSED):
+            problem = "cannot be read: not a chunk of lzf"
+        if problem:
+            yield b"".join(batch)
+            raise UnreadableStreamError(problem)
+        try:
+            batch.append(lzf.decompress(data, plain) if head[2] == lzf.COMPRESSED else data)
+        except ValueError:
+            yield b"".join(batch)
+            raise
+        held += plain
         if held >= CHUNK:
             yield b"".join(batch)
             batch, held = [], 0

@@ -69,6 +69,12 @@ def check(
             help="Measure the smallest groups of recorded outputs, for evidence: [measured]. No JVM starts.",
         ),
     ] = False,
+    verify_index: Annotated[
+        bool,
+        typer.Option(
+            "--verify-index", help="Build the index again; exit with 4 if the store has published another one."
+        ),
+    ] = False,
     today: TodayOption = None,
     sql: Annotated[
         list[str] | None,
@@ -118,7 +124,13 @@ def check(
             store = stack.enter_context(_only(ui, sql, dialect, schema))
         with opened_graph(ui, store, at, branch) as graph:
             answer = graph.check(
-                policy=policy, base=base, baseline=baseline, today=today, strict=strict, measure=measure
+                policy=policy,
+                base=base,
+                baseline=baseline,
+                today=today,
+                strict=strict,
+                measure=measure,
+                verify_index=verify_index,
             )
         ui.mark("check")
         accepting = answer if update_baseline is None else _accepting(ui, answer, update_baseline)

@@ -67,12 +67,11 @@ def diff(
       govtool diff nightly~1 nightly --rows -o rows.csv
 
     Of versions: datasets, columns and edges, each with the statements behind it; facts such as tags, owners and
-    descriptions; runs and versions of datasets; with --policy also classes of columns and findings. A statement that
-        changes none of these is not shown: another literal, operator or bound (x * 2, rk <= 500). Of runs (an id, or
-    JOB and JOB~N): inputs, code, arguments, settings, environment,
-    plan and outputs, with the first upstream cause of each difference. With --rows, of runs recorded with --records,
-    the rows that differ, 20 of each kind (--limit), and exit code 3 if some are not known. Formats: table, plain, json,
-    jsonl, csv, markdown.
+    descriptions; runs and versions of datasets; with --policy also classes of columns and findings. Statements of
+    scripts that change none of these are listed, too: another literal, operator or bound (amount > 20). Of runs (an
+    id, or JOB and JOB~N): inputs, code, arguments, settings, environment, plan and outputs, with the first upstream
+    cause of each difference. With --rows, of runs recorded with --records, the rows that differ, 20 of each kind
+    (--limit), and exit code 3 if some are not known. Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.answers.diff import DiffAnswer
     from govtool.api.opening import open as open_version

@@ -9,7 +9,7 @@ from typing import Any
 _SCALARS = ("target", "target_kind", "mode", "status", "namespace")
 STATEMENT_TEXTS = (
     "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal", "first_seen",
-    "last_seen", "min_group_of", "places",
+    "last_seen", "min_group_of", "places", "literals",
 )  # fmt: skip
 """Texts of a derivation about its statement."""
 _EDGE_TEXT = ("source_dataset", "source_path", "target_path", "functions", "reason")

@@ -1,10 +1,10 @@
 """Digests of what an index says of each dataset, by which two versions are compared without reading either.
 
-A digest covers a dataset's name and kind, whether answers pass through it, its columns with their types, and the edges
-into it: from where, of what kind, by which functions, masked or not, and why not understood. It covers neither the
-statements that say so, nor where they stand, nor how anything is numbered. So equal digests, in whatever versions,
-mean that all this is equal; different ones mean that it may differ (generations of a script's table that share a name
-may come in another order).
+A digest covers a dataset's name and kind, whether answers pass through it, its columns with their types, the edges
+into it: from where, of what kind, by which functions, masked or not, and why not understood; and of the statements of
+scripts that make it their fingerprints and literals. It covers neither where statements stand nor how anything is
+numbered. So equal digests, in whatever versions, mean that all this is equal; different ones mean that it may differ
+(generations of a script's table that share a name may come in another order).
 
 Numbers that stand for texts are replaced by BLAKE2b of the texts, mixed within a node or an edge by arithmetic, and a
 dataset's digest is BLAKE2b over its nodes and edges, which lie in the order of their names.
@@ -16,9 +16,13 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
+from govtool.graph.codes import DECLARE
+
 WORDS = 2
 """Integers of 64 bits in a digest."""
 
+SCRIPT = "sql"
+"""``Statement.how`` of scripts, and of query logs, whose statements have times."""
 _SIZE = 8 * WORDS
 _FACTOR = 0xFF51AFD7ED558CCD
 _SEEDS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
@@ -33,12 +37,15 @@ def dataset_digests(a: dict[str, Any], texts: list[str], star_bit: int) -> Any:
     Args:
         a: The arrays of the index that ``govtool.graph.index`` describes.
         texts: The strings.
-        star_bit: The bit of ``edge_tag`` that says how an edge was said, not what.
+        star_bit: The bit of ``edge_tag`` that says how an edge was named, not what.
     """
     import numpy as np
 
     used = ("dataset_name", "dataset_kind", "node_path", "node_type", "label_functions", "label_reason")
-    codes = _text_codes(texts, [a[name] for name in used])
+    makers, made_from = _script_makers(a, texts)
+    named = [a[name][makers] for name in ("derivation_fingerprint", "derivation_literals")]
+    codes = _text_codes(texts, [*(a[name] for name in used), *named])
+    statements = _mixed([codes[part] for part in named])
     count = len(a["dataset_name"])
     base = a["dataset_base"].astype(np.int64)
     numbers = np.stack([a["dataset_flags"], np.diff(base)], axis=1).astype(np.uint64)
@@ -54,12 +61,30 @@ def dataset_digests(a: dict[str, Any], texts: list[str], star_bit: int) -> Any:
         edges, starts = _edges(a, edge, bounds[low : high + 1] - bounds[low], labels, codes, star_bit)
         whole, item = memoryview(edges.tobytes()), memoryview(nodes[base[low] : base[high]].tobytes())
         first, cut = (base[low : high + 1] - base[low]).tolist(), starts.tolist()
+        made = made_from[low : high + 1].tolist()
         for i in range(high - low):
             digest = hashlib.blake2b(heads[(low + i) * head : (low + i + 1) * head], digest_size=_SIZE)
             digest.update(item[first[i] * _SIZE : first[i + 1] * _SIZE])
             digest.update(whole[cut[i] * _SIZE : cut[i + 1] * _SIZE])
+            if made[i] < made[i + 1]:
+                digest.update(b"".join(sorted({row.tobytes() for row in statements[made[i] : made[i + 1]]})))
             found += digest.digest()
     return np.frombuffer(bytes(found), "<u8")
+
+
+def _script_makers(a: dict[str, Any], texts: list[str]) -> tuple[Any, Any]:
+    """Return the derivations from scripts, by what they make, and the start of each dataset's.
+
+    These are the ones that versions are compared by; see ``govtool.query.statements``.
+    """
+    import numpy as np
+
+    makers = a["maker_derivation"].astype(np.int64)
+    sql = texts.index(SCRIPT) if SCRIPT in texts else -1
+    scripts = (a["derivation_how"][makers] == sql) & (a["derivation_first_seen"][makers] == 0)
+    scripts &= a["derivation_mode"][makers] != DECLARE
+    before = np.concatenate([[0], np.cumsum(scripts)])
+    return makers[scripts], before[a["maker"].astype(np.int64)]
 
 
 def unequal(left: Any, right: Any) -> tuple[Any, Any]:

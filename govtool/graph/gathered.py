@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from govtool.arrays import layout
 from govtool.graph.columns import DTYPES, TEXTS, ColumnCollector
 
-FORMAT = 1
+FORMAT = 2
 """Version of the packed form, and of what the columns mean."""
 
 _TOGETHER = 1 << 22

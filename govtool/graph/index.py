@@ -429,6 +429,7 @@ class Index:
             min_group=self.arrays["derivation_min_group"][derivation] or None,
             min_group_of=split_counted(self.field(derivation, "min_group_of")),
             places=self.field(derivation, "places"),
+            literals=self.field(derivation, "literals"),
         )
 
     def diagnostics(self, derivation: int) -> tuple[Diagnostic, ...]:

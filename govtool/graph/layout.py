@@ -7,7 +7,7 @@ from typing import Any
 
 from govtool.arrays import layout
 
-FORMAT = 8
+FORMAT = 9
 """Version of the layout and of the arrays' meaning."""
 
 FILE = "graph.index"

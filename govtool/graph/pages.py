@@ -28,7 +28,7 @@ from govtool.arrays.pages import CODES, DIGEST, WIDTH, in_order
 from govtool.arrays.suffix import suffix_key
 from govtool.errors import FormatError, IntegrityError
 
-FORMAT = 5
+FORMAT = 6
 """Version of the pages' layout. It is part of the root's name: a reader looks for roots that it can read."""
 NODES_OF_PATH = 128
 """Number of nodes of a column path on a name page: more than ``govtool.query.select`` ever needs."""
@@ -59,7 +59,7 @@ BACK = ("edge_source", "edge_target", "edge_tag", "edge_label", "edge_arm", "edg
 DERIVATION_NUMBERS = ("statement", "target", "mode", "whole", "complete", "line", "count", "min_group")
 DERIVATION_TEXTS = (
     "fingerprint", "kind", "dialect", "file", "source", "how", "session", "run", "principal", "first_seen",
-    "last_seen", "status", "min_group_of", "places",
+    "last_seen", "status", "min_group_of", "places", "literals",
 )  # fmt: skip
 """The arrays of derivations (``derivation_…``) that graph pages have, by place in ``maker_derivation``."""
 

@@ -9,7 +9,7 @@ from govtool.graph.columns import numbered
 
 _EVIDENCE = (
     "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal", "first_seen",
-    "last_seen", "status", "min_group_of", "places", "complete", "line", "count", "min_group",
+    "last_seen", "status", "min_group_of", "places", "literals", "complete", "line", "count", "min_group",
 )  # fmt: skip
 
 

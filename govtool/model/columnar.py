@@ -29,9 +29,9 @@ _T = TypeVar("_T")
 DERIVATIONS = "derivations"
 """The store table whose fragments hold derivations."""
 
-FORMAT = 4
+FORMAT = 5
 """Version of the layout, in the Parquet metadata under ``govtool.derivations``. 1 had no ``min_group_of``, 1 and 2 no
-``references``, 1 to 3 no ``places``."""
+``references``, 1 to 3 no ``places``, 1 to 4 no ``literals``."""
 
 _FORMAT_KEY = b"govtool.derivations"
 _SEPARATOR = "\x1f"
@@ -43,7 +43,8 @@ _STATEMENT_INT = ("line", "count", "min_group")
 _COUNTED = "min_group_of"
 _REFERENCES = "references"
 _PLACES = "places"
-_READABLE = (b"1", b"2", b"3", str(FORMAT).encode())
+_LITERALS = "literals"
+_READABLE = (b"1", b"2", b"3", b"4", str(FORMAT).encode())
 _KINDS = {int(kind): kind for kind in EdgeKind}
 # Repeated strings; those that are nearly unique to a row (fingerprint, text) gain nothing from a dictionary.
 _DICTIONARY = (
@@ -89,7 +90,7 @@ def schema() -> Any:
             pa.field("columns_complete", pa.bool_()),
             *text("status", "namespace", *_STATEMENT_TEXT),
             *[pa.field(name, pa.int64()) for name in _STATEMENT_INT],
-            *text(_COUNTED, _PLACES),
+            *text(_COUNTED, _PLACES, _LITERALS),
             pa.field("columns", pa.list_(column)),
             pa.field("edges", pa.list_(edge)),
             pa.field("diagnostics", pa.list_(diagnostic)),
@@ -116,7 +117,7 @@ def decode(data: bytes) -> list[Derivation]:
     head = zip(
         *(columns[n] for n in ("target", "target_kind", "mode", "columns_complete", "status", "namespace")), strict=True
     )
-    names = (*_STATEMENT_TEXT, *_STATEMENT_INT, _COUNTED, _PLACES)
+    names = (*_STATEMENT_TEXT, *_STATEMENT_INT, _COUNTED, _PLACES, _LITERALS)
     columns[_COUNTED] = [split_counted(text) for text in columns[_COUNTED]]
     statements = zip(*(columns[n] for n in names), strict=True)
     lists = zip(columns["columns"], columns["edges"], columns["diagnostics"], columns[_REFERENCES], strict=True)
@@ -157,6 +158,7 @@ def to_table(derivations: Iterable[Derivation]) -> Any:
     arrays |= {name: pa.array([getattr(s, name) for s in statements], pa.int64()) for name in _STATEMENT_INT}
     arrays[_COUNTED] = _text([join_counted(s.min_group_of) for s in statements])
     arrays[_PLACES] = _text([s.places for s in statements])
+    arrays[_LITERALS] = _text([s.literals for s in statements])
     nested: dict[str, tuple[list[int], list[Any]]] = {
         "columns": _nested([d.columns for d in rows], _output_arrays),
         "edges": _nested([d.edges for d in rows], _edge_arrays),
@@ -262,7 +264,12 @@ def _read(data: bytes, dictionary: Sequence[str], columns: Sequence[str] | None)
         return read_parquet(data, dictionary=known, columns=columns)
 
 
-_LATER = {b"1": (_COUNTED, _PLACES, _REFERENCES), b"2": (_PLACES, _REFERENCES), b"3": (_PLACES,)}
+_LATER = {
+    b"1": (_COUNTED, _PLACES, _LITERALS, _REFERENCES),
+    b"2": (_PLACES, _LITERALS, _REFERENCES),
+    b"3": (_PLACES, _LITERALS),
+    b"4": (_LITERALS,),
+}
 """The columns that earlier layouts lack, in the order of ``schema()``."""
 
 

@@ -106,6 +106,8 @@ class Statement(NamedTuple):
     """The counted columns, for each such k; empty where ``min_group`` is known and they are not."""
     places: str | None = None
     """The places of the expressions that make the edges; see ``govtool.model.places``."""
+    literals: str | None = None
+    """A short digest of the literals that the fingerprint leaves out, by which versions compare. Of scripts only."""
 
 
 class Derivation(NamedTuple):

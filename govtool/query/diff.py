@@ -1,6 +1,7 @@
 """Differences between two versions of the graph: datasets, columns and edges, and the statements behind each.
 
-What else differs, facts, runs, classes …, is in ``govtool.query.recorded`` and ``govtool.policy.baseline``.
+Statements that change nothing of these are in ``govtool.query.statements``. What else differs, facts, runs, classes …,
+is in ``govtool.query.recorded`` and ``govtool.policy.baseline``.
 
 Two indexes are compared by what they say, not by how they are numbered: a statement that only moved within its file
 changes nothing. An edge is told by its two ends and its kind; other functions, masking or reasons make it *changed*.
@@ -16,7 +17,7 @@ from govtool.graph.index import Index
 from govtool.query.evidence import Evidence, evidence, step_label
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
-DIFFERING = ("dataset", "column", "edge", "fact", "run", "version", "class", "finding")
+DIFFERING = ("dataset", "column", "edge", "statement", "fact", "run", "version", "class", "finding")
 """All that may differ, in the order of answers; classes and findings only where policies are given."""
 _QUERY = "query"
 
@@ -34,10 +35,12 @@ class GraphChange:
     source: str | None
     """For an edge or a finding: where the data comes from; for the version of a dataset: the run that wrote it."""
     kind: str | None
-    """For an edge the label of its kind, for a fact its name, for a run its job, for a finding its rule."""
+    """For an edge the label of its kind, for a statement its kind, for a fact its name, for a run its job, for a
+    finding its rule."""
     before: str | None
-    """What it was: a dataset's kind, a column's type, how an edge transforms, a fact's value, a run's status, the
-    classes of a column, the verdict of a finding; ``None`` if added or not known."""
+    """What it was: a dataset's kind, a column's type, how an edge transforms, a part of a statement's text without
+    literals, a fact's value, a run's status, the classes of a column, the verdict of a finding; ``None`` if added or
+    not known."""
     after: str | None
     evidence: tuple[Evidence, ...]
     """The statements that caused it: those that say so on one side only, the new side's first."""
@@ -94,7 +97,7 @@ def facts(index: Index, datasets: Collection[str] | None = None) -> Facts:
                 proofs[d] = evidence(index, d)
             fact.evidence.add(proofs[d])
 
-    for dataset in _numbers(index, datasets):
+    for dataset in generations(index, datasets):
         name, kind = index.dataset_name(dataset), index.dataset_kind(dataset)
         shown = not index.is_elided(dataset) and kind != _QUERY
         makers = index.makers(dataset)
@@ -154,7 +157,8 @@ def _order(change: GraphChange) -> tuple[int, str, str, str]:
     return DIFFERING.index(change.what), change.name, change.source or "", change.kind or ""
 
 
-def _numbers(index: Index, names: Collection[str] | None) -> Iterable[int]:
+def generations(index: Index, names: Collection[str] | None) -> Iterable[int]:
+    """Return the datasets of some names (None: of all); ended generations of a script's table share its name."""
     if names is None:
         yield from range(index.dataset_count)
         return
@@ -162,7 +166,7 @@ def _numbers(index: Index, names: Collection[str] | None) -> Iterable[int]:
         number = index.find_dataset(name)
         if number is None:
             continue
-        # Ended generations of a script's table share its name and lie beside it.
+        # They lie beside each other.
         while number > 0 and index.dataset_name(number - 1) == name:
             number -= 1
         while number < index.dataset_count and index.dataset_name(number) == name:

@@ -30,7 +30,9 @@ COLUMNS = (
 """Columns of a fragment that both versions have."""
 
 _RESETS, _UNSTABLE = 1, 2
-_SCALARS = ("target", "target_kind", "mode", "source", "file", "session", "fingerprint", "kind", "how", "run")
+_SCALARS = (
+    "target", "target_kind", "mode", "source", "file", "session", "fingerprint", "kind", "how", "run", "literals",
+)  # fmt: skip
 _EDGES = ("source_dataset", "source_path", "target_path", "functions", "reason")
 
 

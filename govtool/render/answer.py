@@ -33,7 +33,7 @@ def unclear(version: GraphVersion) -> str:
 
 def places(evidence: Iterable[Evidence]) -> str:
     """The first place, and how many more there are: ``etl/a.sql:4 (+2)``."""
-    found = list(dict.fromkeys(item.place for item in evidence))
+    found = list(dict.fromkeys(item.position for item in evidence))
     return "" if not found else found[0] + (f" (+{len(found) - 1})" if len(found) > 1 else "")
 
 

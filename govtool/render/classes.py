@@ -61,6 +61,7 @@ def listing(form: str, answer: ListAnswer) -> Table | Iterable[str]:
     rows = [_listed(entry) for entry in answer.entries]
     if form == "csv":
         return to_csv(answer.fields, rows)
+    has_places = any(entry.place for entry in answer.entries)
     more = f"{answer.truncated:,} more (--all)" if answer.truncated else ""
     return _shown(
         form,
@@ -70,12 +71,14 @@ def listing(form: str, answer: ListAnswer) -> Table | Iterable[str]:
                 TableColumn("kind"),
                 TableColumn("type"),
                 TableColumn("columns", justify="right"),
+                *([TableColumn("from", style="dim")] if has_places else []),
             ),
-            rows=rows,
+            rows=rows if has_places else [row[:-1] for row in rows],
             summary=closing(answer.version, f"{len(answer.entries) + answer.truncated:,} selected", more),
         ),
     )
 
 
-def _listed(entry: Listed) -> tuple[str, str, str, str]:
-    return entry.name, entry.kind, entry.type or "", "" if entry.kind == "column" else f"{entry.columns:,}"
+def _listed(entry: Listed) -> tuple[str, ...]:
+    columns = "" if entry.kind == "column" else f"{entry.columns:,}"
+    return entry.name, entry.kind, entry.type or "", columns, entry.place or ""

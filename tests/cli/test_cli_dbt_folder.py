@@ -65,6 +65,22 @@ def test_what_property_files_state_is_explained(dbt):
     assert "E-mail address, PII" in dbt("explain", "crm.users.mail").out
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("dbt_project.yml", "name: shop\nmodels: {shop: {marts: {+schema: gold}}}\n"),
+        ("models/marts/audience.sql", "{{ config(materialized='view', alias='people') }} select 1 as one"),
+    ],
+)
+def test_names_that_dbt_would_give_are_noted(dbt, project, file, text):
+    assert "dbt-names" not in dbt("coverage", "--details").out
+    (project / "shop" / file).write_text(text)
+    done = dbt("ingest", "sql", "shop")
+    assert done.code == 0
+    assert f"{file.rpartition('models/')[-1]} gives models another schema or alias" in done.err.replace("models/", "")
+    assert "ingest dbt" in done.err
+
+
 def test_a_changed_description_is_a_new_commit(dbt, project):
     file = project / "shop" / "models" / "schema.yml"
     file.write_text(file.read_text().replace("Who is written to", "Whom we write to"))

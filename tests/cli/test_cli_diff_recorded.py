@@ -49,6 +49,31 @@ def changes(govtool, *arguments):
     return [tuple(c[key] for key in ("change", "what", "name", "kind", "before", "after")) for c in answer["changes"]]
 
 
+def test_a_statement_that_changes_nothing_else_is_a_difference(govtool, warehouse):
+    table, view = "create table t (a text, b int)", "create view v as select a from t where b > 10 and a = 'ann'"
+    ingest(govtool, warehouse, table, view)
+    ingest(govtool, warehouse, table, "-- the same\n" + view.replace(" from", "\n  FROM"))
+    ingest(govtool, warehouse, table, view.replace("10", "20"))
+    ingest(govtool, warehouse, table, view.replace("> 10", "< 20"))
+    ingest(govtool, warehouse, table, view.replace("select a", "select a, b"))
+    assert changes(govtool, "2", "3") == []
+    said = "…lect a from t where b > ? and a = '?'"
+    assert changes(govtool, "3", "4") == [("changed", "statement", "v", "create_view", said, "other literals")]
+    assert govtool("diff", "3", "4", "--exit-code").code == 1
+    (found,) = changes(govtool, "4", "5")
+    assert found[:4] == ("changed", "statement", "v", "create_view")
+    assert "b > ?" in found[4]
+    assert "b < ?" in found[5]
+    # A statement that is the cause of another difference is not listed again.
+    assert {what for _, what, *_ in changes(govtool, "5", "6")} == {"column", "edge"}
+
+
+def test_a_query_is_listed_with_its_place(govtool, warehouse):
+    ingest(govtool, warehouse, "create table t (a text, b int)", "select a from t")
+    items = json.loads(govtool("ls", "-f", "json").out)["items"]
+    assert [(item["kind"], item["place"]) for item in items] == [("query", "t.sql:2"), ("table", None)]
+
+
 TAGGED = "create table t (a text with tag (pii = 'email'), b int)"
 
 

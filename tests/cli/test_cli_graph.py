@@ -48,7 +48,7 @@ def table_of(done) -> list[str]:
 def test_impact_of_a_drop(graph):
     assert table_of(graph("impact", "crm.users.email", "--change", "drop")) == [
         " verdict  column                                hops  via                  evidence",
-        " breaks   stg.users.* (2 columns: email …)         1  lower()              users.sql:1",
+        " breaks   stg.users.* (2 columns: email …)         1  lower()              users.sql:2:12",
         " breaks   mart.audience.* (2 columns: email …)     2  lower() → group key  audience.sql:1",
         "",
         "4 break, 5 unaffected · coverage 100.0% (4/4 statements)",
@@ -57,7 +57,7 @@ def test_impact_of_a_drop(graph):
 
 def test_impact_of_a_change_of_logic(graph):
     lines = table_of(graph("impact", "deleted_at"))
-    assert lines[1].split() == ["rows", "stg.users.*", "(2", "columns)", "1", "filter", "users.sql:1"]
+    assert lines[1].split() == ["rows", "stg.users.*", "(2", "columns)", "1", "filter", "users.sql:2:55"]
 
 
 def test_impact_as_json_has_an_entry_for_every_column(graph):
@@ -157,7 +157,7 @@ def test_path(graph):
         )
     ) == [
         " way  from             to                   via      evidence",
-        "   1  crm.users.email  stg.users.email      lower()  users.sql:1",
+        "   1  crm.users.email  stg.users.email      lower()  users.sql:2:12",
         "      stg.users.email  mart.audience.email  copy     audience.sql:1",
         "",
         "1 way, the shortest of 2 hops · coverage 100.0% (4/4 statements)",

@@ -136,6 +136,16 @@ def test_drop_unreadable_forgets_it(govtool, folder):
     assert result.created
 
 
+def test_drop_unreadable_commits_the_drop_of_the_last_file_too(govtool, folder):
+    (folder / "1.sql").unlink()
+    (folder / "2.sql").write_bytes(BINARY)
+    assert ingest(govtool).code == 3
+    assert ingest(govtool, "--drop-unreadable", "--strict").code == 3
+    done = ingest(govtool, "--drop-unreadable")
+    assert done.code == 0, done.err
+    assert json.loads(govtool("ls", "-f", "json").out)["items"] == []
+
+
 @pytest.mark.parametrize("options", [("--strict",), ("--min-coverage", "90")], ids=["strict", "min-coverage"])
 def test_exit_code_3_commits_nothing(govtool, folder, options):
     (folder / "3.sql").write_text("create view z as selec a frm w")

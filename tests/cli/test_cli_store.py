@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import types
 
 import pytest
 from answers import check
+
+from govtool.__main__ import main as console_script
 
 
 @pytest.fixture
@@ -195,6 +198,16 @@ def test_config_show_says_where_settings_come_from(govtool, project, monkeypatch
     monkeypatch.setenv("GOVTOOL_STORE", "memory://")
     found = {s["name"]: s for s in json.loads(govtool("config", "show", "-f", "json").out)["settings"]}
     assert found["store"]["origin"] == "GOVTOOL_STORE"
+
+
+def test_interrupted_while_modules_are_imported(monkeypatch, capsys):
+    class Interrupted(types.ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "govtool.cli.main", Interrupted("main"))
+    assert console_script() == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 def test_interrupted(project):

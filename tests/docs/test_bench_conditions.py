@@ -35,3 +35,21 @@ def test_a_quiet_machine_and_a_commit_are_measured(conditions):
     page.check_conditions(allow_dirty=False, allow_load=False)
     assert "not committed" not in page.machine()
     assert "a load of" not in page.machine()
+
+
+def test_the_page_names_the_code_of_its_sections(conditions):
+    conditions([], 0.5)
+    sections = {"one": page.machine(), "two": page.machine()}
+    assert "All sections are of one commit." in page.page_head(sections)
+    dirty = "*AMD, 2 cores; load 0.8; govtool at abc123-dirty.*"
+    busy = "*AMD, 2 cores; load 21.5; govtool at abc123; changes that are not committed in x.py.*"
+    head = page.page_head({**sections, "three": dirty, "four": busy, "five": "no note"})
+    assert "not of one commit" in head
+    assert "* of abc123: three, four" in head
+    assert "nobody can check it out: three, four" in head
+    assert "load over 2; only ratios say anything: four" in head
+    assert "* of an unknown commit: five" in head
+
+
+def test_the_head_is_that_of_the_sections():
+    assert page.PAGE.read_text().startswith(page.page_head(page.page_sections()))

@@ -13,8 +13,9 @@ from govtool.app.questions.diff import diff_commits
 from govtool.app.versions.index import open_index
 from govtool.model import ColumnRef, Edge, EdgeKind, OutputColumn, columnar
 from govtool.model.columnar import DERIVATIONS, encode
-from govtool.query.diff import difference, facts, unlike
+from govtool.query.diff import Difference, difference, facts, unlike
 from govtool.query.networkx import to_networkx
+from govtool.query.statements import statement_changes
 from govtool.store import Changes, Fragment, Store
 
 
@@ -30,6 +31,13 @@ def commit(store, derivations, source="etl", cut=0):
         buckets.setdefault(zlib.crc32(f"{derivation.statement.file}{cut}".encode()) % 3, []).append(derivation)
     fragments = tuple(Fragment(source, DERIVATIONS, encode(part), len(part)) for _, part in sorted(buckets.items()))
     return store.commit(Changes((source,), fragments), message="", author="", batch="").commit
+
+
+def differences(left, right):
+    """What both graphs say in full, compared without digests and without fragments."""
+    found = difference(facts(left), facts(right)).changes
+    names = {index.dataset_name(d) for index in (left, right) for d in range(index.dataset_count)}
+    return Difference.of((*found, *statement_changes(left, right, names, shown=found)))
 
 
 def edges(index):
@@ -50,7 +58,7 @@ def test_it_is_the_difference_of_the_graphs(before, after, kept, indexed):
         open_index(store, old), open_index(store, new)
     found = diff_commits(store, old, new)
     left, right = graph(*before), graph(*after)
-    assert found == difference(facts(left), facts(right))
+    assert found == differences(left, right)
     reported = {
         (c.change, c.source, c.name, c.kind) for c in found.changes if c.what == "edge" and c.change != "changed"
     }
@@ -170,7 +178,7 @@ def test_it_is_what_the_whole_graphs_say(data, before, cut, recut, indexed):
     old, new = commit(store, before, cut=cut), commit(store, after, cut=recut)
     for version in {"both": (old, new), "one": (old,), "none": ()}[indexed]:
         open_index(store, version)
-    assert diff_commits(store, old, new) == difference(facts(graph(*before)), facts(graph(*after)))
+    assert diff_commits(store, old, new) == differences(graph(*before), graph(*after))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -216,6 +224,11 @@ def test_digests_see_each_thing_that_may_differ():
         one._replace(edges=(*one.edges, one.edges[0]._replace(functions=()))),
     ]
     assert all("v" in unlike(graph(one), graph(each)) for each in different)
-    same = one._replace(statement=one.statement._replace(line=7, fingerprint="f", file="g.sql", count=9))
+    said = one.statement
+    different = [one._replace(statement=said._replace(**new)) for new in ({"fingerprint": "f"}, {"literals": "0"})]
+    assert all("v" in unlike(graph(one), graph(each)) for each in different)
+    same = one._replace(statement=said._replace(line=7, file="g.sql", count=9))
+    logged = [one._replace(statement=said._replace(first_seen="2026", fingerprint=text)) for text in "fg"]
+    assert unlike(*map(graph, logged)) == set()
     again = one._replace(edges=(one.edges[0], one.edges[0]._replace(star=True, arm=1)))
     assert unlike(graph(one), graph(same)) == unlike(graph(one), graph(again)) == set()

@@ -15,7 +15,7 @@ from govtool.app.questions.facts import dataset_owners
 from govtool.app.versions import published as app_published
 from govtool.app.versions.index import open_index
 from govtool.app.versions.published import publish_index
-from govtool.errors import EXIT_STORE, StoreError
+from govtool.errors import EXIT_STORE, IntegrityError, StoreError
 from govtool.graph import pages
 from govtool.graph.index import Index
 from govtool.graph.paged import PagedIndex
@@ -345,7 +345,7 @@ def test_a_forged_index_is_found_by_building_it_again(moto_only, warehouse, shop
     """Whoever may write objects can name any commit in a root; only the fragments tell."""
     from dataclasses import replace
 
-    from govtool.app.upkeep.store import check
+    from govtool.app.upkeep.store import check, check_published_index
 
     _, uri = moto_only
     store, first, second = two_versions(uri, warehouse, shop)
@@ -368,6 +368,8 @@ def test_a_forged_index_is_found_by_building_it_again(moto_only, warehouse, shop
     assert app_published.find_published(store, store.head()) is not None
     problems = {(problem.code, problem.key) for problem in check(store, **sound).problems}
     assert ("store.corrupt-index", f"index/{second.id}") in problems
+    with pytest.raises(IntegrityError, match="the published index is not that of commit"):
+        check_published_index(store, store.resolve(second.id))
 
 
 def test_an_ingest_publishes_its_index_where_the_settings_ask_for_it(moto_only, tmp_path, elsewhere, monkeypatch):

@@ -27,7 +27,7 @@ DIAGNOSTICS_TABLE = "diagnostics"
 
 _REASONS = 100
 """Reasons of a source that are kept."""
-_NEAR = re.compile(r" near (['\"]).*\1\Z", re.DOTALL)
+_NEAR = re.compile(r" near (?:a literal|(['\"]).*\1)\Z", re.DOTALL)
 
 
 @dataclass(slots=True)

@@ -115,7 +115,8 @@ def ingest_once(
         author: The commit's author.
         branch: Where to commit.
         demand: How much has to be understood for a commit; None: any part.
-        without_stale: Read again where the head keeps what files said before that cannot be read now.
+        without_stale: Read again where the head keeps what files said before that cannot be read now, and commit even
+            if nothing can be read.
 
     Raises:
         UsageError: The source was read from elsewhere, and may not be replaced.
@@ -124,11 +125,12 @@ def ingest_once(
     """
     known = already_ingested(store, key, branch)
     if known is not None and not (without_stale and stale_files(known.diagnostics)):
+        known = replace(known, drops_unreadable=without_stale)
         return replace(known, shortfalls=extract().shortfalls) if demand is not None and demand.shortfalls else known
     earlier = check_replacement(store, branch, key.source, key.origin)
     payload = extract()
     if demand is not None:
-        _judge(payload, key, demand)
+        _judge(payload, key, replace(demand, nothing=without_stale))
     result = commit_payload(store, payload, key, also_replaces=earlier, message=message, author=author, branch=branch)
     if payload.committed is not None:
         payload.committed()
@@ -143,6 +145,7 @@ def ingest_once(
         payload.shortfalls,
         payload.counts,
         reasons_of(payload.source, payload.shortfalls),
+        drops_unreadable=without_stale,
     )
 
 

@@ -33,6 +33,7 @@ from govtool.app.ingest.sql_options import (
     SqlRequest,
     facts_in,
     options,
+    renamed_models,
     root_of,
     schema_diagnostics,
     scripts,
@@ -181,6 +182,7 @@ class _SqlIngest:
         # A database's answers, and aliases, are no part of memos.
         self._by_memos = by_memos and not read.request.explain and not configured()
         self._assumed = schema_diagnostics(read.settings) + unmatched_relations(read.found, read.settings)
+        self._assumed += renamed_models(read.found, read.settings)
 
     def payload(self, *, keeps: bool) -> IngestPayload:
         """Return all that the source says now; ``keeps`` keeps what files said before that failed."""

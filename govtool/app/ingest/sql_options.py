@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
+_RENAMES = re.compile(r"\bconfig\s*\([^)]*\b(?:alias|schema|database)\s*=")
 _ALIASES = {
     "postgresql": "postgres",
     "pg": "postgres",
@@ -211,6 +212,25 @@ def unmatched_relations(found: Sequence[Script | Diagnostic], settings: Options)
         return ()
     example = next((item.file for item in found if item.file), "")
     return (Diagnostic("relation-from", "warning", f"the pattern {pattern} fits no file, such as {example}"),)
+
+
+def renamed_models(found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Diagnostic, ...]:
+    """A warning if dbt would give models other names than those of their files."""
+    models = (
+        item.file
+        for item in found
+        if not isinstance(item, Diagnostic)
+        and any(project.is_model(item.file) for project in settings.projects)
+        and _RENAMES.search(item.text)
+    )
+    by_project = any(project.renames for project in settings.projects)
+    named = "dbt_project.yml" if by_project else next(models, None)
+    if named is None:
+        return ()
+    message = (
+        f"{named} gives models another schema or alias, which is not applied: `ingest dbt target/` reads their names"
+    )
+    return (Diagnostic("dbt-names", "warning", message),)
 
 
 def schema_diagnostics(settings: Options) -> tuple[Diagnostic, ...]:

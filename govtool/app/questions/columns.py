@@ -258,10 +258,21 @@ def list_answer(
     found = [Listed(index.name(n), "column", index.type(n), 1) for n in nodes]
     if not columns:
         found += [
-            Listed(index.dataset_name(d), index.dataset_kind(d), None, index.column_count(d))
+            Listed(index.dataset_name(d), index.dataset_kind(d), None, index.column_count(d), _place(index, d))
             for d in selection.datasets
         ]
-    return ListAnswer(snapshot.version, tuple(sorted(found)))
+    return ListAnswer(snapshot.version, tuple(sorted(found, key=lambda entry: (entry.name, entry.kind))))
+
+
+def _place(index: Index, dataset: int) -> str | None:
+    """Where the text of a query is; None of other datasets, which have names."""
+    from govtool.query.evidence import evidence
+
+    makers = index.makers(dataset) if index.dataset_kind(dataset) == "query" else []
+    first = min((evidence(index, maker) for maker in makers), key=lambda e: (e.first_seen or "", e.place), default=None)
+    if first is None:
+        return None
+    return f"{first.place}, {first.first_seen}" if first.first_seen else first.place
 
 
 def suggestions_answer(

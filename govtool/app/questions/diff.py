@@ -22,6 +22,7 @@ from govtool.model.run import RUNS, decode_runs
 from govtool.model.version import VERSION_TABLES, decode_version
 from govtool.query.diff import Difference, difference, facts, unlike
 from govtool.query.recorded import RecordedParts, differing_subjects, record_changes
+from govtool.query.statements import statement_changes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -140,7 +141,8 @@ def _between(old: Index, new: Index, names: Collection[str] | None = None) -> Di
     differ = unlike(old, new)
     if names is not None:
         differ.intersection_update(names)
-    return difference(facts(old, differ), facts(new, differ))
+    found = difference(facts(old, differ), facts(new, differ))
+    return Difference.of((*found.changes, *statement_changes(old, new, differ, shown=found.changes)))
 
 
 def _index(tables: list[Any]) -> Index:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from govtool.app.project.project import existing_branch
 from govtool.app.project.user import user_name
-from govtool.errors import StoreError, UnknownNameError
+from govtool.errors import IntegrityError, StoreError, UnknownNameError
 
 if TYPE_CHECKING:
-    from govtool.store import CommitResult, Store
+    from govtool.store import Commit, CommitResult, Reader, Store
     from govtool.store.copy import Copied
     from govtool.store.fsck import Check, Problem
     from govtool.store.gc import Collection
@@ -51,6 +51,25 @@ def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = Fals
     if not deep:
         return result
     return replace(result, problems=tuple(sorted({*result.problems, *_index_problems(store)})))
+
+
+def check_published_index(store: Reader, commit: Commit) -> None:
+    """Build a commit's index again, and refuse a published one that is another.
+
+    Raises:
+        IntegrityError: The published index is not that of the commit (``store.corrupt-index``).
+        StoreError: The store cannot be read.
+    """
+    from govtool.app.versions.index import built_index
+    from govtool.app.versions.published import index_problem
+
+    problem = index_problem(store, commit, lambda: built_index(store, commit))
+    if problem is not None:
+        raise IntegrityError(
+            f"the published index is not that of commit {commit.seq}: {problem}",
+            code="store.corrupt-index",
+            hint="govtool index --publish replaces it; govtool store fsck --deep looks at those of all commits",
+        )
 
 
 def _index_problems(store: Store) -> Iterator[Problem]:

@@ -186,7 +186,7 @@ def _bound_root(store: Reader, commit: Commit) -> pages.Root | None:
     return None
 
 
-def index_problem(store: Store, commit: Commit, build: Callable[[], Index]) -> str | None:
+def index_problem(store: Reader, commit: Commit, build: Callable[[], Index]) -> str | None:
     """Build a commit's index again and compare it with the published one.
 
     Args:

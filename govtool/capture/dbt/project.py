@@ -27,6 +27,7 @@ PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
 MAX_VARIABLES = 100_000
 """Values in ``vars``, those counted that an alias of YAML repeats."""
 MAX_PACKAGES = 500
+_NAMED_BY = frozenset({"+schema", "+database", "+alias"})
 _MAX_ABOVE = 12
 """Folders above what is read in which a project is looked for."""
 _MAX_HEADER = 1 << 20
@@ -126,7 +127,22 @@ def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
         seeds,
         tuple(dict.fromkeys(place for read in (own, *installed) for place in _models(read, root))),
         described,
+        _renames(own.settings.get("models")),
     )
+
+
+def _renames(tree: object) -> bool:
+    """Return whether settings of models, at any depth of folders, state where these are in the warehouse."""
+    pending = [tree]
+    for _ in range(MAX_VARIABLES):
+        if not pending:
+            break
+        at = pending.pop()
+        if isinstance(at, dict):
+            if not _NAMED_BY.isdisjoint(at):
+                return True
+            pending.extend(at.values())
+    return False
 
 
 def _relative(folder: Path, root: Path) -> str | None:

@@ -91,10 +91,11 @@ def find_scripts(folder: Path, *, follow_links: bool = False) -> list[Path]:
     """The SQL files below a folder, sorted; hidden folders, packages and link loops are left out.
 
     A symbolic link that leads out of the folder is listed itself, not what is behind it, unless links are followed.
+    A link to a file that is found anyway is left out.
     """
     found: list[Path] = []
     _walk(folder, found, set(), 0, None if follow_links else folder.resolve())
-    return found
+    return _each_once(found)
 
 
 def is_sql(name: str) -> bool:
@@ -187,6 +188,23 @@ def _path(path: Path, root: Path | None, follow_links: bool) -> Iterator[Script 
     for file in files:
         name = _relative(file, root or path)
         yield _outside(name) if _leaves(file, top) else _read(file, name, found=True)
+
+
+def _each_once(paths: Sequence[Path]) -> list[Path]:
+    """Leave out links to files that are listed themselves, or by an earlier link."""
+    links = {path for path in paths if path.is_symlink()}
+    if not links:
+        return list(paths)
+    known = {Path(os.path.realpath(path)) for path in paths if path not in links}
+    kept = []
+    for path in paths:
+        behind = Path(os.path.realpath(path)) if path in links else None
+        if behind is not None and behind in known:
+            continue
+        if behind is not None:
+            known.add(behind)
+        kept.append(path)
+    return kept
 
 
 def _leaves(path: Path, top: Path | None) -> bool:

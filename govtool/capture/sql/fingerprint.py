@@ -28,6 +28,7 @@ from govtool.redaction import clean_location, clean_message, without_users
 MAX_REDACTED = 4_000
 """Characters of redacted text that are kept as evidence."""
 
+LITERAL_DIGITS = 6
 _CASE_MATTERS = frozenset({"bigquery", "clickhouse"})
 _HEADS = re.compile(r"\s*(?:\(\s*)*(?:SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|FROM|CREATE|REPLACE)\b", re.IGNORECASE)
 
@@ -51,9 +52,24 @@ def fingerprint(text: str, dialect: str = "") -> str:
     return hashlib.blake2b(normalize(text, dialect).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+def script_identity(text: str, dialect: str = "") -> tuple[str, str]:
+    """The fingerprint of a statement, and a digest of the literals that the fingerprint leaves out.
+
+    The digest has `LITERAL_DIGITS` hexadecimal digits: enough to see that a literal changed, too few to tell which of
+    many values it was.
+    """
+    replace = _Normalizer(text)
+    plain = _normalized(text, dialect, replace).encode("utf-8", "surrogatepass")
+    literals = "\0".join(replace.removed).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(plain, digest_size=16).hexdigest(), hashlib.blake2b(literals).hexdigest()[:LITERAL_DIGITS]
+
+
 def normalize(text: str, dialect: str = "") -> str:
     """The text that is hashed: no comments, single spaces, ``?`` for literals that cannot change the lineage."""
-    replace = _Normalizer(text)
+    return _normalized(text, dialect, _Normalizer(text))
+
+
+def _normalized(text: str, dialect: str, replace: _Normalizer) -> str:
     plain = " ".join(scanner(dialect).sub(replace, text).split())
     if replace.several:
         plain = _ROWS.sub(r"\1", _LISTS.sub(r"\1?\2", plain))
@@ -65,7 +81,7 @@ def normalize(text: str, dialect: str = "") -> str:
 class _Normalizer:
     """Decides, literal by literal in order of text, which ones go."""
 
-    __slots__ = ("active", "between", "depth", "gaps", "kept", "last", "listing", "mode", "place", "several")
+    __slots__ = ("active", "between", "depth", "gaps", "kept", "last", "listing", "mode", "place", "removed", "several")
 
     def __init__(self, text: str) -> None:
         self.active: bool | None = None if text.lstrip()[:2] in ("--", "/*") else bool(_HEADS.match(text))
@@ -78,6 +94,7 @@ class _Normalizer:
         self.between = False
         self.kept = False
         self.several = False
+        self.removed: list[str] = []
 
     def __call__(self, match: re.Match[str]) -> str:
         group = match.lastgroup
@@ -89,6 +106,7 @@ class _Normalizer:
             return " "
         if group != "name" and self._removable(match.string, start, end, group == "number"):
             self.last = end
+            self.removed.append(match.group())
             return "?"
         self.last = -1
         text = match.group()

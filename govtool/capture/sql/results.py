@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from govtool.capture.sql.batch import Batch
 from govtool.capture.sql.emit import HOLES, Emitter
-from govtool.capture.sql.fingerprint import fingerprint, redact
+from govtool.capture.sql.fingerprint import fingerprint, redact, script_identity
 from govtool.capture.sql.fold import fold_script
 from govtool.capture.sql.options import Options
 from govtool.capture.sql.reach import bounding_words, reads_anything, renamed_tables
@@ -239,14 +239,17 @@ def _reads_are_lost(statement: StatementState) -> bool:
 def _evidence(statement: StatementState, write: Write, options: Options) -> Statement:
     parsed: ParsedStatement = statement.parsed
     dialect = statement.script.dialect
-    if options.evidence:
+    literals = None
+    seen = statement.logged
+    if options.evidence and seen is None:
+        identity, literals = script_identity(parsed.text, dialect)
+    elif options.evidence:
         identity = fingerprint(parsed.text, dialect)
     else:  # the name of a bare SELECT has to be its own, and no more
         identity = blake2b(parsed.text.encode("utf-8", "replace"), digest_size=16).hexdigest()
     text = ""
     if options.evidence:
         text = parsed.text if options.keep_literals else redact(parsed.text, dialect)
-    seen = statement.logged
     evidence: Statement = _new(
         Statement,
         (
@@ -267,6 +270,7 @@ def _evidence(statement: StatementState, write: Write, options: Options) -> Stat
             max([bound[0] for bound in write.bounds]) if write.bounds else None,
             (),
             write.places,
+            literals,
         ),
     )
     return evidence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+from pathlib import Path
 
 import pytest
 from spark_logs import lines_of, lz4_blocks, snappy_stream, zstd
@@ -12,7 +13,23 @@ from spark_logs import lines_of, lz4_blocks, snappy_stream, zstd
 from govtool.capture.compressed import UnreadableStreamError, content
 from govtool.capture.spark.eventlog.lines import Broken, Line, wanted_lines
 
-PACK = {"plain": bytes, "gzip": gzip.compress, "zstd": zstd, "lz4": lz4_blocks, "snappy": snappy_stream}
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "spark"
+
+
+def lzf_stored(data: bytes) -> bytes:
+    """Chunks of LZF that are not compressed."""
+    parts = (data[start : start + 60_000] for start in range(0, len(data), 60_000))
+    return b"".join(b"ZV\0" + len(part).to_bytes(2, "big") + part for part in parts)
+
+
+PACK = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "zstd": zstd,
+    "lz4": lz4_blocks,
+    "snappy": snappy_stream,
+    "lzf": lzf_stored,
+}
 
 
 def unpacked(data: bytes, **bounds: int) -> tuple[bytes, str]:
@@ -54,7 +71,7 @@ def test_of_what_breaks_off_the_beginning_is_kept(codec: str, text: bytes) -> No
             assert len(found) >= 0.5 * len(text) * cut / len(packed) - (1 << 18)
 
 
-@pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy", "gzip"])
+@pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy", "lzf", "gzip"])
 def test_damage_is_said_and_never_raised_as_anything_else(codec: str, text: bytes) -> None:
     packed = bytearray(PACK[codec](text))
     rng = random.Random(11)
@@ -65,8 +82,21 @@ def test_damage_is_said_and_never_raised_as_anything_else(codec: str, text: byte
         unpacked(bytes(broken))
 
 
-def test_lzf_is_named() -> None:
-    assert "lzf" in unpacked(b"ZV\x01\x00\x10\x00\x20abc")[1]
+def test_lzf_of_spark_s_own_library() -> None:
+    """Made by ``LZFOutputStream`` of compress-lzf 1.2.0, which Spark ships; cut off, and damaged anywhere."""
+    packed = (FIXTURES / "lzf" / "log.lzf").read_bytes()
+    text = (FIXTURES / "lzf" / "log.json").read_bytes()
+    assert unpacked(packed) == (text, "")
+    for length in range(2, len(packed), 7):
+        found, why = unpacked(packed[:length])
+        assert text.startswith(found)
+        assert why or found == text
+    rng = random.Random(3)
+    for _ in range(300):
+        broken = bytearray(packed)
+        broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
+        unpacked(bytes(broken))
+    assert unpacked(b"ZV\x01\x00\x03\x00\x20\x20\x00\x05")[1]  # refers to what is before the beginning
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4", "snappy"])

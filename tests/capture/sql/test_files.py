@@ -121,6 +121,16 @@ def test_loops_and_dangling_links(tmp_path: Path):
     ]
 
 
+def test_a_link_to_a_file_that_is_read_anyway_is_left_out(tmp_path: Path):
+    real = write(tmp_path, "b/real.sql")
+    (tmp_path / "a.sql").symlink_to(real)
+    outside = write(tmp_path.parent, f"{tmp_path.name}-outside.sql")
+    for name in ("c.sql", "d.sql"):
+        (tmp_path / name).symlink_to(outside)
+    found = read_scripts([tmp_path], follow_links=True)
+    assert [item.file for item in found if isinstance(item, Script)] == ["b/real.sql", "c.sql"]
+
+
 def test_huge_files_are_not_read(tmp_path: Path):
     path = write(tmp_path, "dump.sql")
     os.truncate(path, 200 * 2**20)

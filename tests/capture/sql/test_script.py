@@ -28,6 +28,30 @@ def only(text: str, dialect: str = "") -> ParsedStatement:
     return statement
 
 
+@pytest.mark.parametrize(
+    ("text", "dialect", "column"),
+    [
+        ("select a,, b from t", "", 10),
+        ("select a, /* x,y */ -- z\n , b from t", "snowflake", 2),
+        ("create view v as select , a from t", "postgres", 25),
+        ("select a, from t", "postgres", 9),
+        ("select a, from t", "bigquery", None),
+        ("select ',,' as a, \"x,,y\" from t -- ,,", "postgres", None),
+    ],
+)
+def test_a_comma_without_an_item_is_noted(text, dialect, column):
+    statement = only(text, dialect)
+    assert statement.status == "parsed"
+    assert [(note.code, note.severity, note.column) for note in statement.diagnostics] == (
+        [("parse-error", "warning", column)] if column else []
+    )
+
+
+def test_a_message_quotes_no_literal():
+    statement = only("selec 'ann' frm t")
+    assert [note.message for note in statement.diagnostics] == ["Invalid expression / Unexpected token near a literal"]
+
+
 # -- splitting
 # ------------------------------------------------------------------------------------------------------------
 

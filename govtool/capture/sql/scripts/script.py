@@ -28,6 +28,7 @@ from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.scripts.stray_commas import stray_comma
 from govtool.capture.sql.scripts.trees import TreeCache, release, stub
 from govtool.capture.sql.scripts.tsql import split_statements
 from govtool.model.diagnostic import Diagnostic
@@ -244,7 +245,10 @@ class ScriptReader(StatementReader):
             note = self.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
             self.add(tokens, None, "ignored", note, head="call")
             return
-        self.add(tokens, tree, "parsed")
+        comma = stray_comma(tokens, self.text, self.lex.name)
+        message = "a comma without an item before or after it: read as if it were not there"
+        notes = () if comma is None else (self.diagnostic("parse-error", "warning", message, comma),)
+        self.add(tokens, tree, "parsed", *notes)
         if self.tree_cache is not None and not self.tree_cache.takes(tokens[-1].end - tokens[0].start):
             self._evict()
 

@@ -10,7 +10,7 @@ from typing import Final
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.lexer import NestingError
+from govtool.capture.sql.lexer import STRING_TYPES, NestingError
 from govtool.model.diagnostic import Diagnostic
 from govtool.redaction import clean_text
 
@@ -96,11 +96,12 @@ class SourcePositions:
                 )
         else:
             message = "cannot be parsed: the parser failed"
-        near = token.text[:40]
-        if near and "<Token" not in message:
-            message = f"{message} near {near!r}"
-        elif "<Token" in message:
-            message = f"{message.split(' but got')[0]} near {near!r}"
+        # A literal may be about a person.
+        near = "a literal" if token.token_type in STRING_TYPES else repr(token.text[:40]) if token.text else ""
+        if "<Token" in message:
+            message = message.split(" but got")[0]
+        if near:
+            message = f"{message} near {near}"
         return self.diagnostic("parse-error", "error", message, token)
 
 

@@ -86,6 +86,8 @@ class DbtProject:
     """Folders below the root whose files are models, called as their file; an empty one: all that is read."""
     properties: Properties = field(default_factory=Properties)
     """Properties of sources, models, seeds and snapshots."""
+    renames: bool = False
+    """Its ``dbt_project.yml`` gives models another schema, database or alias, which is not applied here."""
 
     @property
     def digest(self) -> str:
@@ -99,7 +101,7 @@ class DbtProject:
         parts += [sorted(self.folders.items()), sorted(self.models)]
         stated = self.properties
         parts += [sorted(stated.sources.items(), key=str), sorted(stated.described.items()), sorted(stated.contracts)]
-        parts += [sorted(stated.versions.items()), stated.facts]
+        parts += [sorted(stated.versions.items()), stated.facts, self.renames]
         for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
             parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -22,10 +23,20 @@ from govtool.model import ROWS
 
 def _copy(walk: Walk, tree: exp.Copy) -> None:
     """COPY in either direction, between a table or query and files or stages."""
-    if tree.args.get("kind"):
-        _copy_into_table(walk, tree)
+    files = tree.args.get("files") or []
+    if not tree.args.get("kind"):
+        _copy_into_files(walk, tree.this, files)
+    elif files and _is_place(tree.this):  # Snowflake's COPY INTO location unloads
+        _copy_into_files(walk, files[0], [tree.this])
     else:
-        _copy_into_files(walk, tree)
+        _copy_into_table(walk, tree)
+
+
+def _is_place(node: exp.Expr) -> bool:
+    """Return whether what is copied into is a stage or an address, not a table."""
+    if not isinstance(node, nodes.Table):
+        return False
+    return isinstance(node.this, nodes.Literal) or (isinstance(node.this, nodes.Var) and node.name.startswith("@"))
 
 
 def _copy_into_table(walk: Walk, tree: exp.Copy) -> None:
@@ -46,11 +57,10 @@ def _copy_into_table(walk: Walk, tree: exp.Copy) -> None:
     write.dataset_reads = tuple(names)
 
 
-def _copy_into_files(walk: Walk, tree: exp.Copy) -> None:
-    """Each file or stage has all the columns."""
-    this = tree.this
+def _copy_into_files(walk: Walk, this: exp.Expr, files: Sequence[exp.Expr]) -> None:
+    """Each file or stage has all the columns of a table or a query."""
     inner = this.this if isinstance(this, nodes.Schema) else this
-    if isinstance(inner, nodes.Query):
+    if isinstance(inner, (nodes.Query, nodes.Subquery)):
         output = output_of(walk, inner, None, None)
     else:
         scope = Scope(None)
@@ -62,7 +72,7 @@ def _copy_into_files(walk: Walk, tree: exp.Copy) -> None:
             output = QueryOutput()
             for name in columns:
                 output.add(name, source.get(name, walk.interner) or source.assume(name, walk.interner) or ())
-    for target in (name for file in tree.args.get("files") or [] if (name := _location(file))):
+    for target in (name for file in files if (name := _location(file))):
         walk.writes.append(walk.taken(Write(file_name(target), "copy", "replace", "file", output)))
 
 
@@ -90,12 +100,14 @@ def _load(walk: Walk, tree: exp.LoadData) -> None:
     path = tree.args.get("inpath")
     files = tree.args.get("files")
     mode = "replace" if tree.args.get("overwrite") else "append"
-    write = write_to(walk, table, QueryOutput(), "load", mode, kind_of(walk, table), None, defines=False)
     found = [path] if isinstance(path, nodes.Expr) else []
     for option in files.expressions if isinstance(files, nodes.Properties) else ():
         if option.name.lower() == "uris" and isinstance(option.args.get("value"), nodes.Array):
             found.extend(option.args["value"].expressions)
-    write.dataset_reads = tuple(file_name(name) for item in found if (name := _location(item)))
+    names = [file_name(name) for item in found if (name := _location(item))]
+    output = _from_files(walk, table, [], names)
+    write = write_to(walk, table, output, "load", mode, kind_of(walk, table), None, defines=False)
+    write.dataset_reads = tuple(names)
 
 
 def _export(walk: Walk, tree: exp.Export) -> None:
@@ -120,7 +132,9 @@ def written_files(tree: exp.Expr) -> list[str]:
         options = tree.args.get("options")
         items = options.expressions if options is not None else ()
         return [file_name(item.args["value"].name) for item in items if item.name.lower() == "uri"]
-    return [file_name(name) for file in tree.args.get("files") or () if (name := _location(file))]
+    unloads = bool(tree.args.get("kind")) and _is_place(tree.this)
+    files = [tree.this] if unloads else tree.args.get("files") or ()
+    return [file_name(name) for file in files if (name := _location(file))]
 
 
 def _location(node: exp.Expr) -> str:
@@ -128,7 +142,7 @@ def _location(node: exp.Expr) -> str:
         return str(node.name)
     if isinstance(node, nodes.Table):
         this = node.this
-        return this.name if isinstance(this, (nodes.Var, nodes.Identifier)) else ""
+        return this.name if isinstance(this, (nodes.Var, nodes.Identifier, nodes.Literal)) else ""
     if isinstance(node, nodes.Var):
         return node.name
     return ""
