@@ -11,7 +11,7 @@
     retype      ``breaks`` only where provably incompatible, else ``changes``
 
 Through an opaque step everything is ``unknown``. A struct that loses, renames or retypes a field ``changes``.
-The worst verdict wins, in the order of ``ChangeVerdict``. After docs/architecture.md, "Command line".
+The worst verdict wins, in the order of ``ChangeVerdict``. See docs/primer.md, "Verdicts".
 """
 
 from __future__ import annotations
