@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class EdgeKind(IntEnum):
-    """The way in which a source reaches a target. See docs/architecture.md, "One graph"."""
+    """The way in which a source reaches a target. See docs/primer.md."""
 
     IDENTITY = 0
     TRANSFORMATION = 1

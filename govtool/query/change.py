@@ -13,7 +13,7 @@
 
 Through an opaque step everything is ``unknown``; where a name may be gone, so are all outputs of a statement that names
 it. A struct that loses, renames or retypes a field ``changes``.
-The worst verdict wins, in the order of ``ChangeVerdict``. After docs/architecture.md, "Command line".
+The worst verdict wins, in the order of ``ChangeVerdict``. See docs/primer.md, "Verdicts".
 """
 
 from __future__ import annotations

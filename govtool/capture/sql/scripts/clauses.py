@@ -1,9 +1,9 @@
-"""Clauses that a parser does not read and that carry no lineage: a statement is read without them, or with them in a
-form that the parser reads.
+"""Clauses that a parser does not read: a statement is read without them, or with them in a form that the parser reads.
 
-They are looked for only when a statement does not parse as it stands. A clause of this table is not about what is
-read or written: where rows are stored, how they are locked, how a constraint is enforced. Anything else is left out
-with a diagnostic (``rescue``).
+They are looked for only when a statement does not parse as it stands. Most are not about what is read or written: where
+rows are stored, how they are locked, how a constraint is enforced. These are left out silently. Through a clause with
+``flows=True`` rows do flow (``LOG ERRORS INTO``): it is left out with a diagnostic (``unread``). Clauses that name
+sources, such as files of ``BULK``, are rewritten so that the sources stay.
 
 To add a clause, add a line to ``CLAUSES``; ``clause_patterns`` describes the patterns. Clauses are tried in the order
 of the table. What a pattern cannot express is a function, in a module of its dialect.
