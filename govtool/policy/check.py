@@ -333,7 +333,7 @@ def _metadata(governed: Governed, rule: PlacedPart[Rule], body: Described, today
             classes=tuple(sorted({t.name for t in taints if _holds(spread, dataset, t)})),
             state="value" if dataset in certain else "unknown",
             why="; ".join(lacking),
-            fix=rule.value.fix or "say so in metadata: or in a zone",
+            fix=rule.value.fix or "add it to the policy's metadata: or to a zone that holds the dataset",
             place=rule.place,
         )
         found.append(finding if finding.classes else replace(finding, classes=body.class_))

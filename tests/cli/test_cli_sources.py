@@ -41,6 +41,18 @@ def test_two_folders_of_one_name_are_two_sources(two_folders):
     assert {"t1", "t2"} <= names(two_folders)
 
 
+def test_a_source_within_another_is_warned_of(two_folders):
+    two_folders("ingest", "sql", "a/models")
+    assert "source-overlap" not in two_folders("ingest", "sql", "b/models").err
+    within = two_folders("ingest", "sql", "b/models/y.sql").err
+    assert "source-overlap" in within
+    assert "sql:b/models" in within
+    assert "sql:a/models, sql:b/models" in two_folders("ingest", "sql", ".").err
+    write("a/models_of_2024/z.sql", "create table t3 as select c from s3")
+    two_folders("sources", "drop", "sql:.")
+    assert "source-overlap" not in two_folders("ingest", "sql", "a/models_of_2024").err
+
+
 @pytest.mark.parametrize("path", ["./a/models", "a/../a/models/", "b/../a/./models"])
 def test_the_way_to_a_folder_changes_nothing(two_folders, path):
     two_folders("ingest", "sql", "a/models")

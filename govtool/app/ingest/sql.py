@@ -41,7 +41,7 @@ from govtool.app.ingest.sql_options import (
 )
 from govtool.app.ingest.stale import KeptLineage, has_failures, kept_lineage
 from govtool.app.project.aliases import configured
-from govtool.app.project.sources import SourceOrigin, check_replacement, named_source
+from govtool.app.project.sources import SourceOrigin, check_replacement, named_source, overlapping_sources
 from govtool.capture.sql.collector import uncollected
 from govtool.errors import IntegrityError, UsageError
 from govtool.model import Diagnostic
@@ -182,7 +182,7 @@ class _SqlIngest:
         # A database's answers, and aliases, are no part of memos.
         self._by_memos = by_memos and not read.request.explain and not configured()
         self._assumed = schema_diagnostics(read.settings) + unmatched_relations(read.found, read.settings)
-        self._assumed += renamed_models(read.found, read.settings)
+        self._assumed += renamed_models(read.found, read.settings) + _read_twice(store, branch, read.source)
 
     def payload(self, *, keeps: bool) -> IngestPayload:
         """Return all that the source says now; ``keeps`` keeps what files said before that failed."""
@@ -248,6 +248,17 @@ class _SqlIngest:
         noted = self._assumed + extraction.diagnostics
         (earlier,) = check_replacement(self._store, self._branch, read.source, read.origin) or (read.source,)
         return kept_lineage(self._store, head, earlier, noted, found.derivations, facts)
+
+
+def _read_twice(store: Store, branch: str, source: str) -> tuple[Diagnostic, ...]:
+    """A warning if other sources have files of this one: their statements are in the graph, and count, twice."""
+    others = overlapping_sources(store, branch, source)
+    if not others:
+        return ()
+    message = (
+        f"its files are also those of {', '.join(others)}: each statement counts twice; `sources drop` one of them"
+    )
+    return (Diagnostic("source-overlap", "warning", message),)
 
 
 def _with_schema(settings: Options, kept: KeptLineage) -> Options:

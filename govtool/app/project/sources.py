@@ -15,8 +15,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import islice
-from pathlib import Path
+from itertools import islice, product
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from govtool.answers.sources import SourceRow, SourcesAnswer
@@ -179,6 +179,24 @@ def _check_origin(name: str, origin: SourceOrigin, earlier: SourceOrigin | None)
         code="usage.source-replaced",
         hint=f"--replace to put this in its place, or --source NAME to keep both{together}",
     )
+
+
+def overlapping_sources(store: Store, branch: str, name: str) -> tuple[str, ...]:
+    """The live sources of the same kind whose files are, by their names, also those of this one: a folder within it."""
+    head = store.seen(branch)
+    kind, _, place = name.partition(":")
+    if head is None or not place:
+        return ()
+    others = {ref.source for ref in store.fragments(head)} - {name}
+    return tuple(
+        sorted(each for each in others if each.startswith(f"{kind}:") and _overlap(each[len(kind) + 1 :], place))
+    )
+
+
+def _overlap(place: str, other: str) -> bool:
+    """True if a path of one place is, or lies in, a path of the other; each may be several, joined by ``+``."""
+    pairs = product(map(PurePosixPath, place.split("+")), map(PurePosixPath, other.split("+")))
+    return any(one.is_relative_to(two) or two.is_relative_to(one) for one, two in pairs)
 
 
 def list_sources(store: Reader, commit: Commit) -> SourcesAnswer:

@@ -199,7 +199,11 @@ def _parent(store: Reader, commit: Commit) -> Commit:
         if changed:
             return each
         changed = bool(each.sources or each.merged)
-    raise UnknownNameError(f"commit {commit.short} is the first one", code="usage.unknown-ref")
+    raise UnknownNameError(
+        f"commit {commit.short} is the first one: there is nothing before it to compare with",
+        code="usage.unknown-ref",
+        hint="govtool log lists the commits; after the next ingest, govtool diff shows what changed",
+    )
 
 
 def _commit_answer(store: Reader, commit: Commit) -> CommitAnswer:
