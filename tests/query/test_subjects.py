@@ -95,7 +95,8 @@ def test_upstream_against_walks_from_every_other_one(small, derivations, numbers
     index = graph(*derivations)
     nodes = [n for n in range(index.node_count) if not index.is_rows(n) and not index.is_unknown(n)]
     chosen = sorted({nodes[number % len(nodes)] for number in numbers}) if nodes else []
-    about = [Subject(index.node_dataset[node], node, index.name(node)) for node in chosen]
+    subjects = [Subject(index.node_dataset[node], node, index.name(node)) for node in chosen]
+    about = list({one.text: one for one in subjects}.values())  # generations of a temporary table share their names
     if len(about) < 2:
         return
     alone = {one.node: impact(index, one, direction="up", small=small) for one in about}
