@@ -56,7 +56,7 @@ def test_every_import_is_of_a_plain_install_or_of_an_extra_for_users() -> None:
         "govtool/app/runs/attach.py",
         "govtool/app/erasure/corrected.py",
         "govtool/app/records/frame_lineage.py",
-        "govtool/app/records/opened.py",
+        "govtool/app/records/engines.py",
         "govtool/app/workflows/",
         "govtool/capture/prov/",
         "govtool/records/execute/",

@@ -48,7 +48,7 @@ def statement_changes(
         gone, come = _unexplained(_without(before, after), _without(after, before), causes)
         if not before or not after or not (gone or come):
             continue
-        literal = {one.fingerprint for one in gone} == {one.fingerprint for one in come}
+        literal = {one.fingerprint for one in gone} == {one.fingerprint for one in come} or _text(gone) == _text(come)
         texts = _other_literals(_text(come)) if literal else _excerpts(_text(gone), _text(come))
         yield GraphChange(
             what="statement",

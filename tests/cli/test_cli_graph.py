@@ -49,7 +49,7 @@ def test_impact_of_a_drop(graph):
     assert table_of(graph("impact", "crm.users.email", "--change", "drop")) == [
         " verdict  column                                hops  via                  evidence",
         " breaks   stg.users.* (2 columns: email …)         1  lower()              users.sql:2:12",
-        " breaks   mart.audience.* (2 columns: email …)     2  lower() → group key  audience.sql:1",
+        " breaks   mart.audience.* (2 columns: email …)     2  lower() → group key  audience.sql:2:101",
         "",
         "4 break, 5 unaffected · coverage 100.0% (4/4 statements)",
     ]
@@ -158,7 +158,7 @@ def test_path(graph):
     ) == [
         " way  from             to                   via      evidence",
         "   1  crm.users.email  stg.users.email      lower()  users.sql:2:12",
-        "      stg.users.email  mart.audience.email  copy     audience.sql:1",
+        "      stg.users.email  mart.audience.email  copy     audience.sql:2:8",
         "",
         "1 way, the shortest of 2 hops · coverage 100.0% (4/4 statements)",
     ]

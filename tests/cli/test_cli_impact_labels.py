@@ -86,7 +86,7 @@ def test_the_table_shows_the_subjects_class_and_a_column_of_owners(warehouse):
     assert lines[0].endswith(" · change: drop")
     assert lines[2].split() == ["verdict", "column", "hops", "via", "owner", "evidence"]
     (row,) = [line for line in lines if " stg.users.* " in line]
-    assert row.split()[-2:] == ["core", "all.sql:3"]
+    assert row.split()[-2:] == ["core", "all.sql:3:60"]
     markdown = warehouse(*DROP, "--policy", "own.yml", "-f", "markdown").out
     assert "| verdict | column | hops | via | owner | evidence |" in markdown
 

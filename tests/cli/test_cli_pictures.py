@@ -132,9 +132,9 @@ def test_svg_of_a_circle_ends(govtool):
 def test_a_tree_shows_each_entry_once_below_what_it_is_reached_by(graph):
     lines = graph("impact", "crm.users.email", "--tree").out.splitlines()
     assert lines[1:-2] == [
-        "└─ stg.users.email  changes  lower()  all.sql:1",
-        "   ├─ mart.audience.email  changes  lower() → copy  all.sql:2",
-        "   └─ mart.audience.* (2 columns)  rows  lower() → group key  all.sql:2",
+        "└─ stg.users.email  changes  lower()  all.sql:1:37",
+        "   ├─ mart.audience.email  changes  lower() → copy  all.sql:2:37",
+        "   └─ mart.audience.* (2 columns)  rows  lower() → group key  all.sql:2:87",
     ]
     up = graph("impact", "mart.audience.email", "--upstream", "--tree").out
     assert re.search(r"├─ stg\.users\.email .*\n│  └─ crm\.users\.email", up)

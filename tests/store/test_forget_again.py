@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import uuid
 from datetime import timedelta
 from itertools import permutations
 
@@ -113,7 +114,7 @@ def test_two_texts_at_once_then_the_third(leaked):
 
 
 def test_a_text_after_garbage_collection_and_a_copy(leaked):
-    older, newer = (open_objects(f"memory://copy-{name}-{id(leaked)}", create=True) for name in ("a", "b"))
+    older, newer = (open_objects(f"memory://copy-{name}-{uuid.uuid4()}", create=True) for name in ("a", "b"))
     forgotten(leaked, ONE)
     copy_store(leaked, older)
     later = clock.now() + timedelta(days=9)

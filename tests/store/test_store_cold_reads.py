@@ -369,7 +369,26 @@ def test_a_forged_index_is_found_by_building_it_again(moto_only, warehouse, shop
     problems = {(problem.code, problem.key) for problem in check(store, **sound).problems}
     assert ("store.corrupt-index", f"index/{second.id}") in problems
     with pytest.raises(IntegrityError, match="the published index is not that of commit"):
-        check_published_index(store, store.resolve(second.id))
+        check_published_index(store, store.head())
+
+
+def test_a_forged_index_beside_the_sound_one_is_found(moto_only, warehouse, shop):
+    """The sound root stays where it is; a later slot names another one for the same content."""
+    from dataclasses import replace
+
+    from govtool.app.upkeep.store import check
+
+    _, uri = moto_only
+    store, first, second = two_versions(uri, warehouse, shop)
+    (info,) = [info for info in store.objects.scan(f"index/{first.id}") if info.key.endswith(".root")]
+    for part in list(store.objects.scan(f"index/{first.id}")):
+        store.objects.create(part.key.replace(first.id, second.id), store.objects.get(part.key))
+    root = pages.decode_root(store.objects.get(info.key))
+    forged = pages.encode_root(replace(root, meta={**root.meta, "commit": second.id}))
+    published.put_root(store.objects, second.id, app_published.FORMATS, forged)
+    published.land_name(store.objects, store.head(), PublishedName(second.id, digest(forged)), "mallory")
+    found = check(store, anchor=None, contents=False, deep=True, progress=lambda _done, _all: None)
+    assert ("store.corrupt-index", f"index/{second.id}") in {(each.code, each.key) for each in found.problems}
 
 
 def test_an_ingest_publishes_its_index_where_the_settings_ask_for_it(moto_only, tmp_path, elsewhere, monkeypatch):

@@ -32,7 +32,7 @@ class ReaderSources:
 _MODEL = ("errors.py", "functions", "model", "names.py", "redaction.py")
 _SQL = (*_MODEL, "linear.py", "app/ingest/project_facts.py", "app/ingest/sql_options.py", "capture/dbt", "capture/sql")
 _CATALOG = (*_SQL, "app/ingest/postgres_explain.py", "app/ingest/catalog.py", "capture/catalog")
-_STREAMS = ("capture/compressed.py", "capture/logs", "clock.py")
+_STREAMS = ("capture/compressed.py", "capture/lzf.py", "capture/logs", "clock.py")
 _SQL_LIBRARIES = ("google-re2", "sqlglot", "jinja2", "pyyaml")
 
 READERS = {
@@ -53,6 +53,7 @@ READERS = {
             *_MODEL,
             "app/ingest/spark.py",
             "capture/compressed.py",
+            "capture/lzf.py",
             "capture/openlineage",
             "capture/spark",
             "clock.py",

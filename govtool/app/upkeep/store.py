@@ -73,22 +73,41 @@ def check_published_index(store: Reader, commit: Commit) -> None:
 
 
 def _index_problems(store: Store) -> Iterator[Problem]:
-    """Published indexes that are not those of their commits."""
+    """Published indexes that are not those of their commits: of each that a commit names, and of what none names."""
     from govtool.app.versions.index import built_index
     from govtool.app.versions.published import index_problem
     from govtool.store.fsck import Problem
     from govtool.store.published import FOLDER, folder
 
-    for commit_id in sorted({info.key.split("/")[1] for info in store.objects.scan(FOLDER)}):
+    for commit in _naming_commits(store):
         try:
-            commit = store.resolve(commit_id)
             message = index_problem(store, commit, partial(built_index, store, commit))
-        except UnknownNameError:
-            message = "there is no such commit"
         except StoreError as error:
             message = error.message
-        if message is not None:
-            yield Problem("store.corrupt-index", folder(commit_id), message)
+        if message is not None and commit.published is not None:
+            yield Problem("store.corrupt-index", folder(commit.published.commit), message)
+    for commit_id in sorted({info.key.split("/")[1] for info in store.objects.scan(FOLDER)}):
+        try:
+            store.resolve(commit_id)
+        except UnknownNameError:
+            yield Problem("store.corrupt-index", folder(commit_id), "there is no such commit")
+        except StoreError as error:
+            yield Problem("store.corrupt-index", folder(commit_id), error.message)
+
+
+def _naming_commits(store: Store) -> Iterator[Commit]:
+    """A commit for each name of a published index: readers of any of them take that index."""
+    from govtool.store.refs import branch_names
+
+    found = set()
+    for branch in branch_names(store.objects):
+        try:
+            for commit in store.history(store.seen(branch)):
+                if commit.published is not None and commit.published not in found:
+                    found.add(commit.published)
+                    yield commit
+        except StoreError:  # a hole, which fsck has among its problems
+            continue
 
 
 def anchor_text(store: Store, branch: str) -> str:

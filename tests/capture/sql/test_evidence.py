@@ -6,7 +6,7 @@ import pickle
 
 from govtool.capture.sql.extract import Options, extract, extract_definitions
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.fingerprint import fingerprint
+from govtool.capture.sql.fingerprint import fingerprint, script_identity
 from govtool.capture.sql.logged import LoggedScript, LoggedStatement
 from govtool.model import ROWS, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 
@@ -37,6 +37,7 @@ def test_a_script_tells_where():
             session="nightly",
             text=VIEW.replace("5", "?"),
             places="0:25+1|0:40+5 b",
+            literals=script_identity(VIEW, "postgres")[1],
         ),
         columns=COLUMNS,
         edges=EDGES,

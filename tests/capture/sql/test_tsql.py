@@ -421,7 +421,7 @@ def test_files_are_sources() -> None:
         """
     )
     assert lines_of(found) == [
-        'dbo.v.* <- "h.csv" read',
+        'dbo.v.* <- "h.csv" opaque, "h.csv" read',
         't.* <- "c:\\d\\f.txt" read',
         't.a <- "c:\\d\\f.txt".bulkcolumn identity',
         'u.* <- "g.csv" read',
