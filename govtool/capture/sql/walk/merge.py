@@ -130,7 +130,7 @@ def _sets_all(then: exp.Expr) -> bool:
 
 
 def _by_position(walk: Walk, source: Source | None, target: str, node: exp.Expr) -> list[tuple[str, Deps]]:
-    """BigQuery's INSERT ROW, DuckDB's UPDATE, UPDATE SET * and INSERT *; by name where the columns are not all known."""
+    """BigQuery's INSERT ROW, DuckDB's UPDATE, UPDATE SET * and INSERT *; by name where columns are not known."""
     if source is not None:
         output, known = source_star(walk, source), walk.lookup.table(target)
         if known.complete and not output.open:
