@@ -34,7 +34,10 @@ _NAMING_STAR = re.compile(r"\*\s*(?:rename|replace)\b", re.IGNORECASE)
 _LISTED = re.compile(
     r"\binto\s+(?:table\s+)?(?:\"[^\"]*\"|\[[^]]*\]|`[^`]*`|[\w$.])+\s*\((?!\s*(?:select|with|\()\b)", re.IGNORECASE
 )
-_UNLISTED_MERGE = re.compile(r"\binsert\s*(?:row\b|\*|by\s+position\b|;|\Z|when\b)|\bupdate\s+set\s*\*", re.IGNORECASE)
+_UNLISTED_MERGE = re.compile(
+    r"\binsert\s*(?:row\b|\*|by\s+position\b|;|\Z|when\b)|\bupdate\s*(?:set\s*\*|;|\Z|when\b)",
+    re.IGNORECASE,
+)
 """Branches of a MERGE that list no columns."""
 _POSITIONAL = frozenset({"duckdb", "bigquery"})
 """Dialects in which these go by position; Spark's ``INSERT *`` goes by name."""

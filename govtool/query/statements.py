@@ -15,6 +15,7 @@ from govtool.graph.digests import SCRIPT
 from govtool.graph.index import Index
 from govtool.query.diff import CHANGED, GraphChange, generations
 from govtool.query.evidence import Evidence, evidence
+from govtool.query.positions import WHOLE_TEXT
 
 _AROUND = 24
 """Characters that are shown before and after what differs."""
@@ -48,8 +49,7 @@ def statement_changes(
         gone, come = _unexplained(_without(before, after), _without(after, before), causes)
         if not before or not after or not (gone or come):
             continue
-        literal = {one.fingerprint for one in gone} == {one.fingerprint for one in come} or _text(gone) == _text(come)
-        texts = _other_literals(_text(come)) if literal else _excerpts(_text(gone), _text(come))
+        texts = _other_literals(_text(come)) if _differ_in_literals(gone, come) else _excerpts(_text(gone), _text(come))
         yield GraphChange(
             what="statement",
             change=CHANGED,
@@ -116,6 +116,13 @@ def _unexplained(
 
 def _kind(made: _Made) -> tuple[str, str]:
     return made.evidence.file, made.evidence.kind
+
+
+def _differ_in_literals(gone: list[_Made], come: list[_Made]) -> bool:
+    """Return whether statements are alike but for literals, which a fingerprint may keep, and texts do not have."""
+    if {one.fingerprint for one in gone} == {one.fingerprint for one in come}:
+        return True
+    return _text(gone) == _text(come) and all(len(one.text) < WHOLE_TEXT for one in (*gone, *come))
 
 
 def _text(statements: list[_Made]) -> str:

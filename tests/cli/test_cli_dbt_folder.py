@@ -70,6 +70,7 @@ def test_what_property_files_state_is_explained(dbt):
     [
         ("dbt_project.yml", "name: shop\nmodels: {shop: {marts: {+schema: gold}}}\n"),
         ("models/marts/audience.sql", "{{ config(materialized='view', alias='people') }} select 1 as one"),
+        ("models/marts/audience.sql", "{{ config(tags=[var('t', 'a')], alias='people') }} select 1 as one"),
     ],
 )
 def test_names_that_dbt_would_give_are_noted(dbt, project, file, text):

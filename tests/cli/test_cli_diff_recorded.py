@@ -68,6 +68,14 @@ def test_a_statement_that_changes_nothing_else_is_a_difference(govtool, warehous
     assert {what for _, what, *_ in changes(govtool, "5", "6")} == {"column", "edge"}
 
 
+def test_a_literal_that_a_fingerprint_keeps_is_told_as_one(govtool, warehouse):
+    table, view = "create table t (a text, b int)", "create view v as select a, 'x' as k from t where a = 'ann'"
+    ingest(govtool, warehouse, table, view)
+    ingest(govtool, warehouse, table, view.replace("'x'", "'y'"))
+    ((*_, after),) = changes(govtool, "2", "3")
+    assert after == "other literals"
+
+
 def test_a_query_is_listed_with_its_place(govtool, warehouse):
     ingest(govtool, warehouse, "create table t (a text, b int)", "select a from t")
     items = json.loads(govtool("ls", "-f", "json").out)["items"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-_RENAMES = re.compile(r"\bconfig\s*\([^)]*\b(?:alias|schema|database)\s*=")
+_RENAMES = re.compile(r"\bconfig\s*\((?:[^()]|\([^()]*\))*?\b(?:alias|schema|database)\s*=")
 _ALIASES = {
     "postgresql": "postgres",
     "pg": "postgres",

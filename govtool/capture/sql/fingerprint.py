@@ -55,8 +55,8 @@ def fingerprint(text: str, dialect: str = "") -> str:
 def script_identity(text: str, dialect: str = "") -> tuple[str, str]:
     """The fingerprint of a statement, and a digest of the literals that the fingerprint leaves out.
 
-    The digest has `LITERAL_DIGITS` hexadecimal digits: enough to see that a literal changed, too few to tell which of
-    many values it was.
+    The digest has `LITERAL_DIGITS` hexadecimal digits: enough to see that a literal changed, too few to find one of
+    billions of values. It has no key, so that one of few values can be guessed.
     """
     replace = _Normalizer(text)
     plain = _normalized(text, dialect, replace).encode("utf-8", "surrogatepass")

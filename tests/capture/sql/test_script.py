@@ -47,6 +47,10 @@ def test_a_comma_without_an_item_is_noted(text, dialect, column):
     )
 
 
+def test_many_comments_behind_a_comma_are_passed_at_once():
+    assert only(f"select a,{' /* c */' * 60} b from t", "postgres").diagnostics == ()
+
+
 def test_a_message_quotes_no_literal():
     statement = only("selec 'ann' frm t")
     assert [note.message for note in statement.diagnostics] == ["Invalid expression / Unexpected token near a literal"]

@@ -29,13 +29,19 @@ def _tojson(value: object, *_: object, **__: object) -> str:
 _HOOKS = ("pre_hook", "post_hook", "pre-hook", "post-hook")
 _MARKS = "(?:\\s|\ue000\\d+\ue001)*"
 _HARMLESS_HOOK = re.compile(
-    rf"{_MARKS}(?:\Z|(?:grant|revoke|analyze|vacuum|optimize|comment|set|use|reset|begin|commit|create\s+index)\b)",
+    rf"{_MARKS}(?:\Z|(?:(?:begin|commit)(?:\s+(?:transaction|work))?{_MARKS}\Z)"
+    r"|(?:grant|revoke|analyze|vacuum|optimize|comment|set|use|reset|create\s+index)\b)",
     re.IGNORECASE,
 )
-"""Hooks that hand on no data."""
+"""Statements of hooks that hand on no data; ``BEGIN`` may open a block."""
 _QUERY = re.compile(
-    rf"{_MARKS}(?:\Z|select\b|with\b(?!.*\b(?:insert|update|delete|merge)\b))", re.IGNORECASE | re.DOTALL
+    rf"{_MARKS}(?:\Z|(?:select\b|with\b)(?!.*\b(?:insert|update|delete|merge|into)\b))", re.IGNORECASE | re.DOTALL
 )
+
+
+def _are_all(kind: re.Pattern[str], text: object) -> bool:
+    """Return whether all statements of a text are of a kind; where a literal has a semicolon, it may seem not so."""
+    return all(kind.match(part) for part in str(text).split(";"))
 
 
 def _hooks(value: object) -> Iterable[object]:
@@ -97,7 +103,7 @@ def names(run: MacroRun, unknown: Callable[..., Any], package: str = "") -> dict
             options = given[0]
         for name in _HOOKS:
             for hook in _hooks(options.get(name)):
-                if not _HARMLESS_HOOK.match(str(hook)):
+                if not _are_all(_HARMLESS_HOOK, hook):
                     run.unread(f"the SQL of {name}")
         run.config.update(
             {k: v for k, v in options.items() if isinstance(v, (str, int, float, bool, list, dict, type(None)))}
@@ -264,7 +270,7 @@ class CallStatement:
 
     def __call__(self, *_: object, caller: Callable[[], object] | None = None, **__: object) -> str:
         """Nothing: it is no part of the model. What does more than to query is noted."""
-        if caller is not None and not _QUERY.match(str(caller())):
+        if caller is not None and not _are_all(_QUERY, caller()):
             self._run.unread("the SQL of a statement block")
         return ""
 

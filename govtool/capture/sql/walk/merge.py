@@ -63,7 +63,7 @@ def _branches(
 ) -> QueryOutput:
     """Return what the branches write into the columns of the target; what decides about its rows is referenced."""
     inner_rows, walk.rows = walk.rows, {}
-    on = collect(walk, tree.args["on"], scope, env, CONDITIONAL, 0) if tree.args.get("on") is not None else []
+    on = [dep for part in _on(tree, scope, source) for dep in collect(walk, part, scope, env, CONDITIONAL, 0)]
     on_rows, walk.rows = {**inner_rows, **walk.rows}, {}
     output = QueryOutput()
     rows: dict[int, exp.Expr | None] = {}
@@ -96,6 +96,14 @@ def _branches(
     return output
 
 
+def _on(tree: exp.Merge, scope: Scope, source: Source | None) -> list[exp.Expr]:
+    """What rows are compared by: ON, or DuckDB's USING, whose columns both sides have."""
+    sides = [scope.sources[0], *([] if source is None else [source])]
+    names = [(side.alias, name.this) for name in tree.args.get("using_cond") or () for side in sides]
+    using: list[exp.Expr] = [exp.column(name, table=alias, quoted=True) for alias, name in names]
+    return [tree.args["on"], *using] if isinstance(tree.args.get("on"), nodes.Expr) else using
+
+
 def _conditions(when: exp.Expr) -> list[exp.Expr]:
     """Return the conditions of a branch; Oracle writes one behind it: UPDATE SET … WHERE …, INSERT … WHERE …."""
     then = when.args["then"]
@@ -106,8 +114,7 @@ def _conditions(when: exp.Expr) -> list[exp.Expr]:
 def _branch_values(
     walk: Walk, then: exp.Update, scope: Scope, env: Environment | None, source: Source | None, target: str
 ) -> list[tuple[str, Deps]]:
-    assigned = then.args.get("expressions")
-    if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
+    if _sets_all(then):
         return (_by_position if walk.dialect == "duckdb" else _same_names)(walk, source, target, then)
     saved, walk.targets = walk.targets, frozenset({scope.sources[0].alias})
     try:
@@ -116,8 +123,14 @@ def _branch_values(
         walk.targets = saved
 
 
+def _sets_all(then: exp.Expr) -> bool:
+    """Return whether an UPDATE of a branch lists no columns: ``UPDATE SET *``, and DuckDB's ``UPDATE`` alone."""
+    assigned = then.args.get("expressions")
+    return not assigned or isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned)
+
+
 def _by_position(walk: Walk, source: Source | None, target: str, node: exp.Expr) -> list[tuple[str, Deps]]:
-    """BigQuery's INSERT ROW, DuckDB's UPDATE SET * and INSERT *; by name where the columns are not all known."""
+    """BigQuery's INSERT ROW, DuckDB's UPDATE, UPDATE SET * and INSERT *; by name where columns are not known."""
     if source is not None:
         output, known = source_star(walk, source), walk.lookup.table(target)
         if known.complete and not output.open:
@@ -209,8 +222,7 @@ def _names_columns(walk: Walk, tree: exp.Merge) -> bool:
     for when in tree.args["whens"].expressions:
         then = when.args["then"]
         if isinstance(then, nodes.Update):
-            assigned = then.args.get("expressions")
-            if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
+            if _sets_all(then):
                 return False
         elif isinstance(then, nodes.Insert) and not isinstance(
             _insert_parts(walk, then)[0], (nodes.Tuple, nodes.Column, nodes.Identifier, nodes.Paren)
