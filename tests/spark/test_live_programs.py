@@ -53,7 +53,7 @@ SAME_PLAN = frozenset(
         "sql: UNION ALL with types that are widened", "writes: INSERT INTO fits types and nobody wrote a cast",
     }
 )  # fmt: skip
-"""Programs whose optimized plan is that of another program, with another lineage; ``docs/spark.md`` has them."""
+"""Programs whose optimized plan another program, with another lineage, may have; ``docs/spark.md`` has them."""
 
 
 @pytest.mark.slow
