@@ -45,11 +45,20 @@ def test_the_analyzed_plan_says_what_is_true(heard, program):
     assert programs.differences(program, live) == []
 
 
-@pytest.mark.slow
-def test_event_logs_say_nearly_all_of_it(heard):
-    wrong = {
-        program.name: found
-        for program in HARD
-        if (found := programs.differences(program, heard[program.name][1], rows=False))
+SAME_PLAN = frozenset(
+    {
+        "frames: a column of another DataFrame in a correlated EXISTS", "frames: lateralJoin",
+        "sql: a comma join is a filter", "sql: EXISTS, correlated", "sql: IN and NOT IN",
+        "sql: a scalar subquery in the select list, correlated", "sql: LATERAL subquery",
+        "sql: UNION ALL with types that are widened", "writes: INSERT INTO fits types and nobody wrote a cast",
     }
-    assert len(wrong) <= 0.05 * len(HARD), wrong
+)  # fmt: skip
+"""Programs whose optimized plan another program, with another lineage, may have; ``docs/spark.md`` has them."""
+
+
+@pytest.mark.slow
+def test_event_logs_say_all_that_their_plans_tell(heard):
+    wrong = {
+        program.name: found for program in HARD if (found := programs.differences(program, heard[program.name][1]))
+    }
+    assert wrong.keys() == SAME_PLAN, wrong

@@ -27,6 +27,9 @@ from govtool.model import EdgeKind
 
 _CONDITIONS = frozenset({"if", "nvl2"})
 _CASTS = frozenset({"cast", "ansi_cast", "upcast", "checkoverflowintableinsert", ""})
+_WIDTHS = {
+    type_: width for width, type_ in enumerate(("tinyint", "smallint", "int", "bigint", "decimal", "float", "double"))
+}
 
 
 def call(name: str, arguments: Sequence[Expression], *, kind: EdgeKind | None = None) -> Expression:
@@ -87,7 +90,7 @@ def union(children: Sequence[Node], outputs: tuple[Named, ...] = (), *, distinct
     """A union whose arms are no unions of the same sort: ``a UNION ALL b UNION ALL c`` has three arms."""
     arms: list[Node] = []
     for child in children:
-        plain = uncast(child)
+        plain = uncast(child, narrower=False)
         inner = plain.child if isinstance(plain, Renamed) else plain
         if isinstance(inner, Union) and inner.distinct == distinct:
             arms.extend(inner.children)
@@ -96,11 +99,37 @@ def union(children: Sequence[Node], outputs: tuple[Named, ...] = (), *, distinct
     return Union(tuple(arms), outputs or outputs_of(children[0]), distinct)
 
 
-def uncast(node: Node) -> Node:
+def cast(name: str, value: Expression, source: str, target: str) -> Expression:
+    """A cast; one to a type that holds less has the type as an argument more: no set operation needs it.
+
+    Args:
+        name: The function.
+        value: What is cast.
+        source: The value's type as SQL writes it; empty if it is not known.
+        target: The type that it gets.
+    """
+    less = narrows(source, target)
+    return Apply(name, (value, CONSTANT) if less else (value,))
+
+
+def narrows(source: str, target: str) -> bool:
+    """Return whether a number or a time loses something by a cast, so that analysis never adds it to an arm of a union.
+
+    >>> narrows("bigint", "int"), narrows("int", "bigint"), narrows("string", "int")
+    (True, False, False)
+    """
+    if (source, target) == ("timestamp", "date"):
+        return True
+    before, after = _WIDTHS.get(source.partition("(")[0]), _WIDTHS.get(target.partition("(")[0])
+    return before is not None and after is not None and after < before
+
+
+def uncast(node: Node, *, narrower: bool = True) -> Node:
     """A select list that does nothing but cast the columns of a query, in order, is how analysis fits types: below
     an INSERT, and in the arms of a union. It is taken off, as nobody wrote it.
 
-    Of a table it stays: there the query has no other select list, so this may well be written.
+    Of a table it stays: there the query has no other select list, so this may well be written. With ``narrower`` casts
+    to a type that holds less are taken off, too: a table may have such a type, a set operation never gets one.
     """
     if not isinstance(node, Project) or isinstance(node.child, Scan | CatalogView | Values | Reference):
         return node
@@ -109,7 +138,7 @@ def uncast(node: Node) -> Node:
         return node
     for column, output in zip(below, node.outputs, strict=True):
         value = output.value
-        while isinstance(value, Apply) and value.name in _CASTS and len(value.arguments) == 1:
+        while isinstance(value, Apply) and value.name in _CASTS and (len(value.arguments) == 1 or narrower):
             value = value.arguments[0]
         if not isinstance(value, Attribute) or value.id != column.id:
             return node

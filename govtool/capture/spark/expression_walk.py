@@ -113,6 +113,7 @@ class ExpressionWalk(ABC):
     ) -> tuple[Dependency, ...]:
         """Return the dependencies inside an expression as seen through ``kind``; deep nesting needs no frames."""
         out: list[Dependency] = []
+        decides = kind in STEERING  # about rows: what an EXISTS depends on is among them already
         stack: list[_Task] = [(root, kind, ())]
         while stack:
             item, kind, functions = stack.pop()
@@ -135,7 +136,10 @@ class ExpressionWalk(ABC):
                         )
                         out.append(compose(opaque, kind, functions))
                 case p.Query(value=False):
-                    relation.take(self.resolve(item.plan, env))
+                    inner = self.resolve(item.plan, env)
+                    relation.take(inner)
+                    if not decides:
+                        out.extend(influences(inner.rows))
                 case _:
                     out.extend(compose(dep, kind, functions) for dep in self.value(item, env, relation).deps)
         return bounded(out)
@@ -148,6 +152,11 @@ class ExpressionWalk(ABC):
     def note(self, code: str, message: str) -> None:
         """Record that lineage was lost, or is doubtful."""
         self.breaks[Diagnostic(code, "warning", message)] = None
+
+
+def influences(rows: Iterable[Dependency]) -> Iterable[Dependency]:
+    """Return the influences on rows, as those on a value that is set for them."""
+    return (dep if dep.kind is _OPAQUE else dep._replace(kind=_CONDITIONAL, functions=()) for dep in rows)
 
 
 def environment(inner: Mapping[int, ColumnValue], outer: Environment) -> Environment:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from govtool.capture.spark import plan as p
@@ -18,7 +18,7 @@ from govtool.capture.spark.dependencies import (
     marked,
     merged,
 )
-from govtool.capture.spark.expression_walk import Environment, ExpressionWalk, Relation, environment
+from govtool.capture.spark.expression_walk import Environment, ExpressionWalk, Relation, environment, influences
 from govtool.capture.spark.identity import output_paths
 from govtool.model import ROWS, ColumnRef, EdgeKind
 
@@ -190,12 +190,12 @@ class PlanWalk(ExpressionWalk):
             own = Relation((), {}, dict(condition_inputs.rows), dict(condition_inputs.reads))
             when = self.collect(clause.condition, env, own, _CONDITIONAL) if clause.condition is not None else ()
             if clause.action == "update":
-                deciding = (compose(dep, _CONDITIONAL) for dep in (*on, *when, *_steering(own.rows)))
+                deciding = (compose(dep, _CONDITIONAL) for dep in (*on, *when, *influences(own.rows)))
                 steering = ColumnValue(bounded(deciding))
                 for assignment in clause.assignments:
                     inner = Relation((), {})
                     value = self.value(assignment.value, env, inner)
-                    deps = (*value.deps, *_steering(inner.rows), *steering.deps)
+                    deps = (*value.deps, *influences(inner.rows), *steering.deps)
                     given.setdefault(assignment.path, []).append(in_arm(ColumnValue(bounded(deps)), arm))
                     own.reads.update(inner.reads)
             else:
@@ -338,11 +338,6 @@ class PlanWalk(ExpressionWalk):
         result.columns = {output.id: ColumnValue(deps) for output in node.outputs}
         result.rows.update(sources)
         return result
-
-
-def _steering(rows: Iterable[Dependency]) -> Iterable[Dependency]:
-    """Return the influences on rows, as those on a value that is set for them."""
-    return (dep if dep.kind is _OPAQUE else dep._replace(kind=_CONDITIONAL, functions=()) for dep in rows)
 
 
 def _bare(node: p.Node | None) -> p.Node | None:

@@ -67,11 +67,7 @@ def _trimmed_tree(nodes: list[dict[str, Json]]) -> list[dict[str, Json]]:
             for key, item in node.items():
                 if key in _DROPPED or item is None or key == "class":
                     continue
-                if (
-                    key == "dataType"
-                    and name != "AttributeReference"
-                    and not (name == "Cast" and isinstance(item, dict))
-                ):
+                if key == "dataType" and name not in ("AttributeReference", "Cast"):
                     continue
                 if isinstance(item, str) and key not in _TEXTS and key not in ("dataType", "joinType"):
                     continue

@@ -522,3 +522,88 @@ def test_a_column_that_says_whether_a_row_is_met_comes_from_what_is_compared() -
         "x": ["shop.u.a transformation case", "shop.u.k conditional", "shop.v.k conditional"],
         "*": [],
     }
+
+
+SCANS = (
+    "(1) Scan parquet shop.u\nOutput [3]: [k#1L, a#2, b#3]\nReadSchema: struct<k:bigint,a:int,b:string>\n\n"
+    "(2) Scan parquet shop.v\nOutput [2]: [k#4L, w#5]\nReadSchema: struct<k:bigint,w:int>\n\n"
+)
+
+
+def drawn(tree: str, *details: str) -> dict[str, list[str]]:
+    return stated(read_plan(f"== Physical Plan ==\n{tree}\n\n\n{SCANS}" + "\n\n".join(details) + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("parent", "exchange", "rows"),
+    [
+        ("Project", "hashpartitioning(b#3, 2), REPARTITION_BY_NUM, [plan_id=1]", ["shop.u.a sort", "shop.u.b sort"]),
+        ("Project", "hashpartitioning(upper(b#3), 2), REPARTITION_BY_COL", ["shop.u.a sort", "shop.u.b sort"]),
+        ("Project", "RoundRobinPartitioning(2), REPARTITION_BY_NUM, [plan_id=1]", ["shop.u.a sort"]),
+        ("Project", "hashpartitioning(b#3, 2), ENSURE_REQUIREMENTS, [plan_id=1]", ["shop.u.a sort"]),
+        ("SortAggregate", "hashpartitioning(b#3, 2), ENSURE_REQUIREMENTS, [plan_id=1]", ["shop.u.b group_by"]),
+    ],
+)
+def test_rows_that_somebody_places_in_parts(parent: str, exchange: str, rows: list[str]) -> None:
+    """Spark sorts parts itself, too, below operators that ask for it."""
+    last = {
+        "Project": "(5) Project\nOutput [1]: [b#3]\nInput [3]: [k#1L, a#2, b#3]",
+        "SortAggregate": (
+            "(5) SortAggregate\nInput [3]: [k#1L, a#2, b#3]\nKeys [1]: [b#3]\nFunctions [1]: [count(1)]\n"
+            "Aggregate Attributes [1]: [count(1)#8L]\nResults [1]: [b#3]"
+        ),
+    }[parent]
+    assert drawn(
+        f"{parent} (5)\n+- Sort (4)\n   +- Exchange (3)\n      +- Scan parquet shop.u (1)",
+        f"(3) Exchange\nInput [3]: [k#1L, a#2, b#3]\nArguments: {exchange}",
+        "(4) Sort\nInput [3]: [k#1L, a#2, b#3]\nArguments: [a#2 ASC NULLS FIRST], false, 0",
+        last,
+    ) == {"b": ["shop.u.b identity"], "*": rows}
+
+
+@pytest.mark.parametrize(
+    "arguments", ["[b#3], one(b#3, a#2)#8, [n#9L]", "one(b#3, a#2)#8, [b#3], [n#9L], StructType(StructField(x)), 0"]
+)
+def test_groups_of_python_functions_have_their_keys(arguments: str) -> None:
+    name = "FlatMapGroupsInPandas" + ("" if arguments.startswith("[") else "WithState")
+    found = drawn(
+        f"{name} (3)\n+- Scan parquet shop.u (1)",
+        f"(3) {name}\nInput [3]: [k#1L, a#2, b#3]\nArguments: {arguments}",
+    )
+    assert "shop.u.b group_by" in found["*"]
+    assert "shop.u.a group_by" not in found["*"]
+
+
+def test_what_the_optimizer_adds_to_the_step_of_a_loop_is_no_condition() -> None:
+    found = drawn(
+        "UnionLoop (3)\n   :- Project (4)\n   :  +- Scan parquet shop.u (1)\n   +- Project (8)\n      +- Join (7)\n"
+        "         :- Filter (6)\n         :  +- UnionLoopRef (5)\n         +- Scan parquet shop.v (2)",
+        "(3) UnionLoop\nLoop id: 0\nOutput [1]: [k#20L]\nLimit: None",
+        "(4) Project\nArguments: [k#1L]",
+        "(5) UnionLoopRef\nLoop id: 0\nOutput [1]: [k#21L]\nAccumulated: false",
+        "(6) Filter\nArguments: isnotnull(k#21L)",
+        "(7) Join\nArguments: Inner, (k#4L = k#21L)",
+        "(8) Project\nArguments: [k#4L]",
+    )
+    assert not [row for row in found["*"] if row.endswith("filter")]
+    assert {"shop.u.k join", "shop.v.k join"} <= set(found["*"])
+
+
+@pytest.mark.parametrize(
+    ("item", "kind"),
+    [
+        ("cast(k#1L as int) AS k#8", "transformation cast"),
+        ("cast(a#2 as bigint) AS a#8L", "identity"),
+        ("cast(a#2 as smallint) AS a#8", "transformation cast"),
+        ("cast(b#3 as bigint) AS b#8L", "identity"),
+    ],
+)
+def test_casts_that_lose_something_are_not_of_a_union(item: str, kind: str) -> None:
+    column = item[5]
+    found = drawn(
+        "Union (4)\n:- Project (3)\n:  +- Scan parquet shop.u (1)\n+- Project (5)\n   +- Scan parquet shop.v (2)",
+        f"(3) Project\nOutput [1]: [{item}]\nInput [3]: [k#1L, a#2, b#3]",
+        "(5) Project\nOutput [1]: [w#5]\nInput [2]: [k#4L, w#5]",
+        "(4) Union",
+    )
+    assert found[column] == [f"shop.u.{column} {kind}", "shop.v.w identity"]

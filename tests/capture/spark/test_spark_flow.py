@@ -9,6 +9,7 @@ from govtool.capture.spark import plan as p
 from govtool.capture.spark.dependencies import Dependency, compose
 from govtool.capture.spark.flow import derivation, flow_of
 from govtool.model import ColumnRef, EdgeKind, Statement
+from govtool.spark.live.trimmed import trimmed
 
 T = p.Scan("t", tuple(p.Named(i, n) for i, n in enumerate(["a", "b", "c", "s"])))
 U = p.Scan("u", tuple(p.Named(i, n) for i, n in enumerate(["a", "b"], 10)))
@@ -130,6 +131,43 @@ def test_correlated_subqueries_see_the_row_around_them_and_give_it_their_rows():
     assert columns(flow) == {"a": ["t.a identity"], "m": ["u.b aggregation max"]}
     assert rows(flow) == ["t.a filter", "u.a filter"]
     assert flow.reads == ("t", "u")
+
+
+def test_a_column_that_asks_whether_there_are_rows_depends_on_what_decides_about_them():
+    inner = p.Filter(U, p.Apply("", (p.Attribute(10), A)))
+    asked = p.Query(inner, value=False)
+    plan = select(T, has=asked, case=build.choice("case", [asked], [B]))
+    assert columns(flow_of(plan)) == {
+        "has": ["t.a conditional", "u.a conditional"],
+        "case": ["t.a conditional", "t.b transformation case", "u.a conditional"],
+    }
+    joined = p.Query(p.Join(inner, p.Values(()), p.Attribute(11)), value=False)
+    assert rows(flow_of(select(p.Filter(T, joined), b=B))) == ["t.a filter", "u.a filter", "u.b join"]
+
+
+def test_a_cast_to_a_type_that_holds_less_is_nobodys_but_a_tables():
+    def arm(source, target):
+        inner = select(T, a=A)
+        return select(inner, a=build.cast("cast", last(inner), source, target))
+
+    other = select(T, b=B)
+    widened, narrowed = (
+        columns(flow_of(build.union([arm(*types), other])))["a"] for types in (("int", "bigint"), ("bigint", "int"))
+    )
+    assert widened == ["t.a identity", "t.b identity"]
+    assert narrowed == ["t.a transformation cast", "t.b identity"]
+    assert columns(flow_of(build.uncast(arm("bigint", "int")))) == {"a": ["t.a identity"]}
+
+
+def test_the_type_of_a_cast_is_recorded():
+    nodes = [
+        {"class": "org.apache.spark.sql.catalyst.expressions.Cast", "num-children": 1, "child": 0, "dataType": "integer"},
+        {"class": "org.apache.spark.sql.catalyst.expressions.AttributeReference", "num-children": 0, "dataType": "long"},
+    ]  # fmt: skip
+    assert trimmed(nodes) == [
+        {"c": "Cast", "n": 1, "child": 0, "dataType": "integer"},
+        {"c": "AttributeReference", "n": 0, "dataType": "long"},
+    ]
 
 
 def test_python_functions_are_opaque_with_certain_arguments():

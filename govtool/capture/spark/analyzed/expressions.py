@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.functions import TRANSPARENT, function_name
+from govtool.capture.spark.analyzed.place_names import type_text
 from govtool.capture.spark.analyzed.tree import (
     CatalystTree,
     folded,
@@ -107,7 +108,9 @@ class ExpressionReader:
         return p.StructValue("struct", tuple(fields))
 
     def _x_cast(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
-        return _recast(children[0], tree.fields.get("dataType")) or p.Apply("cast", (children[0],))
+        target = tree.fields.get("dataType")
+        source = tree.children[0].fields.get("dataType")
+        return _recast(children[0], target) or build.cast("cast", children[0], type_text(source), type_text(target))
 
     def _x_get_struct_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         name = tree.fields.get("name") or _field_name(tree)

@@ -115,7 +115,8 @@ class RelationReader(ExpressionReader):
         return build.union(children, p.outputs_of(children[0]))
 
     def _intersect(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
-        return p.SetOperation(build.uncast(children[0]), build.uncast(children[1]))
+        left, right = (build.uncast(child, narrower=False) for child in children)
+        return p.SetOperation(left, right)
 
     _except = _intersect
 

@@ -108,6 +108,33 @@ TYPED = frozenset(
     }
 )
 """Code of the JVM over objects."""
+GROUPED = frozenset(
+    {
+        "FlatMapGroupsInArrow",
+        "FlatMapGroupsInPandas",
+        "FlatMapGroupsInPandasWithState",
+    }
+)
+"""Python functions of whole groups: their first list has the keys."""
+UNORDERED = frozenset(
+    {
+        "AdaptiveSparkPlan",
+        "ArrowEvalPython",
+        "BatchEvalPython",
+        "Coalesce",
+        "CollectLimit",
+        "Expand",
+        "Filter",
+        "Generate",
+        "GlobalLimit",
+        "HashAggregate",
+        "LocalLimit",
+        "Project",
+        "ResultQueryStage",
+        "Union",
+    }
+)
+"""Operators that ask for no order: below them somebody wrote a sort of each part. Below others Spark may have."""
 ARROW_AGGREGATES = frozenset(
     {
         "AggregateInPandas",

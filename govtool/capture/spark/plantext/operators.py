@@ -6,7 +6,7 @@ Operators of Photon and of GPUs are Spark's own under other names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
@@ -24,6 +24,7 @@ _LEAVES = ("Scan", "BatchScan", "FileScan", "LogicalRelation", "Relation", "InMe
 _JOIN_TYPE = re.compile(
     r" (Inner|Cross|LeftOuter|RightOuter|FullOuter|LeftSemi|LeftAnti|LeftSingle|ExistenceJoin\([^)]*\))(?: |\Z)"
 )
+_CAST = re.compile(r"cast\([^()]*#(\d+)(L?) as (\w+)(?:\([\d,]+\))?\) AS ")
 _MARK = re.compile(r"ExistenceJoin\((.*)#(\d+)\)")
 
 
@@ -79,9 +80,17 @@ class Builder(Leaves, Aggregates, Generators):
 
     def _sort(self, operator: Operator) -> p.Node:
         parts = lists.arguments(operator.fields.get("Arguments", ""))
-        if len(parts) < 2 or parts[1].strip() != "true":
+        parent = self.parents.get(operator.id)
+        written = parent is None or plain_name(parent) in kinds.UNORDERED
+        if len(parts) < 2 or (parts[1].strip() != "true" and not written):
             return self._child(operator)
         return p.Sort(self._child(operator), self._expressions(parts[0]))
+
+    def _exchange(self, operator: Operator) -> p.Node:
+        """Rows that somebody places by columns (``repartition``) are, all others go where Spark wants them."""
+        text, written, _ = operator.fields.get("Arguments", "").partition(", REPARTITION_BY_")
+        keys = self.reader.attributes(text) if written else ()
+        return p.Sort(self._child(operator), keys) if keys else self._child(operator)
 
     def _take_ordered(self, operator: Operator) -> p.Node:
         parts = lists.arguments(operator.fields.get("Arguments", ""))
@@ -93,8 +102,21 @@ class Builder(Leaves, Aggregates, Generators):
         return self._select(operator, node, found[1], None) if len(found) > 1 else node
 
     def _union(self, operator: Operator) -> p.Node:
-        children = [_uncast(self._nodes[child.id]) for child in self._inputs(operator)]
+        children = [_uncast(self._nodes[child.id], self._narrowed(child)) for child in self._inputs(operator)]
         return build.union(children, self._listed(operator, "Output")) if children else p.Values(())
+
+    def _narrowed(self, operator: Operator) -> set[int]:
+        """Columns that a select list casts to a type that holds less: analysis fits arms of a union to wider ones."""
+        while plain_name(operator) in kinds.THROUGH and len(operator.children) == 1:
+            operator = operator.children[0]
+        found = set()
+        for item in lists.split(operator.fields.get("Output", "")).items:
+            made, cast = lists.alias(item), _CAST.match(item)
+            if made is not None and cast is not None:
+                source = "bigint" if cast[2] else self.types.get(int(cast[1]), "")
+                if build.narrows(source, cast[3]):
+                    found.add(made[1])
+        return found
 
     def _objects(self, operator: Operator) -> p.Node:
         """Rows that a function of the driver's gets, of ``foreachPartition`` or a connector, are what they were."""
@@ -193,9 +215,9 @@ class Builder(Leaves, Aggregates, Generators):
         return p.Distinct(self._child(operator), self._expressions(parts[0]) if parts else None)
 
 
-def _uncast(node: p.Node) -> p.Node:
+def _uncast(node: p.Node, kept: Container[int] = ()) -> p.Node:
     """An arm of a union, or a view's query, without the casts by which analysis fits its types: those of columns that
-    keep their name.
+    keep their name, but for the columns in ``kept``.
     """
     if not isinstance(node, p.Project):
         return node
@@ -203,7 +225,7 @@ def _uncast(node: p.Node) -> p.Node:
     for output in node.outputs:
         value = output.value
         inner = value.arguments[0] if isinstance(value, p.Apply) and value.name == "cast" else None
-        if isinstance(inner, p.Attribute) and inner.name == output.name:
+        if isinstance(inner, p.Attribute) and inner.name == output.name and output.id not in kept:
             output = p.Output(output.id, output.name, inner)
         outputs.append(output)
     return p.Project(node.child, tuple(outputs))
@@ -213,6 +235,7 @@ _METHODS: dict[str, Callable[[Builder, Operator], p.Node]] = {
     "Project": Builder._project,
     "Filter": Builder._filter,
     "Sort": Builder._sort,
+    "Exchange": Builder._exchange,
     "TakeOrderedAndProject": Builder._take_ordered,
     "Union": Builder._union,
     "View": Builder._view,

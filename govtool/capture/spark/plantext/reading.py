@@ -75,6 +75,7 @@ class PlanReader(ABC):
         self.reader = TextExpressionReader((), self._query)
         self._collect()
         self.reader.arrays = self._arrays()
+        self.types = self._types()
         self.compared = self._compared()
 
     def _collect(self) -> None:
@@ -101,6 +102,14 @@ class PlanReader(ABC):
                 found |= {o.id for o in self._listed(operator, "Output") if o.name in names}
         return frozenset(found)
 
+    def _types(self) -> dict[int, str]:
+        """Simple types of columns, as far as scans tell."""
+        found = {}
+        for operator in self.tree.operators.values():
+            schema = dict(re.findall(r"[<,]([^<>,:]+):(\w+)(?=[,>(])", operator.fields.get("ReadSchema", "")))
+            found.update({o.id: schema[o.name] for o in self._listed(operator, "Output") if o.name in schema})
+        return found
+
     def _add_list(self, text: str, count: int | None, *, made: bool) -> None:
         items = lists.split(self.reader.plain(text), count).items
         found = [named_of(item) if made else lists.attribute(item) for item in items]
@@ -113,7 +122,7 @@ class PlanReader(ABC):
         for operator in self.tree.operators.values():
             for key in ("Left keys", "Right keys", "Join condition"):
                 wanted |= ids_of(operator.fields.get(key, ""))
-            if plain_name(operator) == "Generate":
+            if plain_name(operator) in ("Generate", "Join"):  # a join of a loop's step is as the optimizer has it
                 wanted |= ids_of(operator.fields.get("Arguments", ""))
             for key in ("Output", "Results"):
                 for item in lists.split(operator.fields.get(key, "")).items:
@@ -167,15 +176,16 @@ class PlanReader(ABC):
         code, what = BREAKS.get(name, ("break.typed", f"{name}: code of the JVM"))
         children = tuple(self._nodes[child.id] for child in self._inputs(operator))
         outputs = self._listed(operator, "Output")
+        parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
+        keys = self._expressions(parts[0]) if name in kinds.GROUPED and len(parts) > 1 else ()
         if not outputs:
-            parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
             for part in reversed(parts):
                 named = [item for item in map(named_of, lists.split(part).items) if item is not None]
                 if named:
                     outputs = tuple(p.Named(*item) for item in named)
                     break
         outputs = outputs or self._read_above(operator) or _last_attribute(operator)
-        return p.LineageBreak(children, outputs, code, f"{what}: what it does with its input is not known")
+        return p.LineageBreak(children, outputs, code, f"{what}: what it does with its input is not known", keys)
 
     def _unknown(self, operator: Operator, name: str) -> p.Node:
         """An operator that is not known here. If nothing but its input comes out of it, little can be wrong."""
