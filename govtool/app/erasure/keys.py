@@ -189,20 +189,29 @@ def subject_keys(
             joined.setdefault(dataset, (column, why))
         else:
             want(dataset, column, why)
-    for name, where in without.items():
-        if name in wanted:
-            column, why = next((each.column, each.why) for each in wanted[name].values())
-            raise UsageError(
-                f"{name} is declared {where} to hold nothing about a subject, but column {column} is searched: {why}",
-                code="usage.no-subject",
-                hint="leave one of the two out",
-            )
+    _check_without(without, wanted)
     rest = [name for name in known if name not in made and name not in wanted and name not in without]
     return SubjectKeys(
         {name: tuple(found.values()) for name, found in wanted.items()},
         tuple(_unsearched(name, joined.get(name), graph.possible.get(name)) for name in rest),
         tuple(Unsearched(name, f"declared {where} to hold nothing about a subject") for name, where in without.items()),
     )
+
+
+def _check_without(without: Mapping[str, str], wanted: Mapping[str, Mapping[tuple[str, str], Wanted]]) -> None:
+    """Refuse a dataset without a subject that has a column with the subject's key.
+
+    Raises:
+        UsageError: There is one (``usage.no-subject``).
+    """
+    for name in (name for name in without if name in wanted):
+        found = next(iter(wanted[name].values()))
+        raise UsageError(
+            f"{name} is declared {without[name]} to hold nothing about a subject, but column {found.column} is searched:"
+            f" {found.why}",
+            code="usage.no-subject",
+            hint="leave one of the two out",
+        )
 
 
 def datasets_without_subject(chain: RecordedChain, given: Sequence[str], settings: Iterable[str]) -> dict[str, str]:
