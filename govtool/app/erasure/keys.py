@@ -207,8 +207,8 @@ def _check_without(without: Mapping[str, str], wanted: Mapping[str, Mapping[tupl
     for name in (name for name in without if name in wanted):
         found = next(iter(wanted[name].values()))
         raise UsageError(
-            f"{name} is declared {without[name]} to hold nothing about a subject, but column {found.column} is searched:"
-            f" {found.why}",
+            f"{name} is declared {without[name]} to hold nothing about a subject,"
+            f" but its column {found.column} is searched: {found.why}",
             code="usage.no-subject",
             hint="leave one of the two out",
         )
