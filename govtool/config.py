@@ -29,6 +29,9 @@
     "crm.users" = "id"
     "s3://lake/views" = ["day", "view"]
 
+    [erasure]
+    no_subject = ["geo.countries"]      # inputs that hold nothing about a person, for `govtool erase plan --run`
+
     [[sources]]                         # what `govtool ingest` brings up to date; see govtool.config_sources
     kind = "sql"
     path = "warehouse"
@@ -88,6 +91,8 @@ class Config:
     """``[spark] records``: whether runs record exact plans, for record-level provenance."""
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The ``[keys]`` table: a dataset, by its name or the end of it, and the columns that identify its rows."""
+    no_subject: tuple[str, ...] = ()
+    """``[erasure] no_subject``: datasets, by their names or ends of them, that hold nothing about a data subject."""
     aliases: tuple[tuple[str, str], ...] = ()
     """The ``[aliases]`` table: a pattern with ``*`` for any text, and the name with as many ``*`` to take instead."""
     paths_root: Path | None = None
@@ -160,6 +165,7 @@ def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.
         Setting("spark.row_digests", config.row_digests, "default" if config.row_digests is None else origin),
         Setting("spark.records", config.records, "default" if config.records is None else origin),
         *(Setting(f"keys.{name}", list(columns), origin) for name, columns in config.keys),
+        Setting("erasure.no_subject", list(config.no_subject), origin if config.no_subject else "default"),
         *(Setting(f"aliases.{pattern}", name, origin) for pattern, name in config.aliases),
         Setting(
             "paths.root",
@@ -180,9 +186,11 @@ def _read(file: Path) -> Config:
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
     reader = _Table(table, file)
-    reader.only("store", "sql", "spark", "keys", "aliases", "paths", "sources")
+    reader.only("store", "sql", "spark", "keys", "erasure", "aliases", "paths", "sources")
     spark = reader.table("spark")
     spark.only("row_digests", "records")
+    erasure = reader.table("erasure")
+    erasure.only("no_subject")
     sql = reader.table("sql")
     sql.only("schema", "variables", *_SQL_TEXTS)
     store, publish = _store_of(reader)
@@ -204,6 +212,7 @@ def _read(file: Path) -> Config:
         row_digests=spark.truth("row_digests"),
         records=spark.truth("records"),
         keys=tuple((name, keys.key(name)) for name in keys.values),
+        no_subject=tuple(erasure.texts("no_subject")),
         aliases=tuple(aliases.alias(pattern) for pattern in aliases.values),
         paths_root=None if within is None else Path(os.path.normpath(root / within)),
         sources=_sources(reader, root),

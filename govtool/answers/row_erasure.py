@@ -190,6 +190,10 @@ class RowErasureAnswer(GraphAnswer):
     """Inputs that may hold rows of the subject, and were not searched."""
     not_reached: tuple[Unsearched, ...]
     """Outputs that are not there any more, and rows that went elsewhere."""
+    request_no_subject: tuple[str, ...] = ()
+    """Inputs that the request declared to hold nothing about a subject, as they were given."""
+    no_subject: tuple[Unsearched, ...] = ()
+    """Inputs that the user declared to hold nothing about a subject, by the request or in the settings."""
 
     @property
     def is_certain(self) -> bool:
@@ -207,6 +211,7 @@ class RowErasureAnswer(GraphAnswer):
             "request": {
                 "subjects": list(self.subjects),
                 "keys": list(self.keys),
+                "no_subject": list(self.request_no_subject),
                 "run": self.run,
                 "all_runs": self.all_runs,
             },
@@ -216,6 +221,7 @@ class RowErasureAnswer(GraphAnswer):
             "searched": list(self.searched),
             "not_searched": [each.to_dict() for each in self.not_searched],
             "not_reached": [each.to_dict() for each in self.not_reached],
+            "no_subject": [each.to_dict() for each in self.no_subject],
             "cost": self.cost(),
         }
 

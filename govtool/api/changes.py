@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from govtool.answers.row_erasure import RowErasureAnswer
     from govtool.answers.whatif import WhatIfAnswer
     from govtool.api.arguments import Paths
+    from govtool.app.erasure.report import ErasureRequest
 
 
 class ChangeQuestions(OpenedVersion):
@@ -95,6 +96,7 @@ class ChangeQuestions(OpenedVersion):
         strict: bool = False,
         run: str | None = None,
         all_runs: bool = False,
+        no_subject: Texts | None = None,
     ) -> ErasePlanAnswer | RowErasureAnswer:
         """Every dataset with a data subject's data, in the order to work through; with a run, row by row.
 
@@ -110,16 +112,31 @@ class ChangeQuestions(OpenedVersion):
             run: A run, an application, ``JOB~1``, or a run of a workflow: the answer then lists rows, and the subject
                 is ``COLUMN=VALUE``.
             all_runs: Go on to the runs that exchange files with it; without a run, all recorded runs.
+            no_subject: Inputs of the runs that hold nothing about a subject, one or several, beside those of
+                ``[erasure] no_subject`` in govtool.toml. The answer lists them as declared.
 
         Raises:
             EvidenceError: As for ``impact``.
             UsageError: There is no subject, or it is a dataset; ``within`` is no duration, or a policy is mistaken; no
-                row of the runs is the subject's (``usage.no-rows``).
+                row of the runs is the subject's (``usage.no-rows``); a dataset of ``no_subject`` holds the subject's
+                key, or a run wrote it (``usage.no-subject``).
             UnknownNameError: There is no such column, run or dataset.
             AmbiguousNameError: A dataset may be several.
         """
         if run is not None or all_runs:
-            return accepted(self._row_erasure(texts(subject), texts(key), policy, run, all_runs), strict=strict)
+            from govtool.app.erasure.report import ErasureRequest
+
+            words = [tuple(texts(each)) for each in (subject, key, no_subject)]
+            request = ErasureRequest(words[0], words[1], run, all_runs, words[2])
+            return accepted(self._row_erasure(request, policy), strict=strict)
+        if texts(no_subject):
+            from govtool.errors import UsageError
+
+            raise UsageError(
+                "a plan on columns searches no rows, so no dataset can be left out of the search",
+                code="usage.arguments",
+                hint="--no-subject goes with --run or --all-runs",
+            )
         from govtool.app.erasure.columns import erase_answer
 
         rules = policy_choice(policy, today)
@@ -130,13 +147,10 @@ class ChangeQuestions(OpenedVersion):
         )
         return accepted(answer, strict=strict)
 
-    def _row_erasure(
-        self, subject: list[str], key: list[str], policy: Paths | None, run: str | None, all_runs: bool
-    ) -> RowErasureAnswer:
-        from govtool.app.erasure.report import ErasureRequest, planned_erasure
+    def _row_erasure(self, request: ErasureRequest, policy: Paths | None) -> RowErasureAnswer:
+        from govtool.app.erasure.report import planned_erasure
         from govtool.errors import UsageError
 
         if policy is not None:
             raise UsageError("a plan on rows knows no policies", code="usage.arguments", hint="leave out --policy")
-        request = ErasureRequest(tuple(subject), tuple(key), run, all_runs)
         return planned_erasure(self._reader, self._commit, request, lambda: self.snapshot().index).answer

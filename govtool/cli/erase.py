@@ -45,6 +45,14 @@ def erase_plan(
             help="Further columns that hold the same identifier. Repeatable.",
         ),
     ] = None,
+    no_subject: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--no-subject",
+            metavar="DATASET",
+            help="With --run: an input that holds nothing about a subject, and is not searched. Repeatable.",
+        ),
+    ] = None,
     within: Annotated[
         str, typer.Option("--within", metavar="TIME", help="Leave data to expire that is kept no longer than this.")
     ] = "30d",
@@ -96,6 +104,7 @@ def erase_plan(
             today=today,
             run=run,
             all_runs=all_runs,
+            no_subject=no_subject,
         )
     ui.mark("plan")
     of_rows = isinstance(answer, RowErasureAnswer)

@@ -93,13 +93,16 @@ def _summary(answer: RowErasureAnswer) -> Iterator[str]:
         ]
     )
     yield f"searched: {', '.join(answer.searched)}"
+    hints = {entry.what: f" ({entry.hint})" for entry in answer.not_searched if entry.hint}
     for each in answer.datasets:
         for why in dict.fromkeys(unknown.why for unknown in each.unknown):
-            yield f"UNKNOWN: {each.dataset}: {why}"
+            yield f"UNKNOWN: {each.dataset}: {why}{hints.get(each.dataset, '') if each.source else ''}"
     for entry in answer.not_searched:
-        yield f"NOT SEARCHED: {entry.what}: {entry.why}{f' ({entry.hint})' if entry.hint else ''}"
+        yield f"NOT SEARCHED: {entry.what}: {entry.why}{hints.get(entry.what, '')}"
     for entry in answer.not_reached:
         yield f"NOT REACHED: {entry.what}: {entry.why}"
+    for entry in answer.no_subject:
+        yield f"NO SUBJECT: {entry.what}: {entry.why}"
 
 
 def _values(answer: RowErasureAnswer) -> Iterator[str]:
@@ -150,4 +153,6 @@ def _closing(answer: CertificateAnswer, document: Any, checked: bool) -> Iterato
         yield f"NOT SEARCHED: {each['dataset']}: {each['why']}"
     for each in document["not_reached"]:
         yield f"NOT REACHED: {each['dataset']}: {each['why']}"
+    for each in document.get("no_subject", ()):
+        yield f"NO SUBJECT: {each['dataset']}: {each['why']}"
     yield f"BEYOND ANY PLAN: {'; '.join(document['beyond'])}"

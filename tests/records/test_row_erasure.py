@@ -135,6 +135,59 @@ def test_an_input_joined_by_another_key_is_unknown_and_does_not_silently_stay(ho
     assert govtool.open().erase_plan(["orders.user_id=42"], run="f/0").is_certain is False
 
 
+@pytest.fixture
+def countries(house):
+    """lands of users with their names; the countries hold nothing about a user."""
+    house.table("countries", {"code": pa.string(), "title": pa.string()}, [("de", "Germany"), ("fr", "France")])
+    query = "SELECT u.id, c.title FROM users u JOIN countries c ON u.land = c.code"
+    house.commit(house.run(query, "titled", "users", "countries", run="f/0"))
+    return house
+
+
+def test_a_dataset_without_a_subject_is_listed_as_declared(countries, run, tmp_path):
+    words = ["plan", "--subject", "users.id=42", "--run", "f/0"]
+    code, out, _ = run(*words)
+    assert code == 3
+    (line,) = (line for line in out.splitlines() if line.startswith("UNKNOWN: ") and "/countries: " in line)
+    assert "--key countries.COLUMN" in line
+    assert "--no-subject countries" in line
+    plan = tmp_path / "plan.json"
+    code, out, _ = run(*words, "--no-subject", "countries", "--strict", "-f", "table", "-f", "json", "-o", plan)
+    assert (code, "UNKNOWN" in out, "NOT SEARCHED" in out) == (0, False, False)
+    assert "/countries: declared with --no-subject to hold nothing about a subject" in out
+    answer, found = planned("users.id=42", run="f/0", no_subject="countries")
+    assert answer == json.loads(plan.read_text())
+    assert answer["not_searched"] == []
+    assert set(found) == {"users", "titled"}
+    assert found["titled"]["delete"] == [[42, "Germany"]]
+    certificate = govtool.apply_erasure(plan, to=tmp_path / "corrected").document
+    jsonschema.validate(certificate, json.loads((SCHEMAS / "erasure-certificate-1.json").read_text(encoding="utf-8")))
+    assert certificate["no_subject"] == answer["no_subject"]
+    assert certificate["unknown"] == certificate["not_searched"] == []
+    assert "NO SUBJECT: " in run("verify", tmp_path / "corrected" / "certificate.json")[1]
+
+
+def test_datasets_without_a_subject_of_the_settings(countries, tmp_path):
+    Path("govtool.toml").write_text('[erasure]\nno_subject = ["countries", "prices", "clean"]\n', encoding="utf-8")
+    answer, _ = planned("users.id=42", run="f/0")
+    (entry,) = answer["no_subject"]
+    assert entry["why"] == "declared in govtool.toml to hold nothing about a subject"
+    plan = write_plan(tmp_path / "plan.json", "users.id=42", run="f/0")
+    Path("govtool.toml").unlink()
+    with pytest.raises(EvidenceError, match="does not give this plan"):
+        govtool.apply_erasure(plan, to=tmp_path / "corrected")
+
+
+def test_an_unrelated_dataset_stays_unknown_beside_a_declared_one(countries):
+    countries.table("titles", {"title": pa.string(), "who": pa.string()}, [("Germany", "bob")])
+    query = "SELECT u.id, t.who FROM users u JOIN countries c ON u.land = c.code JOIN titles t ON t.title = c.title"
+    countries.commit(countries.run(query, "who", "users", "countries", "titles", run="g/0"))
+    answer, found = planned("users.id=42", run="g/0", no_subject=["countries"])
+    assert found["titles"]["unknown"]
+    assert "countries" not in found
+    assert [entry["dataset"].rpartition("/")[2] for entry in answer["not_searched"]] == ["titles"]
+
+
 def test_rows_that_an_antijoin_kept_away_appear(house):
     orphans = "SELECT user_id, amount FROM orders WHERE NOT EXISTS (SELECT 1 FROM users WHERE id = user_id)"
     house.commit(house.run(orphans, "orphans", "orders", "users", run="f/0"))
@@ -240,6 +293,14 @@ def test_formats(house, run, tmp_path):
         (["--subject", "users.id=4711", "--run", "b/0"], "usage.unknown-dataset", "--all-runs"),
         (["--subject", "users.id=4711", "--all-runs", "--key", "order.user_id"], "usage.unknown-dataset", "orders"),
         (["--subject", "users.id=4711", "--all-runs", "--policy", "p"], "usage.arguments", "--policy"),
+        (["--subject", "users.id=4711", "--all-runs", "--no-subject", "order"], "usage.unknown-dataset", "orders"),
+        (["--subject", "users.id=4711", "--all-runs", "--no-subject", "users"], "usage.no-subject", "the subject"),
+        (
+            ["--subject", "users.id=4711", "--all-runs", "--key", "orders.user_id", "--no-subject", "orders"],
+            *("usage.no-subject", "declared with --key"),
+        ),
+        (["--subject", "users.id=4711", "--all-runs", "--no-subject", "clean"], "usage.no-subject", "a/0 wrote"),
+        (["--subject", "users.id=4711", "--no-subject", "orders"], "usage.arguments", "--run"),
     ],
 )
 def test_bad_input_never_repeats_the_value(house, run, words, code, text):

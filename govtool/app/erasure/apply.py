@@ -58,7 +58,8 @@ class ErasurePlanFile:
     def request(self) -> ErasureRequest:
         """What the plan is an answer to."""
         wanted = self.body["request"]
-        return ErasureRequest(tuple(wanted["subjects"]), tuple(wanted["keys"]), wanted["run"], wanted["all_runs"])
+        runs = wanted["run"], wanted["all_runs"]
+        return ErasureRequest(tuple(wanted["subjects"]), tuple(wanted["keys"]), *runs, tuple(wanted["no_subject"]))
 
     def files(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The files that it was made of, with their datasets."""
@@ -193,7 +194,7 @@ def _check_plan(given: ErasurePlanFile, planned: PlannedErasure) -> ErasurePlanF
         EvidenceError: ``evidence.plan``.
     """
     again = json.loads(json.dumps(planned.answer.body()))
-    for name in ("tokens", "order", "datasets", "request"):
+    for name in ("tokens", "order", "datasets", "request", "no_subject"):
         if _alike(again[name]) != _alike(given.body.get(name)):
             raise EvidenceError(
                 f"the store does not give this plan: {name} differs",

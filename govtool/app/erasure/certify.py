@@ -70,6 +70,7 @@ def certificate(
         "searched": list(answer.searched),
         "not_searched": [each.to_dict() for each in answer.not_searched],
         "not_reached": [each.to_dict() for each in beside],
+        "no_subject": [each.to_dict() for each in answer.no_subject],
         "beyond": list(BEYOND),
     }
 

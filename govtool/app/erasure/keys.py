@@ -46,10 +46,12 @@ class SubjectKeys:
     Attributes:
         wanted: Columns and values, by dataset.
         not_searched: Inputs of the recorded runs that may hold rows of the subject, and are not searched.
+        no_subject: Inputs that the user declared to hold nothing about a subject, with where that was declared.
     """
 
     wanted: Mapping[str, tuple[Wanted, ...]]
     not_searched: tuple[Unsearched, ...]
+    no_subject: tuple[Unsearched, ...] = ()
 
     def columns(self) -> tuple[str, ...]:
         """The columns that are searched."""
@@ -143,6 +145,7 @@ def subject_keys(
     also: Sequence[str],
     graph: GraphKeys,
     declared: Iterable[tuple[str, tuple[str, ...]]],
+    without: Mapping[str, str],
 ) -> SubjectKeys:
     """Resolve a subject against the datasets of recorded runs.
 
@@ -156,10 +159,12 @@ def subject_keys(
         also: Further columns, ``DATASET.COLUMN``, that hold the same identifier.
         graph: What the column graph knows.
         declared: The ``[keys]`` of the settings.
+        without: Datasets that hold nothing about a subject, as ``datasets_without_subject`` gives them.
 
     Raises:
         UnknownNameError: No run read or wrote such a dataset.
         AmbiguousNameError: Several are called so.
+        UsageError: A dataset without a subject has a column that holds the subject's key (``usage.no-subject``).
     """
     known = tuple(chain.datasets())
     made = {link.output for link in chain.links}
@@ -184,19 +189,70 @@ def subject_keys(
             joined.setdefault(dataset, (column, why))
         else:
             want(dataset, column, why)
-    rest = [name for name in known if name not in made and name not in wanted]
+    _check_without(without, wanted)
+    rest = [name for name in known if name not in made and name not in wanted and name not in without]
     return SubjectKeys(
         {name: tuple(found.values()) for name, found in wanted.items()},
         tuple(_unsearched(name, joined.get(name), graph.possible.get(name)) for name in rest),
+        tuple(Unsearched(name, f"declared {where} to hold nothing about a subject") for name, where in without.items()),
     )
 
 
+def _check_without(without: Mapping[str, str], wanted: Mapping[str, Mapping[tuple[str, str], Wanted]]) -> None:
+    """Refuse a dataset without a subject that has a column with the subject's key.
+
+    Raises:
+        UsageError: There is one (``usage.no-subject``).
+    """
+    for name in (name for name in without if name in wanted):
+        found = next(iter(wanted[name].values()))
+        raise UsageError(
+            f"{name} is declared {without[name]} to hold nothing about a subject,"
+            f" but its column {found.column} is searched: {found.why}",
+            code="usage.no-subject",
+            hint="leave one of the two out",
+        )
+
+
+def datasets_without_subject(chain: RecordedChain, given: Sequence[str], settings: Iterable[str]) -> dict[str, str]:
+    """The inputs that are declared to hold nothing about a subject, and where each is declared.
+
+    Args:
+        chain: The runs.
+        given: What ``--no-subject`` names: inputs of these runs.
+        settings: ``[erasure] no_subject`` of the settings; of its datasets, these runs need not read any.
+
+    Raises:
+        UnknownNameError: No run read such a dataset.
+        AmbiguousNameError: Several are called so.
+        UsageError: A run wrote a dataset that is given (``usage.no-subject``).
+    """
+    known = tuple(chain.datasets())
+    made = {link.output: link.run.run for link in chain.links}
+    found = {}
+    for text in given:
+        name = _dataset_called(text.strip('"`'), known)
+        if name in made:
+            raise UsageError(
+                f"{made[name]} wrote {name}: what it holds about a subject follows from its inputs",
+                code="usage.no-subject",
+                hint="--no-subject is for inputs that none of the runs wrote",
+            )
+        found[name] = "with --no-subject"
+    for text in settings:
+        for name in known:
+            if name not in made and is_named(name, text):
+                found.setdefault(name, "in govtool.toml")
+    return found
+
+
 def _unsearched(dataset: str, joined: tuple[str, str] | None, possible: str | None) -> Unsearched:
+    nothing = f"--no-subject {_short(dataset)}, if it holds nothing about a subject"
     if joined is not None:
         column, why = joined
-        hint = f"--key {_short(dataset)}.{column}, if the rows with the subject's key are the subject's"
+        hint = f"--key {_short(dataset)}.{column}, if the rows with the subject's key are the subject's; {nothing}"
         return Unsearched(dataset, f"column {column} is {why}", hint)
-    hint = f"--key {_short(dataset)}.COLUMN, if a column of it holds the subject's key"
+    hint = f"--key {_short(dataset)}.COLUMN, if a column of it holds the subject's key; {nothing}"
     return Unsearched(dataset, possible or "no column of it is known to hold the subject's key", hint)
 
 
@@ -220,10 +276,20 @@ def _resolved(text: str, known: Sequence[str]) -> tuple[str, str]:
     name, column = _split(text)
     if not (name and column):
         raise UsageError(f"{text!r} is not DATASET.COLUMN", code="usage.subject", hint="--subject crm.users.id=42")
+    return _dataset_called(name, known), column
+
+
+def _dataset_called(name: str, known: Sequence[str]) -> str:
+    """The dataset of a name.
+
+    Raises:
+        UnknownNameError: No run read or wrote it.
+        AmbiguousNameError: Several are called so.
+    """
     found = [each for each in known if _is_called(each, name)]
     exact = [each for each in found if each == name]
     if len(exact or found) == 1:
-        return (exact or found)[0], column
+        return (exact or found)[0]
     if found:
         raise AmbiguousNameError(
             f"{name!r} may be {len(found)} datasets", code="usage.ambiguous-dataset", nearest=tuple(found[:_CANDIDATES])

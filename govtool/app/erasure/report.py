@@ -21,7 +21,14 @@ from govtool.answers.row_erasure import (
 from govtool.app.erasure.chain import RecordedChain, recorded_chain
 from govtool.app.erasure.deltas import file_rows
 from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
-from govtool.app.erasure.keys import GraphKeys, SubjectKeys, graph_keys, parsed_subjects, subject_keys
+from govtool.app.erasure.keys import (
+    GraphKeys,
+    SubjectKeys,
+    datasets_without_subject,
+    graph_keys,
+    parsed_subjects,
+    subject_keys,
+)
 from govtool.app.erasure.plan import row_erasure
 from govtool.app.records.tables import read_record_runs
 from govtool.app.runs.lookup import read_history
@@ -54,12 +61,14 @@ class ErasureRequest:
         key: Further columns, ``DATASET.COLUMN``, that hold the same identifier.
         run: A run, an application, ``JOB~1``, or a run of a workflow; None with ``all_runs``: all.
         all_runs: Go on to the runs that exchange files with it.
+        no_subject: Inputs that hold nothing about a subject.
     """
 
     subject: tuple[str, ...] = field(repr=False)
     key: tuple[str, ...] = ()
     run: str | None = None
     all_runs: bool = False
+    no_subject: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,8 @@ def planned_erasure(
 
     Raises:
         UsageError: There is no subject, one has no value, the store has no records, or no row is the subject's
-            (``usage.no-rows``).
+            (``usage.no-rows``), or a dataset is declared to hold nothing about a subject and does
+            (``usage.no-subject``).
         UnknownNameError: There is no such run, dataset or column.
         AmbiguousNameError: A dataset may be several.
     """
@@ -95,7 +105,9 @@ def planned_erasure(
         known = graph_keys(index(), [each.column for each in subjects])
     except GovtoolError:  # the column graph only adds to what is searched
         known = GraphKeys()
-    keys = subject_keys(chain, subjects, request.key, known, load_config(Path.cwd()).keys)
+    settings = load_config(Path.cwd())
+    without = datasets_without_subject(chain, request.no_subject, settings.no_subject)
+    keys = subject_keys(chain, subjects, request.key, known, settings.keys, without)
     found = row_erasure(store, commit, chain, keys)
     if request.all_runs:
         found = replace(found, not_reached=(*found.not_reached, *_unrecorded(store, commit, found)))
@@ -142,6 +154,8 @@ def answer_of(
         searched=keys.columns(),
         not_searched=found.not_searched,
         not_reached=found.not_reached,
+        request_no_subject=request.no_subject,
+        no_subject=keys.no_subject,
     )
 
 

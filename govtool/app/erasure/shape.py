@@ -23,6 +23,7 @@ _CERTIFICATE = {
     "unchanged": [str],
     "unknown": [{"dataset": str, "why": [str], "rows?": int}],
     **{name: [_ENTRY] for name in ("not_written", "not_searched", "not_reached")},
+    "no_subject?": [_ENTRY],
     "beyond": [str],
 }
 
