@@ -92,8 +92,15 @@ class Warehouse:
 
     def has_list(self, name: str) -> bool:
         """Whether a view, or one that it is made of, has a list of columns behind an alias."""
-        query = self.views.get(name, "")
-        return "(a0" in query or "(k0" in query or any(self.has_list(other) for other in self.naming.get(query, ()))
+        open_, seen = [name], {name}  # the name of a CTE may be that of the view
+        while open_:
+            query = self.views.get(open_.pop(), "")
+            if "(a0" in query or "(k0" in query:
+                return True
+            new = set(self.naming.get(query, ())) - seen
+            seen |= new
+            open_ += new
+        return False
 
     @property
     def script(self) -> str:
