@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from govtool.arrays.graph import ArrayGraph, graph_of
 from govtool.arrays.support import losses as deletion
@@ -186,28 +187,9 @@ def _of(
 ) -> Iterable[Goal]:
     """The goals that one derivation serves."""
     rows = index.rows(dataset)
-    arms = _arms(index, edges)
     has_arms = any(index.arm(edge) for into in edges.values() for edge in into)
     shared = _FIRST_SHARED - derivation
-
-    def conditions(*targets: int) -> Conditions:
-        found = Conditions()
-        for into in targets:
-            for edge in edges.get(into, ()):
-                source, kind = index.edge_source[edge], index.kind(edge)
-                start = index.node_dataset[source]
-                if start == dataset or kind in _NOT_NEEDED or (kind is EdgeKind.OPAQUE and not opaque):
-                    continue
-                needed = (source,) if datasets is None or start in datasets else ()
-                if kind is EdgeKind.READ and not index.arm(edge):  # everyone's, or from a version that did not tell
-                    for arm in arms.get(start, {0}):
-                        found.add(arm, *needed)
-                else:
-                    found.add(index.arm(edge), *needed)
-        # An arm that a column takes nothing from is an alternative all the same.
-        for arm in {a for one in arms.values() for a in one if a}:
-            found.add(arm)
-        return found
+    conditions = partial(_conditions, index, dataset, edges, _arms(index, edges), opaque, datasets)
 
     # What the rows need, every column needs: a goal of its own, so that columns do not repeat it. Arms do not let
     # themselves be split: what the rows and a column take in one arm is needed together.
@@ -224,6 +206,34 @@ def _of(
         if not fills:
             needs.always.add(rows)
         yield Goal(column, needs)
+
+
+def _conditions(
+    index: Index,
+    dataset: int,
+    edges: dict[int, list[int]],
+    arms: dict[int, set[int]],
+    opaque: bool,
+    datasets: Collection[int] | None,
+    *targets: int,
+) -> Conditions:
+    """What some nodes of a dataset need, arm by arm: the sources of the edges into them."""
+    found = Conditions()
+    for edge in (edge for into in targets for edge in edges.get(into, ())):
+        source, kind = index.edge_source[edge], index.kind(edge)
+        start = index.node_dataset[source]
+        if start == dataset or kind in _NOT_NEEDED or (kind is EdgeKind.OPAQUE and not opaque):
+            continue
+        needed = (source,) if datasets is None or start in datasets else ()
+        if kind is EdgeKind.READ and not index.arm(edge):  # everyone's, or from a version that did not tell
+            for arm in arms.get(start, {0}):
+                found.add(arm, *needed)
+        else:
+            found.add(index.arm(edge), *needed)
+    # An arm that a column takes nothing from is an alternative all the same.
+    for arm in {a for one in arms.values() for a in one if a}:
+        found.add(arm)
+    return found
 
 
 def _arms(index: Index, edges: dict[int, list[int]]) -> dict[int, set[int]]:

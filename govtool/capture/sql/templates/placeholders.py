@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 _SKIP = r"'(?:[^'\\\n]|''|\\.)*'|--[^\n]*|/\*[\s\S]*?\*/"
 _PARAMETERS = re.compile(
@@ -36,28 +37,28 @@ def fill(text: str, variables: Mapping[str, object] | None = None, dialect: str 
     percent, colon = "%" in text and "%(" in text, ":" in text and (":'" in text or ':"' in text)
     if not percent and not colon and "{" not in text:
         return text
-    values = variables or {}
+    return _PARAMETERS.sub(partial(_replaced, variables or {}), text)
 
-    def replace(match: re.Match[str]) -> str:
-        if match["skip"] is not None:
-            skipped = match.group()
-            if "${" in skipped and skipped[0] == "'":
-                return _IN_TEXT.sub(lambda m: str(values.get(m[1], m[1])), skipped)
-            return skipped
-        if match["dollar"] is not None:
-            return _value(match["dollar"], values)
-        if match["percent"] is not None:
-            name = match["percent"]
-            return _value(name, values) if name in values else f":{name}"
-        if match["literal"] is not None:
-            return f"'{match['literal']}'"
-        if match["name"] is not None:
-            # Snowflake writes paths into semi-structured columns like this (src:"key"); psql puts a blank before it.
-            before = match.string[match.start() - 1 : match.start()]
-            return f'"{match["name"]}"' if before.isspace() else match.group()
-        return _value(match["brace"] or match["inner"], values)
 
-    return _PARAMETERS.sub(replace, text)
+def _replaced(values: Mapping[str, object], match: re.Match[str]) -> str:
+    """What stands in the place of a parameter."""
+    if match["skip"] is not None:
+        skipped = match.group()
+        if "${" in skipped and skipped[0] == "'":
+            return _IN_TEXT.sub(lambda m: str(values.get(m[1], m[1])), skipped)
+        return skipped
+    if match["dollar"] is not None:
+        return _value(match["dollar"], values)
+    if match["percent"] is not None:
+        name = match["percent"]
+        return _value(name, values) if name in values else f":{name}"
+    if match["literal"] is not None:
+        return f"'{match['literal']}'"
+    if match["name"] is not None:
+        # Snowflake writes paths into semi-structured columns like this (src:"key"); psql puts a blank before it.
+        before = match.string[match.start() - 1 : match.start()]
+        return f'"{match["name"]}"' if before.isspace() else match.group()
+    return _value(match["brace"] or match["inner"], values)
 
 
 def _substituted(text: str, variables: Mapping[str, object]) -> str:
