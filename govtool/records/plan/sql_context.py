@@ -52,9 +52,11 @@ class Context:
             tokens = language.tokenize(self.text) if named else []
             casts = [each for each in tokens if each.text.upper() == "TRY_CAST"]
         except ParseError as error:
+            from govtool.capture.sql.scripts.source_positions import parser_message
+
             where = error.errors[0] if error.errors else {}
             raise UsageError(
-                f"the query does not parse: {where.get('description', error)}",
+                f"the query does not parse: {parser_message(error)}",
                 code="usage.sql-syntax",
                 location=f"{where.get('line', 1)}:{where.get('col', 1)}",
             ) from error

@@ -248,6 +248,7 @@ def test_what_is_not_covered_is_refused_by_construct_and_place(sql, construct, p
         ("SELECT DATE '2024-02-30'", "is no date"),
         ("SELECT k FROM (SELECT k FROM r) AS q (a, b)", "2 names for 1 columns"),
         ("SELECT k FROM", "does not parse"),
+        ("selec * FROM r", "the query does not parse: something is missing in mul"),
         ("SELECT 1; SELECT 2", "one query is expected"),
         ("DELETE FROM r", "one query is expected"),
         ("", "one query is expected"),

@@ -86,10 +86,7 @@ class SourcePositions:
             return self.diagnostic("nesting", "error", str(error), tokens[0])
         token = error_token(error, tokens)
         if isinstance(error, ParseError) and error.errors:
-            message = error.errors[0].get("description") or "cannot be parsed"
-            missing = _MISSING.search(message)
-            if missing is not None:
-                message = f"something is missing in {_in_words(missing[1])}"
+            message = parser_message(error)
             if "Maximum number of AST nodes" in message:
                 return self.diagnostic(
                     "nesting", "error", "too ambiguous to parse: joins without ON, or deep nesting", tokens[0]
@@ -98,11 +95,18 @@ class SourcePositions:
             message = "cannot be parsed: the parser failed"
         # A literal may be about a person.
         near = "a literal" if token.token_type in STRING_TYPES else repr(token.text[:40]) if token.text else ""
-        if "<Token" in message:
-            message = message.split(" but got")[0]
         if near:
             message = f"{message} near {near}"
         return self.diagnostic("parse-error", "error", message, token)
+
+
+def parser_message(error: ParseError) -> str:
+    """What a parser found wrong, without the names of its classes."""
+    message = (error.errors[0].get("description") if error.errors else None) or "cannot be parsed"
+    missing = _MISSING.search(message)
+    if missing is not None:
+        return f"something is missing in {_in_words(missing[1])}"
+    return message.split(" but got")[0] if "<Token" in message else message
 
 
 def _in_words(name: str) -> str:
