@@ -207,7 +207,10 @@ def run(command: list[str], environment: dict[str, str]) -> tuple[Cost, str]:
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    # Beside the store: the policies of this repository are none of the warehouse's.
+    beside = Path(environment.get("GOVTOOL_STORE", "")).parent
+    beside = beside if beside.is_dir() else Path.cwd()
+    done = subprocess.run(command, env=environment, cwd=beside, capture_output=True, text=True, check=False)
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
