@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from govtool.api.opening import init, open
     from govtool.api.sources import drop_source, revert_commit
     from govtool.api.why import whatif_delete, why
-    from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
-    from govtool.api.workflows import run_workflow
+    from govtool.api.workflow_graph import WorkflowGraph, import_graph, list_graphs, provenance_graph
+    from govtool.api.workflow_runs import run_workflow
     from govtool.workflow.modules.definition import module
     from govtool.workflow.modules.module_graph import BoundedLoop
     from govtool.workflow.modules.workflow import Workflow
@@ -69,9 +69,9 @@ _PLACES = {
     "BoundedLoop": "govtool.workflow.modules.module_graph",
     "Graph": "govtool.api.graph",
     "Workflow": "govtool.workflow.modules.workflow",
-    "WorkflowGraph": "govtool.api.workflow",
+    "WorkflowGraph": "govtool.api.workflow_graph",
     "apply_erasure": "govtool.api.erasure",
-    "import_graph": "govtool.api.workflow",
+    "import_graph": "govtool.api.workflow_graph",
     "ingest": "govtool.api.ingest_all",
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
@@ -84,12 +84,12 @@ _PLACES = {
     "ingest_sql": "govtool.api.ingest",
     "init": "govtool.api.opening",
     "lineage": "govtool.api.lineage",
-    "list_graphs": "govtool.api.workflow",
+    "list_graphs": "govtool.api.workflow_graph",
     "load_ipython_extension": "govtool.api.notebook",
     "module": "govtool.workflow.modules.definition",
     "open": "govtool.api.opening",
-    "provenance_graph": "govtool.api.workflow",
-    "run_workflow": "govtool.api.workflows",
+    "provenance_graph": "govtool.api.workflow_graph",
+    "run_workflow": "govtool.api.workflow_runs",
     "show": "govtool.api.notebook",
     "verify_erasure": "govtool.api.erasure",
     "whatif_delete": "govtool.api.why",

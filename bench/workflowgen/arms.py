@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.workflowgen.family import Family, OutputRow, Spec, read_parquet
-from govtool.app.workflows.frames import BoundaryFrames
-from govtool.app.workflows.inputs import InputFolder
-from govtool.app.workflows.reuse import InvocationCache
-from govtool.app.workflows.run import WorkflowRequest, new_run
-from govtool.app.workflows.runner import ExecutionResult, WorkflowRunner
-from govtool.app.workflows.state import SequencePointer, StateFolder
-from govtool.app.workflows.tracking import RunTracker, commit_run
+from govtool.app.workflow_runs.executions import ExecutionResult, WorkflowRunner
+from govtool.app.workflow_runs.frames import BoundaryFrames
+from govtool.app.workflow_runs.inputs import InputFolder
+from govtool.app.workflow_runs.reuse import InvocationCache
+from govtool.app.workflow_runs.run import WorkflowRequest, new_run
+from govtool.app.workflow_runs.state import SequencePointer, StateFolder
+from govtool.app.workflow_runs.tracking import RunTracker, commit_run
 from govtool.model.workflow_run import WorkflowRun
 
 ARMS = ("hand", "untracked", "tracked")

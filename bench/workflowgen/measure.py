@@ -170,7 +170,7 @@ def _ended(cost: ArmCost) -> Callable[[float, float], None]:
 
 def _build(cost: ArmCost, arm: WorkflowArm, store: str, clocks: Clocks) -> None:
     """Build the graph of a run that is committed."""
-    from govtool.app.workflows.run_graph import workflow_graph
+    from govtool.app.workflow_runs.run_graph import workflow_graph
     from govtool.store import Store
 
     opened = Store.open(store)

@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.workflowgen.arms import HandArm, WorkflowArm, run_all
 from bench.workflowgen.family import Family, OutputRow, Spec
-from govtool.app.workflows.reuse import InvocationCache
+from govtool.app.workflow_runs.reuse import InvocationCache
 
 
 class SpecError(Exception):

@@ -66,8 +66,8 @@ class ExportQuestions(OpenedVersion):
             UsageError: The address or the token is none.
             DeliveryError: The endpoint cannot be reached, refuses everything, or the deadline is over.
         """
-        from govtool.app.export.event_client import TOKEN_VARIABLE, event_endpoint
-        from govtool.app.export.event_delivery import DeliveryPolicy, deliver
+        from govtool.app.event_delivery.client import TOKEN_VARIABLE, event_endpoint
+        from govtool.app.event_delivery.delivery import DeliveryPolicy, deliver
         from govtool.app.serve.admission import bearer_token
 
         file = None if token_file is None else os.fspath(token_file)

@@ -11,7 +11,7 @@ from govtool.api.graph_options import accepted, policy_choice
 from govtool.api.history import HistoryQuestions
 from govtool.api.records import RecordQuestions
 from govtool.api.report import ReportQuestions
-from govtool.api.workflows import WorkflowQuestions
+from govtool.api.workflow_runs import WorkflowQuestions
 
 if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from govtool.answers.coverage_report import CoverageAnswer
     from govtool.answers.diff import DiffAnswer
     from govtool.answers.index import IndexResult
-    from govtool.answers.rundiff import RunDiffAnswer
+    from govtool.answers.run_diff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.answers.sources import SourcesAnswer
     from govtool.answers.verify import VerifyAnswer

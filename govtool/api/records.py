@@ -143,8 +143,8 @@ class RecordQuestions(OpenedVersion):
             EvidenceError: Inputs are gone or have changed (``evidence.changed``).
             EngineError: No engine evaluates the plan exactly, or Spark is needed and missing.
         """
-        from govtool.app.trace.replay import replay_run
-        from govtool.app.trace.replay_request import ReplayRequest, conditions, replaced_inputs, script_words
+        from govtool.app.replay.recorded_run import replay_run
+        from govtool.app.replay.request import ReplayRequest, conditions, replaced_inputs, script_words
         from govtool.app.trace.report import row_limit
 
         words = script_words(script)

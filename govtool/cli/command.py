@@ -49,7 +49,7 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
             except UsageError as error:
                 if not allow_empty or error.code != "usage.nothing-selected":
                     raise
-                from govtool.cli.nothing import show_nothing
+                from govtool.cli.allow_empty import show_nothing
 
                 ui.note(error.message)
                 show_nothing(ui, function, arguments)

@@ -23,7 +23,7 @@ from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
-    from govtool.answers.rundiff import RunDiffAnswer
+    from govtool.answers.run_diff import RunDiffAnswer
 
 ROWS_SHOWN = 20
 """Rows of each kind with ``--rows`` when neither ``--limit`` nor ``--all`` says otherwise."""

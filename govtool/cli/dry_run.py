@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.cli.formats import OutputFile, chosen
 from govtool.cli.graph import bound
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_failures, show_ingest
+from govtool.cli.sql_arguments import refusal_shown, show_diagnostics, show_failures, show_ingest
 from govtool.cli.ui import Progress, Ui
 from govtool.errors import UsageError
 

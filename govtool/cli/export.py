@@ -124,8 +124,8 @@ def _left_out(exported: Exported) -> str:
 
 
 def _send(ui: Ui, exported: Exported, to: _Destination) -> int:
-    from govtool.app.export.event_client import TOKEN_VARIABLE, event_endpoint
-    from govtool.app.export.event_delivery import DeliveryPolicy, deliver
+    from govtool.app.event_delivery.client import TOKEN_VARIABLE, event_endpoint
+    from govtool.app.event_delivery.delivery import DeliveryPolicy, deliver
     from govtool.app.serve.admission import bearer_token
 
     endpoint = event_endpoint(to.url, bearer_token(to.token_file, TOKEN_VARIABLE))
@@ -170,7 +170,7 @@ def export_graph(
     from govtool.app.questions.columns import PolicyChoice
     from govtool.app.questions.governance import day_of
     from govtool.app.report.graph import graph_view
-    from govtool.render.graph_export import FORMATS, PARQUET, parquet, render
+    from govtool.render.graph_files import FORMATS, PARQUET, parquet, render
 
     outputs = chosen(format, output, FORMATS)
     with opened_graph(ui, store, at, branch) as graph:

@@ -27,8 +27,8 @@ from govtool.errors import EXIT_OK, EvidenceError, UsageError
 
 if TYPE_CHECKING:
     from govtool.answers.answer import Answer
-    from govtool.answers.workflow import GraphDeletionAnswer
-    from govtool.api.workflow import WorkflowGraph
+    from govtool.answers.workflow_graph import GraphDeletionAnswer
+    from govtool.api.workflow_graph import WorkflowGraph
 
 GraphOption = Annotated[
     str | None,
@@ -66,7 +66,7 @@ def graph_name(graph: str | None, run: str | None) -> str:
     Raises:
         UsageError: Neither is given, or both (``usage.arguments``).
     """
-    from govtool.app.workflows.graphs import RUN_PREFIX
+    from govtool.app.workflow_graphs.graphs import RUN_PREFIX
 
     if (graph is None) == (run is None):
         raise UsageError("name one graph", code="usage.arguments", hint="--graph NAME|FILE, or --run RUN")
@@ -87,7 +87,7 @@ class GraphOptions(NamedTuple):
 
     def opened(self, ui: Ui) -> WorkflowGraph:
         """The graph."""
-        from govtool.api.workflow import provenance_graph
+        from govtool.api.workflow_graph import provenance_graph
 
         found = provenance_graph(self.graph, store=self.store, ref=self.at, branch=self.branch)
         ui.mark("open the graph")
@@ -138,7 +138,7 @@ def _shared(
 
 def show_answer(ui: Ui, options: GraphOptions, answer: Answer) -> None:
     """Show an answer in all formats that are wanted."""
-    from govtool.render.workflow import FORMATS, render_workflow
+    from govtool.render.workflow_graph import FORMATS, render_workflow
 
     ui.mark("answer")
     for form, file in chosen(options.format, options.output, FORMATS):
@@ -154,7 +154,7 @@ def delete_in_graph(
         UsageError: There are no tokens, or both.
         EvidenceError: With ``strict``, only a new run can decide something (``evidence.unclear``).
     """
-    from govtool.render.workflow import FORMATS
+    from govtool.render.workflow_graph import FORMATS
 
     chosen(options.format, options.output, FORMATS)
     if fail_on != "none":
@@ -174,7 +174,7 @@ def delete_in_graph(
 
 def _deletions_of(ui: Ui, options: GraphOptions, graph: WorkflowGraph, lists: Path) -> list[GraphDeletionAnswer]:
     from govtool.app.records.token_lists import read_deletions
-    from govtool.render.workflow import answers_lines
+    from govtool.render.workflow_graph import answers_lines
 
     answers = [graph.delete(*tokens) for tokens in read_deletions(str(lists))]
     for _, file in chosen(options.format, options.output, ("json",)):
@@ -202,8 +202,8 @@ def graph_import(
     A file with a cycle, an edge of a missing node, or a wrong type or label is refused, with the line and the reason.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    from govtool.api.workflow import import_graph
-    from govtool.render.workflow import FORMATS, render_workflow
+    from govtool.api.workflow_graph import import_graph
+    from govtool.render.workflow_graph import FORMATS, render_workflow
 
     outputs = chosen(format, output, FORMATS)
     answer = import_graph(file, name=name, store=store, branch=branch, message=message, author=author)
@@ -243,7 +243,7 @@ def graph_export(
 
     Formats: json, dot, graphml, and prov-json, which has no values and no structure of operators.
     """
-    from govtool.api.workflow import provenance_graph
+    from govtool.api.workflow_graph import provenance_graph
 
     outputs = chosen(format, output, EXPORT_FORMATS)
     name = graph_name(graph, run)
@@ -268,8 +268,8 @@ def graph_list(
 
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    from govtool.api.workflow import list_graphs
-    from govtool.render.workflow import FORMATS, render_workflow
+    from govtool.api.workflow_graph import list_graphs
+    from govtool.render.workflow_graph import FORMATS, render_workflow
 
     outputs = chosen(format, output, FORMATS)
     answer = list_graphs(store, ref=at, branch=branch)

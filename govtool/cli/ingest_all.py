@@ -21,7 +21,7 @@ from govtool.cli.options import (
     ReplaceOption,
     StrictCommitOption,
 )
-from govtool.cli.sqlargs import show_diagnostics
+from govtool.cli.sql_arguments import show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK
 

@@ -23,7 +23,7 @@ from govtool.cli.options import (
     StrictOption,
     VariableOption,
 )
-from govtool.cli.sqlargs import show_diagnostics
+from govtool.cli.sql_arguments import show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.errors import UsageError
 

@@ -17,7 +17,7 @@ from typer.exceptions import Abort, TyperException
 
 from govtool.cli.command import ReaderLeftError, as_command, current
 from govtool.cli.commands import ALONE, ALSO, COMMANDS, FEED, FORMS, GROUPS, KEEP, QUESTIONS, RENAMED
-from govtool.cli.failing import (
+from govtool.cli.exit_codes import (
     as_os_error,
     as_usage_error,
     interruptible,

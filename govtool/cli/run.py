@@ -104,7 +104,7 @@ def _commit(
 ) -> Captured:
     from govtool.app.project.project import existing_branch, open_store
     from govtool.app.runs.job import Finished, commit_captured, read_captured, remove_spool
-    from govtool.cli.sqlargs import show_diagnostics
+    from govtool.cli.sql_arguments import show_diagnostics
     from govtool.render.spark import spark_summary
 
     assert isinstance(finished, Finished)

@@ -17,7 +17,7 @@ from govtool.cli.graph_files import (
     delete_in_graph,
     graph_name,
 )
-from govtool.cli.rowquery import (
+from govtool.cli.row_query import (
     KeyOption,
     ModeOption,
     QueryDialectOption,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
-from govtool.cli.rowquery import KeyOption, QueryDialectOption, WhyDataOption, WhySqlOption, carets, read_query
+from govtool.cli.row_query import KeyOption, QueryDialectOption, WhyDataOption, WhySqlOption, carets, read_query
 from govtool.cli.ui import Ui
 from govtool.errors import UsageError
 

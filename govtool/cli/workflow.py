@@ -70,9 +70,9 @@ def workflow_run(
     """
     from govtool.answers.workflow_runs import WorkflowRunAnswer
     from govtool.app.project.project import open_store
-    from govtool.app.workflows.load import absolute_target, load_workflow
-    from govtool.app.workflows.programs.opening import SqlRunRequest, is_sql_program, run_sql_program
-    from govtool.app.workflows.run import WorkflowRequest, capture_mode, require_inputs, run_workflow, settings_of
+    from govtool.app.workflow_runs.load import absolute_target, load_workflow
+    from govtool.app.workflow_runs.programs.opening import SqlRunRequest, is_sql_program, run_sql_program
+    from govtool.app.workflow_runs.run import WorkflowRequest, capture_mode, require_inputs, run_workflow, settings_of
     from govtool.render.workflow_runs import FORMATS, render_workflow_run
 
     outputs = chosen(format, output, FORMATS)

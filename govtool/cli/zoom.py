@@ -13,7 +13,7 @@ from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
 if TYPE_CHECKING:
-    from govtool.api.workflow import WorkflowGraph
+    from govtool.api.workflow_graph import WorkflowGraph
 
 VIEWS = ("dot", "graphml")
 """Formats that show the view itself and not the difference."""
@@ -21,7 +21,7 @@ VIEWS = ("dot", "graphml")
 
 def show_zoom(ui: Ui, options: GraphOptions, direction: str, module: list[str], zoomed: list[str] | None) -> None:
     """Zoom, and show the difference or the view."""
-    from govtool.render.workflow import FORMATS, render_workflow
+    from govtool.render.workflow_graph import FORMATS, render_workflow
 
     outputs = chosen(options.format, options.output, (*FORMATS, *VIEWS))
     graph = options.opened(ui)

@@ -11,7 +11,6 @@ from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.dataset_facts import Truth
 from govtool.policy.finding import Finding, RuleVerdict
-from govtool.policy.hidden import is_call
 from govtool.policy.masking import is_inverse, keeps_a_value, may_be_undone, named, strength_of
 from govtool.policy.model import Rule
 from govtool.policy.policy_set import PlacedPart
@@ -20,6 +19,7 @@ from govtool.policy.provenance_paths import Array, Arrival, TaintState, leading_
 from govtool.policy.taints import Mode, Seeds, Taint, possible_group
 from govtool.policy.terms import NONE, Declassify
 from govtool.policy.threshold import measured_shortfall, shortfall
+from govtool.policy.unknown_columns import is_call
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
 

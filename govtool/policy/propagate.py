@@ -28,10 +28,10 @@ import numpy as np
 
 from govtool.graph.index import Index
 from govtool.policy.fixpoint import Steps, Word
-from govtool.policy.hidden import PossibleClasses
 from govtool.policy.policy_set import Lattice
 from govtool.policy.taints import Mode, Seeds, Taint, behind, families, packed, possible_group
 from govtool.policy.transfer import Transfers
+from govtool.policy.unknown_columns import PossibleClasses
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -20,7 +20,7 @@ from govtool.query.runs import History
 _WORKFLOW = "workflow:"
 """The beginning of the source of what a workflow's runs wrote."""
 _EXECUTION = re.compile(r"e[0-9]{6,}\.[0-9a-f]{8}")
-"""The folder of one execution within the state folder of a workflow (``govtool/app/workflows/state.py``)."""
+"""The folder of one execution within the state folder of a workflow (``govtool/app/workflow_runs/state.py``)."""
 
 
 def relation_name(dataset: str, folders: Container[str]) -> str:

@@ -15,7 +15,7 @@ from govtool.render.text import Prose, count, printable
 
 if TYPE_CHECKING:
     from govtool.answers.row_diff import DifferentRow, InputRows, OutputRows, Row, RowDiff
-    from govtool.answers.rundiff import RunDiffAnswer
+    from govtool.answers.run_diff import RunDiffAnswer
 
 FIELDS = ("output", "kind", "columns", "before", "after", "inputs", "why", "cause")
 _SIGNS = {GONE: "-", CHANGED: "~", NEW: "+"}

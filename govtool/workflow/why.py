@@ -14,10 +14,10 @@ from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.workflow.annotate.circuit import NONE, Box, Gate, LimitGuard, Terms
 from govtool.workflow.annotate.query import AnnotatedQuery
+from govtool.workflow.semirings.cost_trust import COST, TRUST, OrderedSemiring, evaluate
+from govtool.workflow.semirings.counts import standing_counts
 from govtool.workflow.semirings.lineage import lineage
 from govtool.workflow.semirings.long_sums import LONG, LongSums
-from govtool.workflow.semirings.natural import standing_counts
-from govtool.workflow.semirings.ordered import COST, TRUST, OrderedSemiring, evaluate
 from govtool.workflow.semirings.polynomial import Polynomials, plus, text_of
 from govtool.workflow.semirings.positive import obstacles, supported
 from govtool.workflow.semirings.tokens import Tokens

@@ -9,7 +9,7 @@ import pytest
 import govtool
 from govtool.answers.commits import CommitAnswer
 from govtool.answers.diff import DiffAnswer
-from govtool.answers.rundiff import RunDiffAnswer
+from govtool.answers.run_diff import RunDiffAnswer
 from govtool.answers.runs import ProvenanceAnswer, RunAnswer
 from govtool.api.history import log
 from govtool.errors import UnknownNameError, UsageError

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from govtool.app.export.event_client import event_endpoint
-from govtool.app.export.event_delivery import DeliveryPolicy, deliver
+from govtool.app.event_delivery.client import event_endpoint
+from govtool.app.event_delivery.delivery import DeliveryPolicy, deliver
 from govtool.cli.main import main
 from govtool.errors import DeliveryError, UsageError
 

@@ -7,7 +7,7 @@ from policy_samples import TODAY, checked, policy, reported, sql
 
 from govtool.policy.dataset_facts import ToolFact
 from govtool.policy.governed import govern
-from govtool.policy.hidden import possible_classes
+from govtool.policy.unknown_columns import possible_classes
 
 RULES = """
 classes: {personal: {}, personal.email: {}, other: {}}

@@ -11,7 +11,7 @@ from govtool.errors import AmbiguousNameError
 from govtool.model.run import KEPT_FROM, Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
 from govtool.query.relation_names import RelationHistory, relation_name
-from govtool.query.rundiff import diff_runs
+from govtool.query.run_diff import diff_runs
 from govtool.query.runs import History
 
 

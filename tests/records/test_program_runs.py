@@ -13,8 +13,8 @@ import pytest
 from recorded import Warehouse
 
 import govtool
-from govtool.app.workflows.programs.actions import module_names, short_names
-from govtool.app.workflows.programs.recorded import find_recorded_run
+from govtool.app.workflow_runs.programs.actions import module_names, short_names
+from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 from govtool.cli.main import main
 from govtool.errors import UnknownNameError
 from govtool.records.plan.expressions import Attribute

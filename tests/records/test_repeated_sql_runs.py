@@ -10,7 +10,7 @@ import pytest
 
 import govtool
 from govtool.app.records.runs import find_readers, find_writer
-from govtool.app.workflows.programs.facts import statement_text
+from govtool.app.workflow_runs.programs.facts import statement_text
 from govtool.cli.main import main
 from govtool.store import Store
 

@@ -10,8 +10,8 @@ import pytest
 
 import govtool
 from govtool.app.records import engines as record_engines
-from govtool.app.workflows.programs.recorded import find_recorded_run
-from govtool.app.workflows.programs.sql import read_script
+from govtool.app.workflow_runs.programs.recorded import find_recorded_run
+from govtool.app.workflow_runs.programs.sql import read_script
 from govtool.cli.main import main
 from govtool.errors import EngineError, UsageError
 from govtool.store import Store

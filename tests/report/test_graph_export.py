@@ -15,7 +15,7 @@ from test_report_data import SCHEMA
 
 from govtool.app.report import graph as report
 from govtool.cli.main import main
-from govtool.render.graph_export import render
+from govtool.render.graph_files import render
 
 
 @pytest.fixture

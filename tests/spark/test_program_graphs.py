@@ -9,7 +9,7 @@ from recorders import own_recorder
 
 import govtool
 import govtool.spark
-from govtool.app.workflows.programs.recorded import find_recorded_run
+from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 from govtool.cli.main import main
 from govtool.store import Store
 

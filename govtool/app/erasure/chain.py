@@ -104,8 +104,8 @@ def _chosen(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str)
 def _of_recorded(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:
     """The writes of a program, or those at the boundaries of a workflow's run; none where there is no such run."""
     from govtool.app.datasets.places import path_id
-    from govtool.app.workflows.programs.recorded import find_recorded_run
-    from govtool.app.workflows.run_graph import require_records
+    from govtool.app.workflow_runs.programs.recorded import find_recorded_run
+    from govtool.app.workflow_runs.run_graph import require_records
 
     try:
         found = find_recorded_run(store, commit, run)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from govtool.answers.compare import ComparisonAnswer
     from govtool.answers.coverage_report import CoverageAnswer
     from govtool.answers.diff import DiffAnswer
-    from govtool.answers.rundiff import RunDiffAnswer
+    from govtool.answers.run_diff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.app.questions.columns import PolicyChoice
     from govtool.app.runs.lookup import RunFilter
@@ -132,7 +132,7 @@ def diff_answer(
             runs or are mistaken.
     """
     from govtool.answers.diff import DiffAnswer
-    from govtool.answers.rundiff import RunDiffAnswer
+    from govtool.answers.run_diff import RunDiffAnswer
     from govtool.app.questions.diff import diff_commits
     from govtool.app.runs.lookup import compare_runs, run_or_commit
     from govtool.model.run import Run

@@ -14,7 +14,7 @@ from govtool.names import renewed_text, written_id
 
 if TYPE_CHECKING:
     from govtool.model.version import ContentIdentity
-    from govtool.query.rundiff import RunDifference
+    from govtool.query.run_diff import RunDifference
     from govtool.query.runs import History, Writing, WrittenVersion
     from govtool.store import Commit, Reader
 
@@ -180,7 +180,7 @@ def compare_runs(store: Reader, commit: Commit, before: Run | Commit, after: Run
         UsageError: ``usage.arguments``: one of them is a commit.
     """
     from govtool.model.run import Run as RunType
-    from govtool.query.rundiff import diff_runs
+    from govtool.query.run_diff import diff_runs
 
     history = read_history(store, commit)
     if isinstance(before, RunType) and isinstance(after, RunType):

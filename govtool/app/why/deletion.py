@@ -84,7 +84,7 @@ def _ordered(result: RowDeletion) -> RowDeletion:
 
 
 def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str) -> RowDeletion:
-    from govtool.workflow.queries.replay import ReplayDiffers, replayed, rerun, resolved
+    from govtool.workflow.queries.rerun import ReplayDiffers, replayed, rerun, resolved
     from govtool.workflow.queries.statuses import propagated
 
     computed = [at for at, column in enumerate(found.query.columns) if column.id in found.cells]

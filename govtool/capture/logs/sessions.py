@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from govtool.capture.logs.dedup import Log, LogCollector, NameContext
 from govtool.capture.logs.effects import LIFE, Effect, words
-from govtool.capture.logs.replay import Replay
+from govtool.capture.logs.session_order import Replay
 
 MAX_EPISODE = 2_000
 """Statements of an episode from which on the next making of a table begins a new one."""

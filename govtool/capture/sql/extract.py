@@ -21,10 +21,10 @@ from govtool.capture.sql.deferred import Deferred, described_tables, known_table
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.knowledge import Knowledge, Usage
 from govtool.capture.sql.logged import LoggedScript
+from govtool.capture.sql.logged_statements import logged_state, redact_notes
 from govtool.capture.sql.options import Options as Options
 from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.parameters import routine_of
-from govtool.capture.sql.replay import logged_state, redact_notes
 from govtool.capture.sql.results import Extraction as Extraction
 from govtool.capture.sql.results import PartMaker, ScriptPart, joined
 from govtool.capture.sql.results import Shortfall as Shortfall

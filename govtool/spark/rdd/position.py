@@ -15,7 +15,7 @@ from govtool.spark.rdd.forward import forward, next_nodes
 from govtool.spark.rdd.log import ProgramLog, RddNode, ancestors, marked
 from govtool.spark.rdd.notes import Note, worst
 from govtool.spark.rdd.operators import Kind
-from govtool.spark.rdd.replay import contains, replayed
+from govtool.spark.rdd.rerun import contains, replayed
 from govtool.spark.rdd.rows import once, rows_of, union
 from govtool.spark.rdd.sources import RecordId
 

@@ -15,7 +15,7 @@ from govtool.workflow.annotate.annotator import Annotator, refused
 from govtool.workflow.annotate.circuit import NONE, Terms
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, is_there, joined
 from govtool.workflow.annotate.values import multiplied
-from govtool.workflow.semirings.natural import standing_counts
+from govtool.workflow.semirings.counts import standing_counts
 
 
 def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows:

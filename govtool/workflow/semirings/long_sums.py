@@ -16,7 +16,7 @@ import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates th
 from govtool.arrays.long_text import LongText
 from govtool.arrays.sets import Array
 from govtool.workflow.annotate.circuit import ONE, Circuit, Delta, Inputs, Product, Sources, Sum, Terms
-from govtool.workflow.semirings.ordering import ranks, text_order
+from govtool.workflow.semirings.text_order import ranks, text_order
 from govtool.workflow.semirings.texts import aggregate_name
 from govtool.workflow.semirings.tokens import Tokens, concatenated, joined_text
 from govtool.workflow.semirings.value_texts import value_texts

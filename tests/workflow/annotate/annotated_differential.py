@@ -26,7 +26,7 @@ from reference.algebra import bag, evaluate, without
 from reference.polynomial import Value
 
 from govtool.records.sql.dialect import NotExact
-from govtool.workflow.queries.replay import rerun, resolved
+from govtool.workflow.queries.rerun import rerun, resolved
 from govtool.workflow.queries.statuses import key_of, propagated
 from govtool.workflow.semirings.lineage import lineage
 from govtool.workflow.semirings.polynomial import Polynomials, text_of

@@ -15,7 +15,7 @@ from govtool.app.why.rows import why
 from govtool.render.streams import TextFragment
 from govtool.render.why import render
 from govtool.workflow.semirings import long_sums, tokens
-from govtool.workflow.semirings.ordering import text_order
+from govtool.workflow.semirings.text_order import text_order
 from govtool.workflow.semirings.texts import value_text
 from govtool.workflow.semirings.value_texts import value_texts
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from govtool.app.workflows import circuit_cache
+from govtool.app.workflow_runs import circuit_cache
 from govtool.errors import IntegrityError
 from govtool.records.execute import duck_tables
 from govtool.workflow.annotate.circuit import Circuit

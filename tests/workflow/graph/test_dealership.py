@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.api.workflow import WorkflowGraph, provenance_graph
+from govtool.api.workflow_graph import WorkflowGraph, provenance_graph
 from govtool.errors import UnknownNameError, UsageError
 from govtool.workflow.formats.read_json import read_json
 from govtool.workflow.zoom import GraphView

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import govtool
-from govtool.app.workflows.inputs import InputFolder, listing
-from govtool.app.workflows.runner import WorkflowRunner
-from govtool.app.workflows.state import StateFolder
+from govtool.app.workflow_runs.executions import WorkflowRunner
+from govtool.app.workflow_runs.inputs import InputFolder, listing
+from govtool.app.workflow_runs.state import StateFolder
 from govtool.model.workflow_run import BoundaryRelation
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import govtool
-from govtool.app.workflows.load import load_workflow
+from govtool.app.workflow_runs.load import load_workflow
 from govtool.cli.main import main
 from govtool.store import Store
 

@@ -11,8 +11,8 @@ import pytest
 from jsonframes import JsonFrames, Sequence, give
 
 import govtool
-from govtool.app.workflows.replay import RunReplayer, required_for
-from govtool.app.workflows.text_rows import lines_without
+from govtool.app.workflow_runs.text_rows import lines_without
+from govtool.app.workflow_runs.without_records import RunReplayer, required_for
 from govtool.errors import EngineError
 from govtool.model.workflow_run import BoundaryRelation, RelationFile, WorkflowRun
 
@@ -225,7 +225,7 @@ def test_json_lines_of_several_files(tmp_path):
 
 
 def test_a_program_of_other_nodes_is_refused(tmp_path):
-    from govtool.app.workflows.source import checked_schedule
+    from govtool.app.workflow_runs.source import checked_schedule
     from govtool.errors import UsageError
 
     run, _ = ran(tmp_path, GIVEN)
@@ -239,8 +239,8 @@ def test_a_program_of_other_nodes_is_refused(tmp_path):
 def test_a_program_is_found_by_its_source_and_refused_when_it_changed(tmp_path):
     from dataclasses import replace
 
-    from govtool.app.workflows.load import load_workflow
-    from govtool.app.workflows.source import find_program, source_digest
+    from govtool.app.workflow_runs.load import load_workflow
+    from govtool.app.workflow_runs.source import find_program, source_digest
     from govtool.errors import UsageError
 
     text = "import govtool\n\n@govtool.module('M', ['In'], (), ['Out'])\ndef m(rows):\n    return rows\n\n"

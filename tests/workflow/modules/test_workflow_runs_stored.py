@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import govtool
-from govtool.app.workflows.state import write_atomically
-from govtool.app.workflows.stored import commit_workflow_run, find_workflow_run, read_workflow_runs
-from govtool.app.workflows.tracking import commit_interrupted
+from govtool.app.workflow_runs.state import write_atomically
+from govtool.app.workflow_runs.stored import commit_workflow_run, find_workflow_run, read_workflow_runs
+from govtool.app.workflow_runs.tracking import commit_interrupted
 from govtool.errors import AmbiguousNameError, IntegrityError, UnknownNameError
 from govtool.model.workflow_run import (
     BoundaryRelation,

@@ -13,10 +13,10 @@ import pytest
 from jsonframes import Sequence, counter, give
 
 import govtool
-from govtool.app.workflows.inputs import InputFolder
-from govtool.app.workflows.reuse import InvocationCache
-from govtool.app.workflows.runner import executions_to_run
-from govtool.app.workflows.state import StateFolder
+from govtool.app.workflow_runs.executions import executions_to_run
+from govtool.app.workflow_runs.inputs import InputFolder
+from govtool.app.workflow_runs.reuse import InvocationCache
+from govtool.app.workflow_runs.state import StateFolder
 from govtool.errors import EngineError, IntegrityError, UsageError
 
 

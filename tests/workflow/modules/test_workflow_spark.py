@@ -223,7 +223,7 @@ def test_cogroup_and_flatten(spark):
 def graph(dealers):
     """The provenance graph of the tracked run."""
     pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
-    from govtool.app.workflows.run_graph import workflow_graph
+    from govtool.app.workflow_runs.run_graph import workflow_graph
 
     folder, runs = dealers
     store = Store.open(str(folder / "store"))
@@ -323,8 +323,8 @@ def key(row):
 
 def records_of(folder):
     """The tokens of the records that went into the run."""
-    from govtool.app.workflows.deletion import InputRecords
-    from govtool.app.workflows.opened import opened_run
+    from govtool.app.workflow_runs.deletion import InputRecords
+    from govtool.app.workflow_runs.opened import opened_run
 
     store = Store.open(str(folder / "store"))
     with opened_run(store, store.head("main"), "car") as opened:
@@ -533,8 +533,8 @@ def test_replays_leave_nothing_unknown(spark, tmp_path):
     flow = readings()
     govtool.run_workflow(flow, tmp_path / "in", state=tmp_path / "state", mode="records", store=store.uri, spark=spark)
     opened = govtool.open(store.uri)
-    from govtool.app.workflows.deletion import InputRecords
-    from govtool.app.workflows.opened import opened_run
+    from govtool.app.workflow_runs.deletion import InputRecords
+    from govtool.app.workflow_runs.opened import opened_run
 
     with opened_run(store, store.head("main"), "readings") as run:
         places = InputRecords(run).places
@@ -579,8 +579,8 @@ def test_what_cannot_be_made_again_is_named(spark, tmp_path):
     flow = one_module(mark)
     store = Store.init(str(tmp_path / "store"))
     run(flow, tmp_path / "in", spark, "records", store=store.uri)
-    from govtool.app.workflows.deletion import InputRecords
-    from govtool.app.workflows.opened import opened_run
+    from govtool.app.workflow_runs.deletion import InputRecords
+    from govtool.app.workflow_runs.opened import opened_run
 
     with opened_run(store, store.head("main"), "w") as opened:
         (token, _) = InputRecords(opened).places
@@ -603,7 +603,7 @@ def labels(tokens):
 def test_a_changed_file_is_refused(dealers, tmp_path):
     from dataclasses import replace
 
-    from govtool.app.workflows.run_graph import workflow_graph
+    from govtool.app.workflow_runs.run_graph import workflow_graph
 
     folder, runs = dealers
     run = runs["records"].run
@@ -619,7 +619,7 @@ def test_a_changed_file_is_refused(dealers, tmp_path):
 def test_nested_rows_of_text_files_keep_their_own_provenance(spark, tmp_path):
     """FLATTEN of COGROUP: a row is gone with its own record, and stays without those beside it in the bag."""
     pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
-    from govtool.app.workflows.run_graph import workflow_graph
+    from govtool.app.workflow_runs.run_graph import workflow_graph
     from govtool.workflow import cogroup, flatten
     from govtool.workflow.deletion import delete
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.plantext import kinds, lists
-from govtool.capture.spark.plantext.kinds import plain_name
+from govtool.capture.spark.plantext import lists, operator_names
+from govtool.capture.spark.plantext.operator_names import plain_name
 from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, ids_of
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind
@@ -81,7 +81,7 @@ class Aggregates(PlanReader):
                 through = below
                 continue
             name = plain_name(below)
-            if name in kinds.AGGREGATES:
+            if name in operator_names.AGGREGATES:
                 lower = list(lists.split(below.fields.get("Functions", ""), below.counts.get("Functions")).items)
                 if renamed:
                     below_reuse += lower
@@ -92,7 +92,7 @@ class Aggregates(PlanReader):
                 keys = {number: _computed(key, computed) for number, key in keys.items()}
                 current = through = below
                 continue
-            if name in kinds.THROUGH or name in ("Sort", "Exchange", "BroadcastExchange"):
+            if name in operator_names.THROUGH or name in ("Sort", "Exchange", "BroadcastExchange"):
                 through = below
                 continue
             break

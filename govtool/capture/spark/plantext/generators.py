@@ -6,7 +6,7 @@ import re
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import lists
-from govtool.capture.spark.plantext.kinds import plain_name
+from govtool.capture.spark.plantext.operator_names import plain_name
 from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, named_of
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind

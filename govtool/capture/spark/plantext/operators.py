@@ -11,12 +11,12 @@ from collections.abc import Callable, Container
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.breaks import BREAKS
-from govtool.capture.spark.plantext import kinds, lists
+from govtool.capture.spark.plantext import lists, operator_names
 from govtool.capture.spark.plantext.aggregates import PYTHON_CALL, Aggregates
 from govtool.capture.spark.plantext.expressions import written_conditions
 from govtool.capture.spark.plantext.generators import Generators
-from govtool.capture.spark.plantext.kinds import plain_name
 from govtool.capture.spark.plantext.leaves import Leaves
+from govtool.capture.spark.plantext.operator_names import plain_name
 from govtool.capture.spark.plantext.reading import TRUNCATED, ids_of, named_of
 from govtool.capture.spark.plantext.tree import Operator
 
@@ -37,22 +37,22 @@ class Builder(Leaves, Aggregates, Generators):
             return p.Renamed(
                 self._child(operator), self._listed(operator, "Output") or p.outputs_of(self._child(operator))
             )
-        if name in kinds.AGGREGATES or name in kinds.ARROW_AGGREGATES:
-            return self._aggregate(operator, python=name in kinds.ARROW_AGGREGATES)
-        if name in kinds.JOINS:
+        if name in operator_names.AGGREGATES or name in operator_names.ARROW_AGGREGATES:
+            return self._aggregate(operator, python=name in operator_names.ARROW_AGGREGATES)
+        if name in operator_names.JOINS:
             return self._join(operator)
         method = _METHODS.get(name)
         if method is not None:
             return method(self, operator)
-        if name in kinds.WINDOWS:
+        if name in operator_names.WINDOWS:
             return self._window(operator)
-        if name in kinds.PYTHON:
+        if name in operator_names.PYTHON:
             return self._python(operator)
-        if name in BREAKS or name in kinds.TYPED:
+        if name in BREAKS or name in operator_names.TYPED:
             return self._break(operator, name)
         if not self._inputs(operator) or name in _LEAVES:
             return self._leaf(operator)
-        if name in kinds.THROUGH or name.endswith(("QueryStage", "Exchange", "Read", "ToRow", "Limit")):
+        if name in operator_names.THROUGH or name.endswith(("QueryStage", "Exchange", "Read", "ToRow", "Limit")):
             return self._child(operator)
         return self._unknown(operator, name)
 
@@ -72,7 +72,7 @@ class Builder(Leaves, Aggregates, Generators):
 
     def _generates_above(self, operator: Operator) -> bool:
         parent = self.parents.get(operator.id)
-        while parent is not None and plain_name(parent) in ("Project", "Filter", "Generate", *kinds.THROUGH):
+        while parent is not None and plain_name(parent) in ("Project", "Filter", "Generate", *operator_names.THROUGH):
             if plain_name(parent) == "Generate":
                 return True
             parent = self.parents.get(parent.id)
@@ -81,7 +81,7 @@ class Builder(Leaves, Aggregates, Generators):
     def _sort(self, operator: Operator) -> p.Node:
         parts = lists.arguments(operator.fields.get("Arguments", ""))
         parent = self.parents.get(operator.id)
-        written = parent is None or plain_name(parent) in kinds.UNORDERED
+        written = parent is None or plain_name(parent) in operator_names.UNORDERED
         if len(parts) < 2 or (parts[1].strip() != "true" and not written):
             return self._child(operator)
         return p.Sort(self._child(operator), self._expressions(parts[0]))
@@ -107,7 +107,7 @@ class Builder(Leaves, Aggregates, Generators):
 
     def _narrowed(self, operator: Operator) -> set[int]:
         """Columns that a select list casts to a type that holds less: analysis fits arms of a union to wider ones."""
-        while plain_name(operator) in kinds.THROUGH and len(operator.children) == 1:
+        while plain_name(operator) in operator_names.THROUGH and len(operator.children) == 1:
             operator = operator.children[0]
         found = set()
         for item in lists.split(operator.fields.get("Output", "")).items:

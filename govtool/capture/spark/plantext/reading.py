@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.breaks import BREAKS, unknown
-from govtool.capture.spark.plantext import kinds, lists
+from govtool.capture.spark.plantext import lists, operator_names
 from govtool.capture.spark.plantext.expressions import TextExpressionReader
-from govtool.capture.spark.plantext.kinds import plain_name
+from govtool.capture.spark.plantext.operator_names import plain_name
 from govtool.capture.spark.plantext.scans import ScannedSource
 from govtool.capture.spark.plantext.tree import Operator, PlanTree
 from govtool.model import Diagnostic
@@ -87,7 +87,7 @@ class PlanReader(ABC):
                     made = key in ("Results", "Result") or (key == "Output" and bool(operator.children))
                     self._add_list(text, operator.counts.get(key), made=made)
             name = plain_name(operator)
-            if name in _DEFINING or not operator.children or name in kinds.PYTHON:
+            if name in _DEFINING or not operator.children or name in operator_names.PYTHON:
                 for argument in lists.arguments(operator.fields.get("Arguments", "")):
                     if argument.startswith("["):
                         self._add_list(argument, None, made=name != "Expand")
@@ -177,7 +177,7 @@ class PlanReader(ABC):
         children = tuple(self._nodes[child.id] for child in self._inputs(operator))
         outputs = self._listed(operator, "Output")
         parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
-        keys = self._expressions(parts[0]) if name in kinds.GROUPED and len(parts) > 1 else ()
+        keys = self._expressions(parts[0]) if name in operator_names.GROUPED and len(parts) > 1 else ()
         if not outputs:
             for part in reversed(parts):
                 named = [item for item in map(named_of, lists.split(part).items) if item is not None]
@@ -234,7 +234,7 @@ class PlanReader(ABC):
                 found = self._listed(parent, key)
                 if found:
                     return found
-            if len(parent.children) != 1 or plain_name(parent) not in kinds.THROUGH:
+            if len(parent.children) != 1 or plain_name(parent) not in operator_names.THROUGH:
                 return ()
             parent = self.parents.get(parent.id)
         return ()

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.identity import column_path
-from govtool.capture.spark.plantext import kinds, lists
-from govtool.capture.spark.plantext.kinds import plain_name
+from govtool.capture.spark.plantext import lists, operator_names
+from govtool.capture.spark.plantext.operator_names import plain_name
 from govtool.capture.spark.plantext.tree import Operator
 
 OPERATION = "__row_operation"
@@ -33,9 +33,9 @@ def rewriting(query: Operator | None) -> str:
             kind = _of_columns(query)
             if kind:
                 return kind
-        elif name == "Filter" or name in kinds.JOINS:
+        elif name == "Filter" or name in operator_names.JOINS:
             return "delete"
-        elif name not in kinds.THROUGH and name != "Union":
+        elif name not in operator_names.THROUGH and name != "Union":
             return "update"
         query = query.children[0] if query.children else None
     return "update"

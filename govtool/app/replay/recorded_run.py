@@ -1,0 +1,87 @@
+"""Replays of recorded runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from govtool.answers.replay import ReplayedChange, ReplayReport
+from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.runs import find_writer, input_name, no_rows
+from govtool.app.records.sidecars import sidecar_use
+from govtool.app.replay.rdd_program import replay_program
+from govtool.app.replay.request import ReplayRequest
+from govtool.app.versions.version import version_of
+from govtool.errors import UsageError
+from govtool.records.replay.changes import Change, Exclusion
+from govtool.records.replay.compare import replay
+from govtool.records.replay.files import replacement
+from govtool.records.trace.leaf_names import is_called
+
+if TYPE_CHECKING:
+    from govtool.records.lineage import Lineage
+    from govtool.records.replay.answer import ReplayAnswer
+    from govtool.store import Commit, Reader
+
+
+def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayReport:
+    """Evaluate a recorded write over changed inputs, and compare it with what was written.
+
+    Raises:
+        UsageError: see ``find_writer``; a change is mistaken, its files cannot be read, or no row meets a condition.
+        UnknownNameError: there is no such run or input.
+        AmbiguousNameError: the run made several writes (``usage.ambiguous-run``).
+        EvidenceError: inputs are gone or have changed (``evidence.changed``).
+        EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
+    """
+    run = find_writer(store, commit, request.output, request.run, named="govtool replay")
+    if run.program:
+        if request.script:
+            raise UsageError(
+                "a script is replayed for runs of DataFrames and SQL; this one is of RDDs", code="usage.rdd"
+            )
+        return replay_program(store, commit, run, request)
+    opened = open_write(store, commit, run, sidecar_use(True), in_part=True)
+    changes: list[Change] = [Exclusion(input_name(run, name), where) for name, where in request.without]
+    changes += [replacement(input_name(run, name), place) for name, place in request.replaced]
+    if request.script:
+        answer = _replayed_script(opened, request)
+    else:
+        answer = replay(opened.lineage, changes)
+        _require_rows(opened.lineage, request.without)
+    return ReplayReport(
+        version=version_of(store, commit),
+        changes=tuple(map(_stated, changes)),
+        replay=answer,
+        limit=request.limit,
+        engine=opened.executor.engine,
+        refusals=tuple(opened.executor.refusals),
+        script=request.script,
+    )
+
+
+def _replayed_script(opened: OpenedWrite, request: ReplayRequest) -> ReplayAnswer:
+    if request.without or request.replaced:
+        raise UsageError("--script goes without --without and --with", code="usage.arguments")
+    rows = opened.rows(request.chosen).kept()
+    if request.chosen is not None and not rows.count():
+        raise no_rows(opened.run.output, request.chosen)
+    return rows.replay(script=request.script)
+
+
+def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]]) -> None:
+    """Refuse a condition that leaves out nothing: it is a mistake more often than a question.
+
+    Raises:
+        UsageError: No row meets it (``usage.no-rows``).
+    """
+    for name, where in without:
+        known = any(is_called(leaf, name) for leaf in lineage.leaves())
+        if known and not lineage.input(name, where).count():
+            raise no_rows(name, where)
+
+
+def _stated(change: Change) -> ReplayedChange:
+    if isinstance(change, Exclusion):
+        return ReplayedChange(change.dataset, change.where or "the rows of a trace")
+    return ReplayedChange(change.dataset, "", tuple(file.uri for file in change.files))

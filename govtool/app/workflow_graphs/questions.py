@@ -1,0 +1,126 @@
+"""Questions about one provenance graph, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
+
+from govtool.answers.workflow_graph import (
+    DependsAnswer,
+    GraphDeletionAnswer,
+    NodeSummary,
+    SubgraphAnswer,
+    ZoomAnswer,
+)
+from govtool.app.records.token_lists import require_tokens
+from govtool.app.workflow_graphs.names import distinct_records, node_called, records_called
+from govtool.workflow import vocabulary as terms
+
+if TYPE_CHECKING:
+    from govtool.arrays.sets import Array
+    from govtool.workflow.graph import ProvenanceGraph
+    from govtool.workflow.modules.run_tuples import OutputTuples
+    from govtool.workflow.zoom import GraphView
+
+
+def summaries(graph: ProvenanceGraph, nodes: Array) -> tuple[NodeSummary, ...]:
+    """Nodes as lists show them."""
+    labels = graph.labels.take(graph.label[nodes].astype(np.int64))
+    columns = (graph.type[nodes].tolist(), labels, graph.module[nodes].tolist(), graph.invocation[nodes].tolist())
+    return tuple(
+        NodeSummary(id_, terms.TYPES[type_], label, None if module < 0 else graph.modules[module], invocation)
+        for id_, type_, label, module, invocation in zip(graph.ids_of(nodes), *columns, strict=True)
+    )
+
+
+def zoom_answer(name: str, before: GraphView, after: GraphView) -> ZoomAnswer:
+    """A view, and the difference to the view before."""
+    from govtool.workflow.formats.rows import zoom_edge_rows
+
+    graph = after.graph
+    old, new = ({node.id for node in view.zoom_nodes} for view in (before, after))
+    hidden = graph.ids_of(np.flatnonzero(after.hidden & ~before.hidden))
+    shown = graph.ids_of(np.flatnonzero(before.hidden & ~after.hidden))
+    known = {tuple(edge.body()) for edge in zoom_edge_rows(before)}
+    edges = [tuple(edge.body()) for edge in zoom_edge_rows(after)]
+    return ZoomAnswer(
+        name,
+        tuple(sorted(after.zoomed)),
+        after.node_count,
+        after.edge_count,
+        (*hidden, *sorted(old - new)),
+        (*shown, *sorted(new - old)),
+        (*_edges_again(before, after), *(edge for edge in edges if edge not in known)),
+    )
+
+
+def _edges_again(before: GraphView, after: GraphView) -> Iterator[tuple[Any, ...]]:
+    """Edges of the fine graph that the view before did not show."""
+    graph = after.graph
+    fresh = np.setdiff1d(after.shown_edges, before.shown_edges, assume_unique=True)
+    ends = (graph.ids_of(np.asarray(each)[fresh].astype(np.int64)) for each in (graph.edges.source, graph.edges.target))
+    return zip(*ends, strict=True)
+
+
+def subgraph_answer(name: str, graph: ProvenanceGraph, node: str) -> SubgraphAnswer:
+    """The subgraph of a node."""
+    from govtool.workflow.subgraph import subgraph
+
+    number = node_called(graph, node, name)
+    found = subgraph(graph, number)
+    parts = (found.ancestors, found.descendants, found.siblings)
+    return SubgraphAnswer(
+        name, graph.id_of(number), len(found.nodes), len(found.edges), *(summaries(graph, part) for part in parts)
+    )
+
+
+def depends_answer(name: str, graph: ProvenanceGraph, node: str, on: Sequence[str]) -> DependsAnswer:
+    """Return whether a node depends on records."""
+    from govtool.workflow.dependency import dependency
+
+    number = node_called(graph, node, name)
+    found = dependency(graph, number, records_called(graph, on, name))
+    parts = (found.necessary, found.lineage)
+    return DependsAnswer(
+        name,
+        graph.id_of(number),
+        tuple(dict.fromkeys(on)),
+        found.depends,
+        *(summaries(graph, part) for part in parts),
+    )
+
+
+def deletion_answer(
+    name: str, graph: ProvenanceGraph, tokens: Sequence[str], outputs: Sequence[OutputTuples] = ()
+) -> GraphDeletionAnswer:
+    """The consequences of deleting records; of a run, for the rows of its outputs, too.
+
+    Raises:
+        UnknownNameError: A token is of no record (``usage.unknown-token``).
+        UsageError: One record is deleted twice (``usage.token-gone``), or none (``usage.arguments``).
+    """
+    from govtool.workflow.deletion import delete
+    from govtool.workflow.evaluation import UNDECIDED, World
+    from govtool.workflow.modules.run_rows import output_deletions
+
+    require_tokens(tokens)
+    found = delete(graph, distinct_records(graph, tokens, name))
+    before = World(graph)
+    changed = np.array(sorted(found.recomputed), np.int64)
+    values = [before.value(node) for node in changed.tolist()]
+    return GraphDeletionAnswer(
+        name,
+        tuple(tokens),
+        summaries(graph, found.removed),
+        found.left_nodes,
+        found.left_edges,
+        tuple(
+            (node, None if value is UNDECIDED else value, found.recomputed[number])
+            for node, value, number in zip(summaries(graph, changed), values, changed.tolist(), strict=True)
+        ),
+        summaries(graph, np.array(found.unknown, np.int64)),
+        found.gains_possible,
+        output_deletions(graph, outputs, found),
+    )

@@ -1,0 +1,293 @@
+"""``whatif delete --run``: what a deletion of records makes of the rows that a workflow run wrote.
+
+``propagate`` decides by the annotations alone, over all modules. ``replay`` calls the recorded invocations again
+without the records. ``auto`` propagates, and calls again only what the relations that were left open hang on; where
+propagation is certain of a relation between modules, its rows are taken from there.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
+
+from govtool.answers.run_deletion import RunDeletionAnswer
+from govtool.app.records.token_lists import near_tokens, require_tokens
+from govtool.app.workflow_runs.addresses import AddressedRelation, parse_address, select_versions, versions_of
+from govtool.app.workflow_runs.opened import engine_errors
+from govtool.app.workflow_runs.without_records import ReplayedRun
+from govtool.errors import GovtoolError, UnknownNameError, UsageError
+from govtool.workflow.modules.circuit_leaves import AnnotatedRelation
+from govtool.workflow.modules.run_circuit import produced_by
+from govtool.workflow.modules.run_rows import OutputDeletion
+from govtool.workflow.queries.rerun import ReplayDiffers, replayed, resolved
+from govtool.workflow.queries.statuses import RowDeletion, deletion_of
+from govtool.workflow.queries.survival import Survival, propagate
+from govtool.workflow.semirings.counts import standing_counts
+from govtool.workflow.why import QueryProvenance
+
+if TYPE_CHECKING:
+    from govtool.app.workflow_runs.opened import OpenedRun
+    from govtool.app.workflow_runs.without_records import RunReplayer
+    from govtool.model.workflow_run import BoundaryRelation
+    from govtool.workflow.modules.run_circuit import RunCircuit
+    from govtool.workflow.modules.workflow import Workflow
+
+MODES = ("auto", "propagate", "replay")
+_NEAR = 20_000
+"""Tokens that are looked through for one like a token that there is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDeletionRequest:
+    """Deletions of records of a run.
+
+    Attributes:
+        deletions: Lists of tokens; each is one deletion.
+        mode: Of ``MODES``.
+        outputs: Relations to judge: addresses without a key; empty: the outputs of executions.
+        program: The program to run again: ``FILE.py[:NAME]`` or the workflow; None: by the digest of its source.
+        spark: The session to run it in; None: the active one, or a new one.
+    """
+
+    deletions: Sequence[Sequence[str]]
+    mode: str = "auto"
+    outputs: Sequence[str] = ()
+    program: str | Workflow | None = None
+    spark: Any = None
+
+
+def delete_in_run(opened: OpenedRun, request: RunDeletionRequest) -> list[RunDeletionAnswer]:
+    """What each of several deletions makes of the rows of a run; the run is annotated once.
+
+    Raises:
+        UsageError: A token is there twice; a file has changed since the run; the program to replay is not found.
+        UnknownNameError: There is no such token, relation, execution or mode.
+        EngineError: No engine evaluates the plans, or Spark is missing for a replay.
+    """
+    if request.mode not in MODES:
+        near = tuple(difflib.get_close_matches(request.mode, MODES))
+        raise UnknownNameError(
+            f"no mode {request.mode}", code="usage.unknown-mode", nearest=near, hint=f"of {', '.join(MODES)}"
+        )
+    wanted = _wanted(opened, request.outputs)
+    records = InputRecords(opened)
+    for tokens in request.deletions:
+        records.check(tokens)
+    with ExitStack() as stack:
+        stack.enter_context(engine_errors())
+        circuit = opened.circuit(dict.fromkeys(each.path for each in wanted))
+        judge = _Deletions(opened, request, wanted, circuit, records, stack)
+        return [judge.answer(tokens) for tokens in request.deletions]
+
+
+def _wanted(opened: OpenedRun, outputs: Sequence[str]) -> list[AddressedRelation]:
+    """The relations to judge."""
+    if not outputs:
+        return [each for each in versions_of(opened.run) if each.is_kept]
+    found: dict[AddressedRelation, None] = {}
+    for text in outputs:
+        address = parse_address(text)
+        if address.key:
+            raise UsageError(
+                f"{text} names rows, not a relation", code="usage.address", hint=f"--outputs {address.relation}"
+            )
+        found.update(dict.fromkeys(select_versions(opened.run, address)))
+    return list(found)
+
+
+class InputRecords:
+    """The records that went into a run, by token."""
+
+    def __init__(self, opened: OpenedRun) -> None:
+        self._opened = opened
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, int]]:
+        """The path of the relation and the row of each record, by token."""
+        run, files = self._opened.run, self._opened.files
+        made = produced_by(run)
+        read = [path for each in run.invocations if each.execution <= run.whole for path in _received(each)]
+        sources = [path for path in dict.fromkeys(read) if path not in made]
+        return {
+            token: (path, row) for path in sources for row, token in enumerate(files.rows(run.relations[path]).tokens)
+        }
+
+    def check(self, tokens: Sequence[str]) -> None:
+        """Refuse tokens that name no record of the run, or one twice."""
+        require_tokens(tokens)
+        missing = [token for token in tokens if token not in self.places]
+        if missing:
+            raise UnknownNameError(
+                f"no record of the run is '{missing[0]}'"
+                + (f", nor are {len(missing) - 1:,} more" if missing[1:] else ""),
+                code="usage.unknown-token",
+                nearest=near_tokens(missing[0], list(self.places)[:_NEAR]),
+                hint="a record that was deleted before the run is not there either",
+            )
+
+    def rows(self, tokens: Iterable[str]) -> dict[str, set[int]]:
+        """The rows of records, by the path of their relation."""
+        found: dict[str, set[int]] = {}
+        for path, row in (self.places[token] for token in tokens):
+            found.setdefault(path, set()).add(row)
+        return found
+
+
+def _received(each: Any) -> Iterator[str]:
+    yield from (path for _, path, _ in each.inputs)
+    yield from (path for _, _, path in each.state)
+
+
+@dataclass
+class _Deletions:
+    opened: OpenedRun
+    request: RunDeletionRequest
+    wanted: list[AddressedRelation]
+    circuit: RunCircuit
+    records: InputRecords
+    stack: ExitStack
+    notes: list[str] = field(default_factory=list)
+    _found: dict[str, QueryProvenance] = field(default_factory=dict)
+
+    def answer(self, tokens: Sequence[str]) -> RunDeletionAnswer:
+        """One deletion."""
+        state = self._propagated(tokens)
+        paths = list(dict.fromkeys(each.path for each in self.wanted))
+        deletions = {path: self._deletion(path, state) for path in paths}
+        again = ReplayedRun()
+        if self.request.mode != "propagate":
+            is_all = self.request.mode == "replay"
+            open_ = [path for path in paths if is_all or not deletions[path].is_certain]
+            again = self._again(tokens, open_, state, is_all) if open_ else again
+            for path in open_:
+                deletions[path] = self._after(path, deletions[path], again, is_all)
+        lost = again.failed
+        return RunDeletionAnswer(
+            self.opened.run.id,
+            self.request.mode,
+            tuple(tokens),
+            self._by_relation(deletions),
+            tuple(f"{each.module}#{each.number}" for each in again.invocations),
+            {str(each): lost[each.path] for each in self.wanted if each.path in lost},
+            tuple(self.notes),
+        )
+
+    def _by_relation(self, deletions: Mapping[str, RowDeletion]) -> dict[str, OutputDeletion]:
+        found: dict[str, OutputDeletion] = {}
+        for each in self.wanted:
+            own = deletions[each.path]
+            columns = tuple(column.name for column in self._provenance(each.path).query.columns)
+            known = found.get(each.relation, OutputDeletion(columns, (), (), False))
+            found[each.relation] = OutputDeletion(
+                columns,
+                known.rows + tuple((each.execution, row) for row in own.rows),
+                known.gains + own.gains,
+                known.gains_possible or own.gains_possible,
+            )
+        return found
+
+    # ---- propagation ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _counts(self) -> Any:
+        return standing_counts(self.circuit.circuit)
+
+    def _provenance(self, path: str) -> QueryProvenance:
+        if path not in self._found:
+            self._found[path] = QueryProvenance(self.circuit.query(path), self.circuit.tokens)
+        return self._found[path]
+
+    def _propagated(self, tokens: Sequence[str]) -> Survival:
+        nodes = np.array(sorted(self.circuit.tokens.nodes(list(tokens)).values()), np.int64)
+        first = self._provenance(self.wanted[0].path)
+        return propagate(first.query, self._counts, nodes)
+
+    def _deletion(self, path: str, state: Survival) -> RowDeletion:
+        return deletion_of(self._provenance(path), state, state.is_open(self.circuit.gate(path)))
+
+    # ---- replay -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _replayer(self) -> RunReplayer:
+        from govtool.app.workflow_runs.frames import BoundaryFrames
+        from govtool.app.workflow_runs.run import spark_session
+        from govtool.app.workflow_runs.source import checked_schedule, find_program
+        from govtool.app.workflow_runs.without_records import RunReplayer
+
+        if not self.opened.has_modules:
+            raise UsageError(
+                f"run {self.opened.run.id} is of a program, not of modules: it is not run again here",
+                code="usage.program",
+                hint="--mode propagate; or run the program on inputs without the records",
+            )
+        program = find_program(self.opened.run, self.request.program, Path.cwd())
+        if not program.is_same:
+            self.notes.append("the program that was run again is not known to be that of the run")
+        schedule = checked_schedule(self.opened.run, program.flow)
+        session = self.stack.enter_context(spark_session(self.request.spark, program.flow.name))
+        return RunReplayer(self.opened.run, self.opened.files, schedule, BoundaryFrames(session))
+
+    def _again(self, tokens: Sequence[str], paths: list[str], state: Survival, is_all: bool) -> ReplayedRun:
+        try:
+            replayer = self._replayer
+        except GovtoolError as error:
+            if is_all:
+                raise
+            # What propagation is certain of stands; the rest stays unknown, and why is in the answer.
+            return ReplayedRun(failed=dict.fromkeys(paths, error.message))
+        folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="govtool-replay-")))
+        known = {} if is_all else self._known(state, paths, folder / "known")
+        return replayer.without(self.records.rows(tokens), paths, folder, known)
+
+    def _known(self, state: Survival, paths: Sequence[str], folder: Path) -> dict[str, BoundaryRelation]:
+        """Relations between modules of which propagation is certain, with the rows that they have afterwards."""
+        from govtool.app.workflow_runs.known_rows import written_rows
+        from govtool.app.workflow_runs.without_records import required_for
+
+        found: dict[str, BoundaryRelation] = {}
+        for each in required_for(self.opened.run, paths):
+            for path in sorted(each.paths):
+                relation = self.circuit.relations.get(path)
+                if path in paths or not isinstance(relation, AnnotatedRelation):
+                    continue
+                if not self._is_touched(relation, state):
+                    found[path] = relation.relation
+                    continue
+                deletion = self._deletion(path, state)
+                written = (
+                    written_rows(relation.relation, deletion, folder / str(len(found))) if deletion.is_certain else None
+                )
+                if written is not None:
+                    found[path] = written
+        return found
+
+    def _is_touched(self, relation: AnnotatedRelation, state: Survival) -> bool:
+        return bool(
+            state.is_open(relation.gate)
+            or state.moved(relation.nodes()).any()
+            or any(state.touched(cells).any() for cells in relation.cells())
+        )
+
+    def _after(self, path: str, deletion: RowDeletion, again: ReplayedRun, is_all: bool) -> RowDeletion:
+        """A deletion with what a relation is after the replay."""
+        if path in again.failed:
+            return deletion
+        run, files = self.opened.run, self.opened.files
+        recorded = files.rows(run.relations[path])
+        after = list(files.rows(again.relations[path]).values) if path in again.relations else list(recorded.values)
+        found = self._provenance(path)
+        computed = [at for at, column in enumerate(found.query.columns) if column.id in found.cells]
+        if is_all:
+            return replayed(list(recorded.values), after, computed)
+        try:
+            return resolved(deletion, after, computed)
+        except ReplayDiffers:
+            return replayed(list(recorded.values), after, computed)

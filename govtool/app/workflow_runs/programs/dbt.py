@@ -1,0 +1,187 @@
+"""dbt projects as programs: a model is a statement over its compiled SQL, in the order of their dependencies.
+
+Seeds are read from the project's files. Ephemeral models are within those that use them, as dbt compiles them. An
+incremental model has state: what the last run left, to which the new rows are added, in place of those of its
+``unique_key``. Snapshots, Python models and sources are inputs: their tables are given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.workflow_runs.programs.sql import ProgramStatement, SqlProgram
+from govtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
+
+_MATERIALIZED = ("table", "view", "incremental")
+_STRATEGIES = (None, "append", "merge", "delete+insert")
+NEW = "__govtool_new"
+"""The name of an incremental model's new rows, in the query that adds them."""
+
+
+def is_project(place: Path) -> bool:
+    """Return whether a folder is a dbt project, or its ``target`` folder."""
+    return any((folder / "manifest.json").is_file() for folder in (place, place / "target"))
+
+
+def dbt_program(place: Path, state: Mapping[str, tuple[str, ...]], dialect: str = "") -> SqlProgram:
+    """The program of a dbt project.
+
+    Args:
+        place: Its folder, or its ``target`` folder.
+        state: Incremental models that an earlier run has left rows of, with their columns.
+        dialect: What the models are written in; empty: as the manifest's adapter says.
+
+    Raises:
+        UsageError: There is no manifest (``usage.dbt``), or a model cannot be run here (``usage.dbt-model``).
+    """
+    from govtool.capture.dbt.artifacts import read_project
+
+    project = read_project(place, dialect)
+    target = place if (place / "manifest.json").is_file() else place / "target"
+    return _Project(project, _configs(target / "manifest.json"), target.absolute().parent, state).program()
+
+
+def incremental_state(file: Path) -> dict[str, tuple[str, ...]]:
+    """The relations that the last run left, with their columns.
+
+    Raises:
+        UsageError: One is gone (``usage.state``).
+    """
+    import pyarrow.parquet as pq
+
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    for name, path in found.items():
+        if not Path(path).exists():
+            raise UsageError(f"the state of {name} is gone", code="usage.state", location=path)
+    return {name: tuple(pq.read_schema(path).names) for name, path in found.items()}
+
+
+def _configs(manifest: Path) -> Mapping[str, Mapping[str, Any]]:
+    nodes = json.loads(manifest.read_bytes()).get("nodes", {})
+    return {name: each.get("config") or {} for name, each in nodes.items() if isinstance(each, dict)}
+
+
+class _Project:
+    def __init__(
+        self,
+        project: DbtArtifacts,
+        configs: Mapping[str, Mapping[str, Any]],
+        root: Path,
+        state: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self._project = project
+        self._configs = configs
+        self._root = root
+        self._state = state
+        self._short = _short_names(project)
+
+    def program(self) -> SqlProgram:
+        """The program."""
+        nodes = [each for each in self._ordered() if each.kind in ("model", "snapshot")]
+        run = [each for each in nodes if self._is_run(each)]
+        others = [each for each in nodes if not self._is_run(each) and each.materialized != "ephemeral"]
+        seeds = {self._short[each.id]: self._root / each.file for each in self._seeds()}
+        return SqlProgram(
+            self._project.name or "dbt",
+            tuple(self._statement(each) for each in run),
+            self._project.dialect or "spark",
+            {name: file for name, file in seeds.items() if file.is_file()},
+            {_plain(each): self._short[each.id] for each in self._project.nodes.values() if each.id in self._short},
+            tuple(self._short[each.id] for each in run if each.materialized == "incremental"),
+            tuple(f"{each.id} is not run: it is an input, {self._short[each.id]}.parquet" for each in others),
+        )
+
+    def _seeds(self) -> Iterator[DbtNode]:
+        """Seeds.
+
+        Raises:
+            UsageError: The types of a seed's columns are configured: they are not those of its file.
+        """
+        for each in self._project.nodes.values():
+            if each.kind == "seed" and not self._configs.get(each.id, {}).get("column_types"):
+                yield each
+
+    def _is_run(self, node: DbtNode) -> bool:
+        return node.kind == "model" and node.language == "sql" and node.materialized in _MATERIALIZED
+
+    def _ordered(self) -> list[DbtNode]:
+        """All nodes, each behind those that it depends on."""
+        from graphlib import CycleError, TopologicalSorter
+
+        nodes = self._project.nodes
+        sorter = TopologicalSorter({name: [d for d in each.depends_on if d in nodes] for name, each in nodes.items()})
+        try:
+            return [nodes[name] for name in sorter.static_order()]
+        except CycleError as error:
+            raise UsageError(f"models depend on one another: {error.args[1]}", code="usage.dbt") from error
+
+    def _statement(self, node: DbtNode) -> ProgramStatement:
+        if not node.sql:
+            raise self._refused(node, "it is not compiled", "dbt compile")
+        name, text = self._short[node.id], node.sql.rstrip().removesuffix(";")
+        if node.materialized == "incremental" and name in self._state:
+            return ProgramStatement("table", name, self._added(node, text), (), node.file, replaces=True)
+        if _plain(node) in _tables(text, self._project.dialect):
+            raise self._refused(
+                node, "it reads itself, and there is no earlier run of it", "dbt compile --full-refresh for the first"
+            )
+        return ProgramStatement(
+            "view" if node.materialized == "view" else "table", name, text, (), node.file, replaces=True
+        )
+
+    def _added(self, node: DbtNode, text: str) -> str:
+        """The query of an incremental model's new content: what it was, and the new rows."""
+        from sqlglot import exp
+
+        config = self._configs.get(node.id, {})
+        if config.get("incremental_strategy") not in _STRATEGIES:
+            raise self._refused(node, f"the strategy {config['incremental_strategy']}", "append, merge, delete+insert")
+        keys = config.get("unique_key") or []
+        names = [keys] if isinstance(keys, str) else list(keys)
+        old = self._short[node.id]
+        # dbt's default: columns that the table does not have are left out.
+        columns = ", ".join(exp.column(name, quoted=True).sql(self._project.dialect) for name in self._state[old])
+        kept = f"SELECT {columns} FROM {old}"
+        if names:
+            same = " AND ".join(f"{NEW}.{key} = {old}.{key}" for key in names)
+            kept += f" WHERE NOT EXISTS (SELECT 1 FROM {NEW} WHERE {same})"
+        return f"WITH {NEW} AS (\n{text}\n)\n{kept} UNION ALL SELECT {columns} FROM {NEW}"
+
+    def _refused(self, node: DbtNode, why: str, hint: str) -> UsageError:
+        return UsageError(f"{node.id} cannot be run: {why}", code="usage.dbt-model", location=node.file, hint=hint)
+
+
+def _tables(text: str, dialect: str) -> set[str]:
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    try:
+        found = parse_one(text, dialect=dialect or "spark").find_all(exp.Table)
+        return {".".join(part.name for part in each.parts).lower() for each in found}
+    except SqlglotError:
+        return set()  # refused with its place when it runs
+
+
+def _plain(node: DbtNode) -> str:
+    """The name of a relation as queries write it, without quotes."""
+    from govtool.names import split_name
+
+    return ".".join(split_name(node.relation)).lower()
+
+
+def _short_names(project: DbtArtifacts) -> dict[str, str]:
+    """The name of each relation without its schema, or with it where two have one name."""
+    from govtool.names import split_name
+
+    relations = {name: each for name, each in project.nodes.items() if each.kind != "exposure"}
+    parts = {name: [part.lower() for part in split_name(each.relation)] for name, each in relations.items()}
+    last = [each[-1] for each in parts.values() if each]
+    return {
+        name: each[-1] if last.count(each[-1]) == 1 else "_".join(each[-2:]) for name, each in parts.items() if each
+    }

@@ -1,0 +1,146 @@
+"""Runs that have a provenance graph, of whichever kind: workflows, and recorded programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from govtool.app.workflow_runs.programs.actions import RecordedProgram, find_program, read_programs, unknown_run
+from govtool.app.workflow_runs.stored import find_workflow_run, read_workflow_runs
+from govtool.errors import GovtoolError, UnknownNameError
+from govtool.model.workflow_run import WorkflowRun, sorted_runs
+
+if TYPE_CHECKING:
+    from govtool.app.workflow_runs.programs.actions import ProgramAction
+    from govtool.app.workflow_runs.programs.layout import ProgramLayout
+    from govtool.records.plan.nodes import Plan
+    from govtool.store import Commit, Reader
+    from govtool.workflow.modules.run_graph import StateNodes
+    from govtool.workflow.modules.run_tuples import RunFiles, RunGraph
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run of a workflow or of a program.
+
+    Attributes:
+        store: Where it is.
+        commit: The version of the store.
+        program: The program; None for a workflow.
+        workflow: The run of a workflow; None for a program.
+    """
+
+    store: Reader
+    commit: Commit
+    program: RecordedProgram | None = None
+    workflow: WorkflowRun | None = None
+
+    @cached_property
+    def run(self) -> WorkflowRun:
+        """The run, with its invocations and relations. A program is one execution, an invocation an action."""
+        return self.workflow if self.workflow is not None else self._layout.run
+
+    @cached_property
+    def _layout(self) -> ProgramLayout:
+        from govtool.app.workflow_runs.programs.layout import lay_out
+
+        assert self.program is not None
+        return lay_out(self.program, self._plan)
+
+    def _plan(self, action: ProgramAction) -> tuple[Plan | None, str]:
+        from govtool.app.records.tables import read_plan
+
+        if action.record is None:
+            return None, "its plan was not recorded"
+        try:
+            return read_plan(self.store, self.commit, action.record), ""
+        except GovtoolError as error:  # private values were removed, or a fragment is damaged
+            return None, error.message
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[WorkflowRun, RunFiles]]:
+        """The run over files that can be read, with its plans and rows.
+
+        Raises:
+            UsageError: The run has no records of rows (``usage.no-records``).
+        """
+        if self.workflow is not None:
+            from govtool.app.workflow_runs.run_graph import StoredRunFiles, require_records
+
+            require_records(self.workflow)
+            yield self.workflow, StoredRunFiles(self.store, self.commit, self.workflow)
+            return
+        from govtool.app.workflow_runs.programs.files import opened_program
+
+        with opened_program(self._layout) as opened:
+            yield opened
+
+    def graph(self, state_nodes: StateNodes = "read", *, pig_nodes: bool = False) -> RunGraph:
+        """The provenance graph of the run.
+
+        Args:
+            state_nodes: Rows of state that were not read have nodes, too (``all``), or not (``read``).
+            pig_nodes: Operators have the nodes of the paper's figures.
+
+        Raises:
+            UsageError: The run has no records of rows (``usage.no-records``), or a file of a workflow has changed since
+                (``usage.changed``).
+        """
+        from govtool.workflow.modules.run_graph import build_run_graph
+
+        with self.opened() as (run, files):
+            return build_run_graph(run, files, state_nodes, pig_nodes=pig_nodes)
+
+
+def find_recorded_run(store: Reader, commit: Commit, text: str) -> RecordedRun:
+    """The run that a text names: see ``find_workflow_run`` for workflows, then ``find_program``.
+
+    Raises:
+        UnknownNameError: There is none (``usage.unknown-run``), with near names.
+        AmbiguousNameError: Several begin so (``usage.ambiguous-run``).
+    """
+    try:
+        return RecordedRun(store, commit, workflow=find_workflow_run(store, commit, text))
+    except UnknownNameError as error:
+        if error.code != "usage.unknown-run":
+            raise
+        programs = read_programs(store, commit)
+        found = find_program(programs, text)
+        if found is None:
+            flows = [name for run in read_workflow_runs(store, commit) for name in (run.workflow, run.id)]
+            own = [name for each in programs for name in (each.job, each.application)]
+            raise unknown_run(text, (*flows, *own)) from None
+        return RecordedRun(store, commit, program=found)
+
+
+def one_execution(run: WorkflowRun, number: int) -> WorkflowRun:
+    """A run with the invocations of one execution only.
+
+    Raises:
+        UnknownNameError: It has no such execution (``usage.unknown-execution``).
+    """
+    own = tuple(each for each in run.invocations if each.execution == number)
+    if not own:
+        known = sorted({each.execution for each in run.invocations})
+        raise UnknownNameError(
+            f"the run {run.id} has no execution {number}",
+            code="usage.unknown-execution",
+            nearest=tuple(map(str, sorted(known, key=lambda each: abs(each - number))[:3])),
+        )
+    return replace(run, invocations=own)
+
+
+def list_recorded_runs(store: Reader, commit: Commit) -> list[WorkflowRun]:
+    """All runs of both kinds, the newest first; those of programs without inputs and files.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+        IntegrityError: A fragment is not what was written.
+    """
+    from govtool.app.workflow_runs.programs.layout import summary_run
+
+    programs = (summary_run(program) for program in read_programs(store, commit))
+    return sorted_runs([*read_workflow_runs(store, commit), *programs])
