@@ -77,7 +77,8 @@ def _create(ui: Ui, store: str | None, *, may_exist: bool) -> None:
 def _show(ui: Ui, written: WrittenSources) -> None:
     ui.note(f"wrote {written.file.name} with {count(len(written.sources), 'source')}:")
     for source in written.sources:
-        ui.note(f"  {source.label}")
+        stated = written.dialects.get(source.paths[0])
+        ui.note(f"  {source.label}" + (f" ({stated.dialect}, as {stated.file} states)" if stated else ""))
     ui.hint("govtool ingest" + (" (set each dialect in the file first)" if written.needs_dialect else ""))
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from govtool.app.project.dialects import StatedDialect, stated_dialect
 from govtool.config import CONFIG_FILE, load_config
 from govtool.config_sources import SourceSettings
 from govtool.errors import UsageError
@@ -41,11 +42,13 @@ class WrittenSources:
 
     file: Path
     sources: tuple[SourceSettings, ...]
+    dialects: Mapping[str, StatedDialect]
+    """Those of sources of SQL that files of the project state, by path."""
 
     @property
     def needs_dialect(self) -> bool:
         """True if there is SQL whose dialect nothing tells."""
-        return any(source.kind == "sql" for source in self.sources)
+        return any(source.kind == "sql" and source.paths[0] not in self.dialects for source in self.sources)
 
 
 def write_config(folder: Path, store: str | None, *, append: bool = False) -> WrittenSources | None:
@@ -66,14 +69,16 @@ def write_config(folder: Path, store: str | None, *, append: bool = False) -> Wr
     sources = discover_sources(folder)
     if not sources:
         return None
-    text = "\n" + config_text(sources) if there else config_text(sources, store)
+    paths = [source.paths[0] for source in sources if source.kind == "sql"]
+    dialects = {path: stated for path in paths if (stated := stated_dialect(folder, path)) is not None}
+    text = "\n" + config_text(sources, dialects) if there else config_text(sources, dialects, store)
     try:
         with file.open("a" if there else "x", encoding="utf-8", newline="\n") as out:
             out.write(text)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"cannot write it: {reason}", code="usage.config", location=str(file)) from error
-    return WrittenSources(file, sources)
+    return WrittenSources(file, sources, dialects)
 
 
 def discover_sources(root: Path) -> tuple[SourceSettings, ...]:
@@ -96,7 +101,9 @@ def discover_sources(root: Path) -> tuple[SourceSettings, ...]:
     return tuple(sorted(settings, key=lambda each: (_ORDER.index(each.kind), each.paths)))
 
 
-def config_text(sources: Iterable[SourceSettings], store: str | None = None) -> str:
+def config_text(
+    sources: Iterable[SourceSettings], dialects: Mapping[str, StatedDialect], store: str | None = None
+) -> str:
     """The text of a ``govtool.toml`` with these sources."""
     lines = [] if store is None else [f"store = {_toml(store)}", ""]
     lines += ["# What `govtool ingest` brings up to date; see docs/store.md."]
@@ -104,7 +111,10 @@ def config_text(sources: Iterable[SourceSettings], store: str | None = None) -> 
         lines += ["", "[[sources]]", f'kind = "{source.kind}"']
         key = "url" if source.kind == "catalog" else "path"
         lines.append(f"{key} = {_toml(source.paths[0])}")
-        if source.kind == "sql":
+        stated = dialects.get(source.paths[0])
+        if stated is not None:
+            lines.append(f"dialect = {_toml(stated.dialect)}    # as {_toml(stated.file)[1:-1]} states")
+        elif source.kind == "sql":
             lines.append('# dialect = "postgres"    # snowflake, bigquery, spark …; by default generic SQL')
     return "\n".join((*lines, ""))
 
