@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
-from govtool.app.ingest.reader_digest import reader_digest
+from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.app.project.sources import SourceOrigin
 from govtool.app.project.sources import place_of as path_of
@@ -22,10 +21,8 @@ from govtool.model.fact import FACTS, Fact, encode_facts
 from govtool.names import dataset_id
 from govtool.redaction import clean_location
 from govtool.store import Fragment
-from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.catalog.model import Catalog, CatalogRelation
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
@@ -64,11 +61,8 @@ def ingest_catalog(
     store: Store,
     request: CatalogRequest,
     *,
-    message: str | None = None,
-    author: str | None = None,
-    branch: str = DEFAULT_BRANCH,
-    demand: CoverageDemand | None = None,
     progress: Progress | None = None,
+    **commit: Unpack[CommitKeywords],
 ) -> IngestResult:
     """Read a catalog, and commit what it says to the store.
 
@@ -118,7 +112,7 @@ def ingest_catalog(
         )
 
     key = IngestKey("ingest catalog", source, batch, files, SourceText(root), origin)
-    return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
+    return ingest_once(store, key, extract, **commit)
 
 
 def _options(catalog: Catalog, request: CatalogRequest, source: str) -> Options:
@@ -138,12 +132,11 @@ def _options(catalog: Catalog, request: CatalogRequest, source: str) -> Options:
 
 def _batch(catalog: Catalog, found: Sequence[Script | Diagnostic], settings: Options, request: CatalogRequest) -> str:
     """A digest of what was read and how; of the address nothing, for a password is no part of the batch."""
-    how = [reader_digest("catalog"), settings.source, settings.dialect, settings.namespace, settings.keep_literals]
-    digest = hashlib.sha256(json.dumps([*how, request.explain]).encode())
-    digest.update(repr(catalog).encode("utf-8", "surrogatepass"))
-    for item in found:
-        digest.update(repr(item).encode("utf-8", "surrogatepass"))
-    return f"catalog:{digest.hexdigest()}"
+    how = (settings.source, settings.dialect, settings.namespace, settings.keep_literals)
+    batch = BatchDigest("catalog", *how, request.explain)
+    for item in (catalog, *found):
+        batch.add_data(item)
+    return str(batch)
 
 
 def _extract(

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
-from govtool.app.ingest.reader_digest import reader_digest
+from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, check_dialect
 from govtool.app.project.sources import SourceOrigin, place_of
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.fact import FACTS, Fact, encode_facts
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
 from govtool.store import Fragment
-from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
     from govtool.capture.sql.extract import Extraction, Options, Shortfall
     from govtool.capture.sql.logged import LoggedScript
@@ -62,11 +59,8 @@ def ingest_dbt(
     store: Store,
     request: DbtRequest,
     *,
-    message: str | None = None,
-    author: str | None = None,
-    branch: str = DEFAULT_BRANCH,
-    demand: CoverageDemand | None = None,
     progress: Progress | None = None,
+    **commit: Unpack[CommitKeywords],
 ) -> IngestResult:
     """Read dbt's artifacts, and commit what they say to the store.
 
@@ -107,7 +101,7 @@ def ingest_dbt(
         )
 
     key = IngestKey("ingest dbt", source, _batch(project, settings), files, text, origin)
-    return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
+    return ingest_once(store, key, extract, **commit)
 
 
 def project_folder(target: Path) -> Path:
@@ -136,12 +130,11 @@ def _options(project: DbtArtifacts, request: DbtRequest, source: str) -> Options
 
 
 def _batch(project: DbtArtifacts, settings: Options) -> str:
-    how = [reader_digest("dbt"), settings.source, settings.dialect, settings.namespace, settings.keep_literals]
-    digest = hashlib.sha256(json.dumps(how).encode())
+    batch = BatchDigest("dbt", settings.source, settings.dialect, settings.namespace, settings.keep_literals)
     for node_id, node in sorted(project.nodes.items()):
-        digest.update(repr((node_id, node, project.runs.get(node_id))).encode("utf-8", "surrogatepass"))
-    digest.update(repr(project.diagnostics).encode("utf-8", "surrogatepass"))
-    return f"dbt:{digest.hexdigest()}"
+        batch.add_data((node_id, node, project.runs.get(node_id)))
+    batch.add_data(project.diagnostics)
+    return str(batch)
 
 
 def _extract(project: DbtArtifacts, settings: Options, progress: Progress | None) -> Extraction:

@@ -6,18 +6,16 @@ which arrive later, in whatever order, are merged with those that came before.
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
-from govtool.app.ingest.reader_digest import reader_digest
+from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, check_dialect, file_name, root_of
 from govtool.app.project.path_root import paths_root
 from govtool.app.project.sources import SourceOrigin, named_source
@@ -363,5 +361,4 @@ def _parquet(rows: list[StateRow]) -> bytes:
 
 
 def _batch(source: str, state: MergedEvents) -> str:
-    how: list[Any] = [reader_digest("openlineage"), source, state.digest()]
-    return f"openlineage:{hashlib.sha256(json.dumps(how).encode()).hexdigest()}"
+    return str(BatchDigest("openlineage", source, state.digest()))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from govtool.answers.coverage import Coverage, Reason
 from govtool.answers.ingest import CoverageDemand, IngestResult, RefusedIngestError
@@ -33,6 +33,19 @@ if TYPE_CHECKING:
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
+
+
+class CommitKeywords(TypedDict, total=False):
+    """Keywords of every function that ingests, which hands them on to ``ingest_once``."""
+
+    message: str | None
+    """The commit's message; by default the kind and the source."""
+    author: str | None
+    """The commit's author; by default the user's name."""
+    branch: str
+    """The branch to commit to; by default ``main``."""
+    demand: CoverageDemand | None
+    """How much has to be understood for a commit; None: any part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Unpack
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
-from govtool.app.ingest.reader_digest import reader_digest
+from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, file_name, root_of
 from govtool.app.project.sources import named_source
 from govtool.errors import EngineError, UsageError
 from govtool.model import Diagnostic
 from govtool.store import Fragment
-from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.prov.derive import ProvFindings
     from govtool.store import Store
 
@@ -42,12 +39,9 @@ def ingest_prov(
     store: Store,
     request: ProvRequest,
     *,
-    message: str | None = None,
-    author: str | None = None,
-    branch: str = DEFAULT_BRANCH,
-    demand: CoverageDemand | None = None,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
+    **commit: Unpack[CommitKeywords],
 ) -> IngestResult:
     """Read PROV documents, and commit the runs, datasets and lineage that they tell of.
 
@@ -69,15 +63,15 @@ def ingest_prov(
         "prov", request.paths, request.source, store=store, replace=request.replace, root=root
     )
     document = ProvContent()
-    digest = hashlib.sha256(json.dumps([reader_digest("prov"), source]).encode())
+    batch = BatchDigest("prov", source)
     files = good = 0
     for name, form, data in _texts(request.paths, root, stdin, progress):
         files += 1
-        digest.update(json.dumps([name, form]).encode())
+        batch.add_values(name, form)
         if isinstance(data, Diagnostic):
             document.notes.append(data)
             continue
-        digest.update(hashlib.sha256(data).digest())
+        batch.add_bytes(hashlib.sha256(data).digest())
         good += read_document(data, name, form, document)
 
     def extract() -> IngestPayload:
@@ -100,8 +94,8 @@ def ingest_prov(
             more=tuple(_more(source, derived)),
         )
 
-    key = IngestKey("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root), origin)
-    return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
+    key = IngestKey("ingest prov", source, str(batch), files, SourceText(root), origin)
+    return ingest_once(store, key, extract, **commit)
 
 
 def _check_library() -> None:

@@ -7,6 +7,7 @@ again. The test of this module follows the imports and demands that nothing whic
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -79,6 +80,31 @@ def reader_digest(kind: str, package: Path = PACKAGE) -> str:
         digest.update(f"\n{file.as_posix()[start:]}\n".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+class BatchDigest:
+    """The name of a batch: a digest of the reader, of its settings, and of all that is read."""
+
+    def __init__(self, kind: str, *settings: object) -> None:
+        """Begin with the reader of a kind of ingest, and with settings as JSON values."""
+        self._kind = kind
+        self._digest = hashlib.sha256(json.dumps([reader_digest(kind), *settings]).encode())
+
+    def add_bytes(self, data: bytes) -> None:
+        """Add what has a fixed length, as a digest has, or ends what is read."""
+        self._digest.update(data)
+
+    def add_values(self, *values: object) -> None:
+        """Add JSON values."""
+        self.add_bytes(json.dumps(values).encode("utf-8", "surrogatepass"))
+
+    def add_data(self, value: object) -> None:
+        """Add frozen data, whose ``repr`` tells all fields."""
+        self.add_bytes(repr(value).encode("utf-8", "surrogatepass"))
+
+    def __str__(self) -> str:
+        """The kind of ingest and the digest: ``dbt:5feceb66…``."""
+        return f"{self._kind}:{self._digest.hexdigest()}"
 
 
 def files(parts: Iterable[str], package: Path = PACKAGE) -> Iterator[Path]:

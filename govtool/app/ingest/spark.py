@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import DERIVATIONS_PER_FRAGMENT, EncodedParts, IngestKey, IngestPayload, ingest_once
-from govtool.app.ingest.reader_digest import reader_digest
+from govtool.app.ingest.payload import (
+    DERIVATIONS_PER_FRAGMENT,
+    CommitKeywords,
+    EncodedParts,
+    IngestKey,
+    IngestPayload,
+    ingest_once,
+)
+from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, file_name, root_of
 from govtool.app.project.sources import named_source
 from govtool.capture.spark.eventlog.gathered import EventLogFindings, Seen, SpilledFindings
@@ -26,10 +32,8 @@ from govtool.model.spread import buckets_for
 from govtool.names import DEFAULT_NAMESPACE
 from govtool.store import Fragment
 from govtool.store.failures import translate
-from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.spark.eventlog.files import EventLog
     from govtool.model import Derivation
     from govtool.store import Store
@@ -59,11 +63,8 @@ def ingest_spark(
     store: Store,
     request: SparkRequest,
     *,
-    message: str | None = None,
-    author: str | None = None,
-    branch: str = DEFAULT_BRANCH,
-    demand: CoverageDemand | None = None,
     progress: Progress | None = None,
+    **commit: Unpack[CommitKeywords],
 ) -> IngestResult:
     """Read Spark event logs, and commit what they say to the store.
 
@@ -87,7 +88,7 @@ def ingest_spark(
             spilled = stack.enter_context(_spilled_findings())  # until all of it is committed
             return _payload(read(logs, EventLogFindings(source, spilled=spilled), request, progress), spilled, files)
 
-        return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
+        return ingest_once(store, key, extract, **commit)
 
 
 @contextmanager
@@ -273,21 +274,14 @@ def _runs(source: str, spilled: SpilledFindings) -> Iterator[Fragment]:
 
 def _batch(source: str, request: SparkRequest, logs: Iterable[EventLog]) -> str:
     """A digest of what is read and how: the same again is the same batch."""
-    digest = hashlib.sha256()
-    how = [
-        reader_digest("spark"),
-        source,
-        request.database,
-        request.namespace,
-    ]
-    digest.update(json.dumps(how).encode())
+    batch = BatchDigest("spark", source, request.database, request.namespace)
     for log in logs:
-        digest.update(json.dumps([log.name, log.finished, list(log.missing)]).encode("utf-8", "surrogatepass"))
+        batch.add_values(log.name, log.finished, list(log.missing))
         for part in log.parts:
-            digest.update(part.name.encode("utf-8", "surrogatepass"))
+            batch.add_values(part.name)
             try:
                 with part.open("rb") as raw:
-                    digest.update(hashlib.file_digest(raw, "sha256").digest())
+                    batch.add_bytes(hashlib.file_digest(raw, "sha256").digest())
             except OSError as error:
-                digest.update(repr(error).encode())
-    return f"spark:{digest.hexdigest()}"
+                batch.add_data(error)
+    return str(batch)

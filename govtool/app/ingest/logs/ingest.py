@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import hashlib
 import io
-import json
 import shutil
 import tempfile
 from collections import Counter
@@ -30,7 +28,7 @@ from govtool.app.ingest.logs.request import ENGINES, LogRequest, Report
 from govtool.app.ingest.logs.step_files import spool_key, spooled
 from govtool.app.ingest.logs.steps import survey_or_problem
 from govtool.app.ingest.payload import IngestKey, already_ingested, commit_message, require
-from govtool.app.ingest.reader_digest import reader_digest
+from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import SourceText, file_name, options, root_of
 from govtool.app.project.aliases import configured
 from govtool.app.project.sources import check_replacement, named_source
@@ -263,8 +261,8 @@ def _batch(
     source: str, settings: Options, how: LogOptions, request: LogRequest, surveyed: Mapping[str, _Surveyed]
 ) -> str:
     """A digest of what is read and how: the same again is the same batch."""
-    inputs = [
-        reader_digest("log"),
+    batch = BatchDigest(
+        "log",
         source,
         settings.dialect,
         settings.default_catalog,
@@ -275,8 +273,8 @@ def _batch(
         sorted(how.map.items()),
         request.keep_literals,
         [[name, log.problem, [about.digest for _, about in log.spans]] for name, log in surveyed.items()],
-    ]
-    return f"log:{hashlib.sha256(json.dumps(inputs).encode()).hexdigest()}"
+    )
+    return str(batch)
 
 
 def _check_unchanged(surveyed: Mapping[str, _Surveyed], engine: _Engine) -> None:
