@@ -23,6 +23,10 @@ class Command(NamedTuple):
 
 
 _FILES = {
+    "branches": (
+        *("branch_create", "branch_list", "branch_delete", "branch_merge"),
+        *("tag_create", "tag_list", "tag_delete"),
+    ),
     "classes": ("classify",),
     "commits": ("log", "show", "revert"),
     "graph_files": ("graph_import", "graph_export", "graph_list"),
@@ -34,9 +38,7 @@ _FILES = {
     "zoom": ("zoom_in", "zoom_out", "subgraph", "depends"),
 }
 """Files whose commands are not all of one group; see ``_file_of``."""
-_GROUP_FILES = frozenset(
-    ("branch", "compare", "erase", "export", "policy", "sources", "store", "tag", "trace", "whatif", "workflow")
-)
+_GROUP_FILES = frozenset(("compare", "erase", "export", "policy", "sources", "store", "trace", "whatif", "workflow"))
 """Groups whose other commands are all in one file, of the group's name."""
 
 

@@ -14,7 +14,7 @@ and one in numpy, which takes over when a walk grows large.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from govtool.graph.codes import ELIDED, PARTITION, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
@@ -306,13 +306,7 @@ class SmallWalk:
         for key in sorted(self.seen, key=lambda k: (rank[k // n], k)):
             if not index.is_elided(index.node_dataset[key % n]):
                 best.setdefault(key % n, key)
-        found: list[Reached] = []
-        for node, key in best.items():
-            if index.is_rows(node) or node in seeds:
-                continue
-            rows = best.get(index.rows(index.node_dataset[node]), key)
-            winner = rows if rank[rows // n] < rank[key // n] and self.rules.implies(rows // n) else key
-            found.append(Reached(node, winner, rank[winner // n], self.hops(winner)))
+        found = list(self._reached_columns(best, seeds))
         columns = [0] * (max(rank) + 1)
         for item in found:
             columns[item.rank] += not index.is_unknown(item.node)
@@ -333,6 +327,16 @@ class SmallWalk:
         found.sort(key=lambda r: (r.rank, r.hops, r.node))
         datasets = len({index.node_dataset[r.node] for r in found})
         return Ranking(found if limit is None else found[:limit], len(found), tuple(columns), datasets, affected)
+
+    def _reached_columns(self, best: Mapping[int, int], seeds: Collection[int]) -> Iterator[Reached]:
+        """Columns with their most severe state: their own, or that of their row set where it decides about them all."""
+        index, n, rank = self.index, self.n, self.rules.rank
+        for node, key in best.items():
+            if index.is_rows(node) or node in seeds:
+                continue
+            rows = best.get(index.rows(index.node_dataset[node]), key)
+            winner = rows if rank[rows // n] < rank[key // n] and self.rules.implies(rows // n) else key
+            yield Reached(node, winner, rank[winner // n], self.hops(winner))
 
 
 def _outermost(index: Index, node: int) -> int:

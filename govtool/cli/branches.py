@@ -1,8 +1,10 @@
-"""``govtool branch``: lines of versions beside main."""
+"""``govtool branch`` and ``govtool tag``: lines of versions beside main, and names for commits."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,6 +13,10 @@ from govtool.cli.options import AuthorOption, FormatOption, OutputOption, StoreO
 from govtool.cli.ui import Ui
 from govtool.errors import UnknownNameError
 from govtool.render.text import count, short
+
+if TYPE_CHECKING:
+    from govtool.app.versions.branches import Standing
+    from govtool.store import Store
 
 
 def branch_create(
@@ -41,15 +47,9 @@ def branch_list(ui: Ui, format: FormatOption = None, output: OutputOption = None
     govtool branch list
     govtool branch list --format json
     """
-    from govtool.app.project.project import open_store
     from govtool.app.versions.branches import list_branches
-    from govtool.render.branches import FORMATS, render
 
-    outputs = chosen(format, output, FORMATS)
-    opened = open_store(store)
-    found = list_branches(opened)
-    for form, file in outputs:
-        ui.show(render(form, "branch", found, opened.uri), file)
+    _show(ui, "branch", list_branches, format, output, store)
 
 
 def branch_delete(
@@ -106,3 +106,72 @@ def branch_merge(
         return
     taken = count(len(commit.sources), "source")
     ui.note(f"{into}: commit {commit.seq} ({short(commit.id)}) takes {taken} from {name}")
+
+
+def tag_create(
+    ui: Ui,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
+    ref: Annotated[
+        str | None, typer.Argument(metavar="[REF]", help="The commit to tag. Default: HEAD of main.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Move a tag of that name.")] = False,
+    author: AuthorOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Name a commit, for --at and diff.
+
+    govtool tag create audited-2026
+    govtool tag create v1.0 HEAD~3 --force
+    """
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import create_tag
+
+    tag = create_tag(open_store(store), name, ref, author, replace=force)
+    ui.note(f"tag {tag.name} is commit {tag.commit.seq} ({short(tag.commit.id)})")
+
+
+def tag_list(ui: Ui, format: FormatOption = None, output: OutputOption = None, store: StoreOption = None) -> None:
+    """The tags of the store and what they name.
+
+    govtool tag list
+    govtool tag list --format csv
+    """
+    from govtool.app.versions.branches import list_tags
+
+    _show(ui, "tag", list_tags, format, output, store)
+
+
+def tag_delete(
+    ui: Ui,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
+    store: StoreOption = None,
+) -> None:
+    """Take a name away; its commit stays.
+
+    govtool tag delete v1.0
+    govtool tag delete audited-2026 --store s3://bucket/lineage
+    """
+    from govtool.app.project.project import open_store
+    from govtool.app.versions.branches import delete_tag
+
+    delete_tag(open_store(store), name)
+    ui.note(f"tag {name} is gone")
+
+
+def _show(
+    ui: Ui,
+    what: str,
+    names: Callable[[Store], Sequence[Standing]],
+    format: list[str] | None,
+    output: list[Path] | None,
+    store: str | None,
+) -> None:
+    """Write the branches or tags of a store."""
+    from govtool.app.project.project import open_store
+    from govtool.render.branches import FORMATS, render
+
+    outputs = chosen(format, output, FORMATS)
+    opened = open_store(store)
+    found = names(opened)
+    for form, file in outputs:
+        ui.show(render(form, what, found, opened.uri), file)
