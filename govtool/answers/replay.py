@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from govtool.answers.answer import Cell, GraphAnswer
+from govtool.records.cells import json_value
 from govtool.records.replay.answer import SCHEMA, ReplayAnswer, Row
-from govtool.records.trace.answer import json_value
 
 GONE, CHANGED, NEW = "gone", "changed", "new"
 

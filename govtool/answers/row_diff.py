@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 
 GONE, CHANGED, NEW = "gone", "changed", "new"
 DIFFERENT, EQUAL, UNKNOWN = "different", "equal", "unknown"

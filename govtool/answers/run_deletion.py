@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from govtool.answers.answer import Answer, Cell
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.run_rows import OutputDeletion

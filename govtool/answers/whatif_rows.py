@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from govtool.answers.answer import Answer, Cell
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 
 if TYPE_CHECKING:
     from govtool.workflow.queries.statuses import RowDeletion, RowStatus

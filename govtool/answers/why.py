@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from govtool.answers.answer import Answer, Cell
 from govtool.answers.envelope import envelope
 from govtool.arrays.long_text import Annotations
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 
 
 @dataclass(frozen=True, slots=True)

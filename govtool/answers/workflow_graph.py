@@ -165,7 +165,7 @@ class GraphDeletionAnswer(Answer):
             "removed": [node.id for node in self.removed],
             "left_nodes": self.left_nodes,
             "left_edges": self.left_edges,
-            "recomputed": {str(node.id): json_value(value) for node, _, value in self.recomputed},
+            "recomputed": {str(node.id): _plain(value) for node, _, value in self.recomputed},
             "unknown": [node.id for node in self.unknown],
             "gains_possible": self.gains_possible,
             **({"relations": {name: _rows(each) for name, each in self.relations.items()}} if self.relations else {}),
@@ -246,25 +246,25 @@ def _rows(found: OutputDeletion) -> dict[str, object]:
     return {
         "columns": list(found.columns),
         "tuples": [_row(execution, row) for execution, row in found.rows],
-        "gains": [[json_value(value) for value in row] for row in found.gains],
+        "gains": [[_plain(value) for value in row] for row in found.gains],
         "gains_possible": found.gains_possible,
     }
 
 
 def _row(execution: int, row: RowStatus) -> dict[str, object]:
     values = {"before": row.before} if row.after is None else {"before": row.before, "after": row.after}
-    shown = {name: [json_value(value) for value in own] for name, own in values.items()}
+    shown = {name: [_plain(value) for value in own] for name, own in values.items()}
     return {"execution": execution, "status": row.status, **shown}
 
 
-def json_value(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A value as JSON has it; decimals and floats that JSON has no number for as texts."""
     from decimal import Decimal
 
     if isinstance(value, Decimal) or (isinstance(value, float) and value - value != 0):
         return str(value)
     if isinstance(value, list):
-        return [json_value(each) for each in value]
+        return [_plain(each) for each in value]
     return value
 
 

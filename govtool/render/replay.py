@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 from govtool.render.envelope import compact
 from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn, to_csv

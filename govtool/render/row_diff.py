@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.answers.row_diff import CHANGED, GONE, NEW, UNKNOWN, cells
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 from govtool.render.envelope import compact
 from govtool.render.runs import render_run_diff
 from govtool.render.table import Table, markdown, plain, to_csv

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from govtool.records.cells import json_value, zoned
 from govtool.records.execute.spark_executor import plain
 from govtool.records.plan import types as t
-from govtool.records.trace.answer import json_value, zoned
 
 NOON = datetime.datetime(2026, 1, 1, 12)
 NESTED = t.Struct(

@@ -35,9 +35,9 @@ from govtool.app.runs.lookup import read_history
 from govtool.app.versions.version import version_of
 from govtool.config import load_config
 from govtool.errors import GovtoolError
+from govtool.records.cells import json_value
 from govtool.records.execute.inputs import local_path
 from govtool.records.execute.places import place_of
-from govtool.records.trace.answer import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,12 @@ from govtool.app.erasure.deltas import Drops, in_schema
 from govtool.app.erasure.keys import Wanted, meets_any
 from govtool.app.erasure.step import python_rows
 from govtool.model.token import FILE_BITS, ROW_BITS
+from govtool.records.cells import json_value
 from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.expressions import Named, passed
 from govtool.records.plan.nodes import Distinct, Filter, Project, Relation
 from govtool.records.plan.tree import walk_nodes
 from govtool.records.recordset import RecordSet
-from govtool.records.trace.answer import json_value
 from govtool.records.trace.back import ReachedRows
 from govtool.records.trace.forward import input_key
 from govtool.records.trace.segment import projected

@@ -27,8 +27,8 @@ from govtool.app.row_diff.sides import OutputSide, output_side
 from govtool.app.runs.lookup import read_history
 from govtool.errors import GovtoolError
 from govtool.query.run_diff import difference_cause
+from govtool.records.cells import zoned
 from govtool.records.replay.compare import row_differences
-from govtool.records.trace.answer import zoned
 from govtool.records.trace.computed import computed
 
 if TYPE_CHECKING:

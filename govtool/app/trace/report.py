@@ -9,10 +9,11 @@ from govtool.answers.trace import FORWARD, TraceReport
 from govtool.app.records.opened import OpenedWrite
 from govtool.app.versions.version import version_of
 from govtool.errors import UsageError
+from govtool.records.cells import column_key, json_value, zoned
 from govtool.records.plan.expressions import Named
 from govtool.records.plan.nodes import Limit, Project
 from govtool.records.recordset import RecordSet
-from govtool.records.trace.answer import InputAnswer, json_value, row_key, zoned
+from govtool.records.trace.answer import InputAnswer
 from govtool.records.trace.back import StagePosition, count_rows
 from govtool.records.trace.positions import KEPT
 from govtool.records.trace.segment import Grade
@@ -119,7 +120,7 @@ def _position_rows(
     shown = Project(part.rows, tuple(Named(column, column.id, column.name) for column in visible))
     rows = tuple(
         {
-            row_key(column.name): json_value(zoned(value, column.type))
+            column_key(column.name): json_value(zoned(value, column.type))
             for column, value in zip(visible, row, strict=True)
         }
         for row in executor.fetch(Limit(shown, limit))

@@ -233,7 +233,7 @@ def matches(row: Sequence[Any], places: Iterable[tuple[int, str]]) -> bool:
 
 def key_text(value: Any) -> str:
     """A value as a key has it."""
-    from govtool.records.trace.answer import json_value
+    from govtool.records.cells import json_value
     from govtool.workflow.semirings.texts import value_text
 
     return value_text(json_value(value))

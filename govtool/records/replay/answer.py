@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 
 SCHEMA = "replay/1"
 Row = tuple[Any, ...]

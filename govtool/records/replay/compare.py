@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.errors import EngineError, EvidenceError
+from govtool.records.cells import zoned
 from govtool.records.execute.compare import comparable
 from govtool.records.plan.expressions import (
     AggregateCall,
@@ -38,7 +39,6 @@ from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
 from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
 from govtool.records.replay.changes import Change, InputChanges
 from govtool.records.replay.reach import ReplayReach, among, reach
-from govtool.records.trace.answer import zoned
 from govtool.records.trace.back import Stage, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.loosen import loosened

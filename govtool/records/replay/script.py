@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EvidenceError, UsageError
+from govtool.records.cells import zoned
 from govtool.records.execute.compare import comparable
 from govtool.records.execute.inputs import relations
 from govtool.records.leaves import with_relations
@@ -28,7 +29,6 @@ from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
 from govtool.records.replay.compare import doubts_of, paired, whole_plan
 from govtool.records.replay.process import EditedScript, run_script
 from govtool.records.sql.statement import KEPT
-from govtool.records.trace.answer import zoned
 from govtool.records.trace.back import ReachedRows, StagePosition
 from govtool.records.trace.computed import computed
 from govtool.records.trace.forward import input_key

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.token import FILE_BITS, ROW_BITS, KeyToken, PositionToken, Token
+from govtool.records.cells import column_key, json_value, zoned
 from govtool.records.plan.expressions import Attribute, Call, Expression, Named, SortKey, passed
 from govtool.records.plan.nodes import (
     Distinct,
@@ -24,7 +25,7 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
-from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, json_value, row_key, zoned
+from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
 from govtool.records.trace.back import ReachedRows, StagePosition, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
 from govtool.records.trace.leaf_names import is_called, leaf_name
@@ -316,7 +317,7 @@ class TracedRows:
         kinds = {column.name: column.type for column in outputs(part.leaf)}
         rows = []
         for token, file, row, values in self._records(part, limit if count > limit else None):
-            shown = {row_key(name): json_value(zoned(value, kinds[name])) for name, value in values.items()}
+            shown = {column_key(name): json_value(zoned(value, kinds[name])) for name, value in values.items()}
             rows.append({"_id": str(token), "_file": files.get(file, file), "_row": row, **shown})
         version = part.leaf.version if isinstance(part.leaf, Relation) else ""
         grade = self.lineage.graded(part.grade)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
 
 from govtool.arrays.sets import Array
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.deletion import Deletion
 from govtool.workflow.evaluation import World

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np  # noqa: TID253 - nodes are arrays; only what reads them imports this
 
-from govtool.records.trace.answer import json_value
+from govtool.records.cells import json_value
 from govtool.workflow.modules.run_tuples import OutputTuples
 
 

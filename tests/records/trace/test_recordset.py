@@ -9,12 +9,12 @@ from duck import Duck
 
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import KeyToken, PositionToken
+from govtool.records.cells import column_key, json_value
 from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.from_sql import from_sql, table
 from govtool.records.plan.nodes import LocalRows
-from govtool.records.trace.answer import json_value, row_key
 
 VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("bob", 1, 30), (None, 3, None), ("eve", 9, 5)]
 USERS = [("ann", "fr"), ("bob", "de"), ("zoe", "fr"), (None, "uk")]
@@ -278,7 +278,7 @@ def test_a_selection_of_nothing_comes_to_nothing(duck):
     [("a", "a"), ("_id", "__id"), ("__id", "___id"), ("_row", "__row"), ("_rows", "_rows"), ("_file", "__file"), ("id", "id")],
 )  # fmt: skip
 def test_columns_named_like_ids_get_one_more_underscore(column, key):
-    assert row_key(column) == key
+    assert column_key(column) == key
 
 
 def test_values_that_json_has_no_form_for():

@@ -1,0 +1,54 @@
+"""Cells of rows in answers: their keys, and their values in JSON's types.
+
+Every value of a row that an answer holds, of traces, replays, differences, erasures and ``why``, goes through
+``json_value``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+from typing import Any
+
+from govtool.records.plan import types as t
+
+_TAKEN = re.compile(r"_+(?:id|file|row)\Z")
+"""Keys of a row that are about the row itself, as they are or after underscores."""
+
+
+def column_key(column: str) -> str:
+    """The key of a data column in a row: ``_id``, ``_file`` and ``_row`` get one more underscore."""
+    return f"_{column}" if _TAKEN.match(column) else column
+
+
+def zoned(value: Any, kind: t.Type) -> Any:
+    """A cell of an executor, its timestamps with their zone: executors give them in UTC."""
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=datetime.UTC) if kind == t.TIMESTAMP and value.tzinfo is None else value
+    if isinstance(kind, t.Array) and isinstance(value, list):
+        return [zoned(item, kind.element) for item in value]
+    if isinstance(kind, t.Map) and isinstance(value, dict):
+        return {zoned(key, kind.key): zoned(item, kind.value) for key, item in value.items()}
+    if isinstance(kind, t.Struct) and isinstance(value, dict):
+        kinds = {field.name: field.type for field in kind.fields}
+        return {name: zoned(item, kinds[name]) if name in kinds else item for name, item in value.items()}
+    return value
+
+
+def json_value(value: Any) -> Any:
+    """A cell in JSON's types: decimals, dates, timestamps (with their zone) and bytes are strings."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).hex()
+    if isinstance(value, dict):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(item) for item in value]
+    return format(value, "f") if isinstance(value, decimal.Decimal) else str(value)
