@@ -34,7 +34,6 @@ from govtool.policy.transfer import transfers
 from govtool.query.evidence import WayStep, evidence, step
 
 ACTIONS = ("delete", "search", "rebuild", "follows", "expires", "unknown", "stays")
-_WORK = frozenset({"delete", "search", "rebuild"})
 _NO_CLASS = ""
 """The class of what no policy classifies."""
 _STORED_NOWHERE = frozenset({"view", "query", "function"})
