@@ -15,6 +15,8 @@ from bench.oracles.binder import Columns, defined
 ROWS = 12
 DATA = 3
 """How many sets of rows are tried."""
+MOST_ROWS = 20_000
+"""A view of more rows, such as a join of many tables without conditions, is not compared."""
 
 Bags = dict[tuple[str, str], tuple[str, ...]]
 """By relation and column: its values, sorted."""
@@ -31,7 +33,7 @@ class Contents:
         import duckdb
 
         self.refusal: type[Exception] = duckdb.Error
-        self.connection: Any = duckdb.connect(config={"threads": 1})
+        self.connection: Any = duckdb.connect(config={"threads": 1, "memory_limit": "1GB"})
         self.connection.execute("SET python_enable_replacements = false; PRAGMA disable_optimizer")
         self._tables = [*tables]
         self._before: dict[int, Bags] = {}
@@ -77,9 +79,11 @@ class Contents:
 
     def _read(self, names: set[str]) -> Iterable[tuple[tuple[str, str], tuple[str, ...]]]:
         for name in names:
-            cursor = self._try(f"FROM {name}")
+            cursor = self._try(f"FROM {name} LIMIT {MOST_ROWS + 1}")
             if cursor is not None:
                 titles, rows = [item[0] for item in cursor.description], cursor.fetchall()
+                if len(rows) > MOST_ROWS:
+                    continue
                 for at, title in enumerate(titles):
                     yield (name, title), tuple(sorted(repr(row[at]) for row in rows))
 

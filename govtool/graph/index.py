@@ -212,6 +212,13 @@ class Index(NodeNames):
         rows = self._reference_rows[reference]
         return bool(self.node_dataset[self._reference[reference]] == self.node_dataset[rows])
 
+    def lists_columns(self, derivation: int, dataset: int) -> bool:
+        """Return whether a statement takes the columns of a dataset by their position: ``FROM t AS x(a, b)``."""
+        rows = self.rows(dataset)
+        return any(
+            self._reference_derivation[one] == derivation and not self.names_own(one) for one in self.references(rows)
+        )
+
     def inheritors(self, node: int) -> Iterator[tuple[int, int]]:
         """Yield the columns of partitions, and of tables that inherit a column, each with the edge that shows it."""
         for edge in self.in_edges(node):

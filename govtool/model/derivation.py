@@ -47,7 +47,7 @@ class Edge(NamedTuple):
     functions: tuple[str, ...] = ()
     """Functions applied on the way, innermost first, lower case: ``("trim", "lower")``. ``case`` and ``cast`` count."""
     star: bool = False
-    """Reached through ``*`` only: no statement names the column."""
+    """Reached through ``*`` only, or by its position behind a list of names: no statement names the column."""
     arm: int = 0
     """UNION arm, MERGE branch: alternatives of one derivation (0-based)."""
     masking: bool = False
@@ -132,4 +132,5 @@ class Derivation(NamedTuple):
     references: tuple[ColumnRef, ...] = ()
     """Columns that the statement names and that no edge without ``star`` begins at: nothing of them is handed on, yet
     the statement fails when they are dropped or renamed. Neither value flow nor policies follow these. Columns of the
-    target itself are there if the statement names them to fill them; its ``*``, if it fills them by position."""
+    target itself are there if the statement names them to fill them; its ``*``, if it fills them by position. The ``*``
+    of another dataset: the columns are taken by position, behind a list of names (``FROM t AS x(a, b)``)."""

@@ -91,7 +91,9 @@ def is_inverse(function: str) -> bool:
     (True, True, False)
     """
     last = squashed(function).rpartition(".")[2]
-    return bool(spellings(function) & _INVERSES) or any(word in last for word in _INVERSE_WORDS)
+    if spellings(function) & (_INVERSES | _IRREVERSIBLE):
+        return bool(spellings(function) & _INVERSES)
+    return any(word in last for word in _INVERSE_WORDS) or last.startswith("detok")
 
 
 def may_be_undone(function: str) -> bool:

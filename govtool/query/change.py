@@ -186,8 +186,12 @@ def _inherited(change: str) -> tuple[int, ...]:
 
 
 def _position_action(change: str, state: ReachState) -> int:
-    """The effect on an INSERT that lists no columns: it fails where one is gone, and minds no name."""
-    return (1 + ReachState.BREAKS) | STATEMENT if change == "drop" and state is ReachState.BREAKS else 0
+    """The effect where columns count by their position, in an INSERT that lists none, or behind a list of names.
+
+    The statement fails where one is gone, and minds no name.
+    """
+    goes = change == "drop" and state in (ReachState.BREAKS, ReachState.UNKNOWN)
+    return (1 + state) | STATEMENT if goes else 0
 
 
 def _reference_action(change: str, state: ReachState, relation: SourceRelation) -> int:
@@ -284,7 +288,9 @@ def _action(change: str, state: ReachState, relation: SourceRelation, tag: int, 
 def _by_star(change: str, state: ReachState, relation: SourceRelation, kind: EdgeKind, tag: int) -> bool:
     """Return whether a column that is gone or renamed is handed on by a ``*``, by name or by position."""
     unfolding = {"drop": ReachState.BREAKS, "rename": ReachState.RENAMED}.get(change)
-    return state is unfolding and relation is SourceRelation.SELF and kind in CONTRIBUTED and bool(tag & STAR_BIT)
+    if state is not unfolding or relation is not SourceRelation.SELF or not tag & STAR_BIT:
+        return False
+    return kind in CONTRIBUTED or (change == "rename" and kind is EdgeKind.JOIN)
 
 
 def goal(change: str, state: ReachState, relation: SourceRelation, kind: EdgeKind, *, star: bool) -> _Goal:

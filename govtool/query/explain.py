@@ -193,7 +193,9 @@ def _readers(index: Index, about: Subject, near: Sequence[int]) -> tuple[str, ..
         targets = [index.edge_target[e] for e in rows if index.kind(e) is EdgeKind.READ]
     else:
         targets = [index.edge_target[e] for node in near for e in index.out_edges(node)]
-        targets += [index.referring_rows(one) for node in near for one in index.references(node)]
+        listed = [one for one in index.references(index.rows(about.dataset)) if not index.names_own(one)]
+        named = [one for node in near for one in index.references(node)]
+        targets += [index.referring_rows(one) for one in (*named, *listed)]
     return _datasets(index, _behind_temporary(index, targets))
 
 

@@ -4,6 +4,8 @@
                                         land in other columns
     … UNION ALL SELECT * FROM s         the names are those of the first arm. A column less: the arms no longer match
 
+    … FROM s AS t(a, b)                 likewise: what the statement names are the names of the list
+
 The graph says that a column is reached through a ``*`` alone, in which arm, and by which kind of statement; the text
 of the statement says whether it goes by name after all (``INSERT INTO t BY NAME``, ``UNION ALL BY NAME``). Where the
 text is not there or cut off, what happens to the other columns is not known. PostgreSQL and its kin take an INSERT with
@@ -83,6 +85,11 @@ class Positions:
 
     def renamed(self, edge: int) -> int:
         """The action of an edge through a ``*`` whose source has another name."""
+        index = self.index
+        if index.lists_columns(index.edge_derivation[edge], index.node_dataset[index.edge_source[edge]]):
+            return 1 + ReachState.PASSES
+        if index.kind(edge) is EdgeKind.JOIN:  # NATURAL: without the name the two are joined by less
+            return 1 + ReachState.ROWS
         positional = self._positional(edge)
         if positional is None:
             return 1 + ReachState.UNKNOWN

@@ -268,7 +268,7 @@ class _Selector:
                 if not read:
                     yield index.rows(dataset)
                 continue
-            if len(index.row_edges(dataset)):
+            if len(index.row_edges(dataset)) or _is_listed(index, dataset):
                 continue
             for node in index.columns(dataset):
                 around = (node, *index.containers(node), *index.fields(node))
@@ -277,6 +277,11 @@ class _Selector:
                     for n in around
                 ):
                     yield node
+
+
+def _is_listed(index: Index, dataset: int) -> bool:
+    """Return whether a statement takes all columns by their position: ``FROM t AS x(a, b)``."""
+    return any(not index.names_own(one) for one in index.references(index.rows(dataset)))
 
 
 def _fills(index: Index, reference: int) -> bool:

@@ -312,6 +312,7 @@ def unused(index: Index, gone: set[int]) -> set[int]:
                 continue
             if len(index.row_edges(index.node_dataset[source])):
                 continue
+            rows = index.rows(index.node_dataset[source])
             around = (source, *index.containers(source), *index.fields(source))
             served = {
                 index.edge_target[e]
@@ -319,7 +320,9 @@ def unused(index: Index, gone: set[int]) -> set[int]:
                 for e in index.out_edges(n)
                 if index.kind(e) is not EdgeKind.UNION_ALL
             }
-            served |= {index.referring_rows(r) for n in around for r in index.references(n) if not index.names_own(r)}
+            served |= {
+                index.referring_rows(r) for n in (rows, *around) for r in index.references(n) if not index.names_own(r)
+            }
             if all(node in gone or node in found for node in served):
                 found.add(source)
                 stack.append(source)

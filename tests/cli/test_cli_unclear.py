@@ -211,6 +211,49 @@ NOT_UNDERSTOOD = {
         "create function f() returns int language plpython3u as 'x';",
     ),
     "a script that another includes": ("postgres", "\\i :file\n"),
+    "a function that is called for what it does": ("postgres", "select refresh_d();"),
+    "a function of a scheduler": (
+        "postgres",
+        "select cron.schedule('x', '* * * * *', 'insert into d select c from s');",
+    ),
+    "PERFORM": ("postgres", "do $$ begin perform refresh_d(); end $$;"),
+    "PERFORM over a table": ("postgres", "do $$ begin perform f(c) from s; end $$;"),
+    "a trigger that runs an unknown function": (
+        "postgres",
+        "create trigger t after insert on s for each row execute function copy_to_d();",
+    ),
+    "a policy of rows in PostgreSQL": (
+        "postgres",
+        "create policy p on d using (exists (select 1 from s where c = x));",
+    ),
+    "a policy of rows that is altered": ("postgres", "alter policy p on d using (x in (select c from s));"),
+    "a program that rows come from": ("postgres", "copy d from program 'psql -c \"select c from s\"';"),
+    "a foreign table": (
+        "postgres",
+        "create foreign table f (c int) server here options (table_name 's');\ninsert into d(x) select c from f;",
+    ),
+    "a virtual table": (
+        "sqlite",
+        "create virtual table v using fts5(c, content='s');\ninsert into d select c, c from v;",
+    ),
+    "a table of another server": (
+        "mysql",
+        "create table f (c int) engine=federated connection='mysql://h/db/s';\ninsert into d(x) select c from f;",
+    ),
+    "rows of other tables by a pattern": (
+        "clickhouse",
+        "create table m (c int) engine = Merge(default, '^s');\ninsert into d(x) select c from m;",
+    ),
+    "a table of a cluster": (
+        "clickhouse",
+        "create table m (c int) engine = Distributed(cl, default, s);\ninsert into d(x) select c from m;",
+    ),
+    "a remote table": ("clickhouse", "insert into d(x) select c from remote('localhost', default, s);"),
+    "a query passed through": (
+        "trino",
+        "insert into d select * from table(system.query(query => 'select c, k from s'));",
+    ),
+    "the unused value of a macro": ("postgres", "{% set r = m() %}\nselect 1 as one;"),
 }
 """Statements that may read or write what they do not say, by what they are; each is alone in a store with two tables."""
 

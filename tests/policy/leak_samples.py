@@ -221,3 +221,155 @@ PLAIN: dict[str, tuple[str, str]] = {
     ),
 }
 """Attempts by name: the dialect and the statements."""
+
+MORE: dict[str, tuple[str, str]] = {
+    "key derived": (
+        C,
+        "create table {sink} as select hmac_sha256('const', concat('k', lower({col}))) as w from {src};",
+    ),
+    "key in a CTE": (
+        P,
+        "create table {sink} as with q as (select {col} as kk from {src}) select pgp_sym_encrypt('x', kk) as w from q;",
+    ),
+    "k over fan-out": (
+        P,
+        "create table {sink} as select s.country, sum(ascii(s.{col})) w from {src} s left join "
+        "shop.orders o on o.user_id = s.id group by s.country, s.id having count(*) >= 20;",
+    ),
+    "k over a view that multiplies": (
+        P,
+        "create view {tmp}.j as select s.id, s.{col} as e from {src} s join shop.orders o on o.user_id ="
+        " s.id; create table {sink} as select id, sum(ascii(e)) w from {tmp}.j group by id having "
+        "count(*) >= 20;",
+    ),
+    "decrypted over three": (
+        P,
+        "create table {tmp}.a as select pgp_sym_encrypt({col}, 'k') as e from {src}; create table "
+        "{tmp}.b as select e as f from {tmp}.a; create table {sink} as select pgp_sym_decrypt(f, 'k') as"
+        " w from {tmp}.b;",
+    ),
+    "decrypted over a union": (
+        S,
+        "create table {tmp}.a as select encrypt({col}, 'k') as e from {src} union all select encrypt(v, "
+        "'k') from ref.names; create table {sink} as select decrypt(e, 'k') as w from {tmp}.a;",
+    ),
+    "lag": (P, "create table {sink} as select lag({col}) over (order by id) as w from {src};"),
+    "nth_value": (
+        P,
+        "create table {sink} as select nth_value({col}, 2) over (partition by country order by id) as w from {src};",
+    ),
+    "sum over one row": (
+        P,
+        "create table {sink} as select sum(ascii({col})) over (order by id rows between current row and "
+        "current row) as w from {src};",
+    ),
+    "running differences": (
+        P,
+        "create table {sink} as select id, sum(length({col})) over (order by id) as w from {src};",
+    ),
+    "listagg": (
+        O,
+        "create table {sink} as select listagg({col}, ',') within group (order by id) as w from {src} "
+        "group by country having count(*) >= 20;",
+    ),
+    "xmlagg": (O, "create table {sink} as select xmlagg(xmlelement(e, {col})) as w from {src};"),
+    "pivot": (D, "create table {sink} as pivot (select country, {col}, id from {src}) on country using first({col});"),
+    "pivot on values": (S, "create table {sink} as select * from {src} pivot (max({col}) for country in ('de','fr'));"),
+    "json_build": (P, "create table {sink} as select json_build_object('a', json_agg({col})) as w from {src};"),
+    "for json": (
+        T,
+        "create table {sink} (w nvarchar(max)); insert into {sink} select (select {col} from {src} for json path);",
+    ),
+    "for xml": (
+        T,
+        "create table {sink} (w nvarchar(max)); insert into {sink} select stuff((select ',' + {col} from"
+        " {src} for xml path('')), 1, 1, '');",
+    ),
+    "error message": (
+        P,
+        "create function f() returns void language plpgsql as $$ declare m text; begin begin perform "
+        "1/0; exception when others then select string_agg({col}, ',') into m from {src}; insert into "
+        "{sink} values (m); end; end $$; create table {sink} (w text);",
+    ),
+    "raise to a log": (
+        P,
+        "create table {sink} (w text); do $$ declare v text; begin select {col} into v from {src} limit "
+        "1; begin raise exception '%', v; exception when others then insert into {sink} values "
+        "(sqlerrm); end; end $$;",
+    ),
+    "count differencing": (
+        P,
+        "create table {sink} as select count(*) filter (where {col} like 'a%') - count(*) filter (where "
+        "{col} like 'b%') as w, max({col} = 'x') y from {src};",
+    ),
+    "sum of case on value": (
+        P,
+        "create table {sink} as select sum(ascii({col}) * (case when id = 1 then 1 else 0 end)) as w "
+        "from {src} having count(*) >= 20;",
+    ),
+    "tag lost by rename": (
+        S,
+        "create table {tmp}.x as select {col} as a1 from {src}; alter table {tmp}.x rename column a1 to "
+        "b2; create table {sink} as select b2 as w from {tmp}.x;",
+    ),
+    "renamed table": (
+        P,
+        "create table {tmp}.x as select {col} as a1 from {src}; alter table {tmp}.x rename to y; create "
+        "table {sink} as select a1 as w from {tmp}.y;",
+    ),
+    "export stage": (S, "create table {tmp}.x as select {col} as w from {src}; copy into @{sink} from {tmp}.x;"),
+    "export data": (
+        B,
+        "export data options(uri='gs://b/x*.csv', format='csv') as select {col} from {src}; load data "
+        "into {sink} (w string) from files (format='csv', uris=['gs://b/x*.csv']);",
+    ),
+    "unload and load": (
+        P,
+        "copy (select {col} from {src}) to '/tmp/e.csv'; create table {sink} (w text); copy {sink} from '/tmp/e.csv';",
+    ),
+    "outfile": (
+        M,
+        "select {col} into outfile '/tmp/e2.csv' from {src}; create table {sink} (w text); load data "
+        "infile '/tmp/e2.csv' into table {sink} (w);",
+    ),
+    "list behind alias": (P, "create table {sink} as select q.b as w from {src} as q(a, b, c);"),
+    "list behind CTE": (P, "create table {sink} as with q(a, b, c) as (select * from {src}) select b as w from q;"),
+    "list of a view": (
+        P,
+        "create view {tmp}.v(a, b, c) as select * from {src}; create table {sink} as select b as w from {tmp}.v;",
+    ),
+    "map": (C, "create table {sink} as select map_values(map('a', {col})) as w from {src};"),
+    "translate": (P, "create table {sink} as select translate({col}, 'abc', 'bcd') as w from {src};"),
+    "cursor again": (
+        T,
+        "create table {sink} (w varchar(9)); declare c cursor for select {col} from {src}; declare @v "
+        "varchar(9); open c; fetch next from c into @v; insert into {sink} values (@v);",
+    ),
+    "temp table": (
+        T,
+        "select {col} as w into #t from {src}; create table {sink} (w varchar(9)); insert into {sink} "
+        "select w from #t;",
+    ),
+    "merge output": (
+        T,
+        "create table {sink} (w varchar(9)); merge ref.names as d using {src} as s on d.k = s.id when "
+        "matched then update set v = s.{col} output inserted.v into {sink};",
+    ),
+    "percentile": (
+        P,
+        "create table {sink} as select percentile_disc(0.5) within group (order by {col}) as w from "
+        "{src} having count(*) >= 20;",
+    ),
+    "histogram": (D, "create table {sink} as select histogram({col}) as w from {src};"),
+    "approx top": (B, "create table {sink} as select approx_top_count({col}, 10) as w from {src};"),
+    "detokenized by a name cut short": (
+        S,
+        "create table {sink} as select detok({col}) as w from (select tokenize({col}) as {col} from {src});",
+    ),
+    "function in SQL that decrypts": (
+        P,
+        "create function f(x text) returns text language sql as $$ select pgp_sym_decrypt(x::bytea, 'k')"
+        " $$; create table {sink} as select f(pgp_sym_encrypt({col}, 'k')::text) as w from {src};",
+    ),
+}
+"""More of them: what steers, collects, renames or exports."""

@@ -6,7 +6,7 @@ What is out of reach, docs/policies.md names.
 from __future__ import annotations
 
 import pytest
-from leak_samples import PLAIN, TABLES
+from leak_samples import MORE, PLAIN, TABLES
 from policy_samples import checked
 
 from govtool.app.questions.policy import load_policies
@@ -40,7 +40,9 @@ def seen(pack: str, dialect: str, text: str) -> str:
     place = PLACES[pack]
     found = extract([Script("a.sql", (TABLES + text).format(**place))], Options(dialect=dialect))
     findings = checked(index_of(found.derivations), load_policies([f"pack:{pack}"])).findings
-    verdicts = {f.verdict.label for f in findings if f.rule in RULES and f.column.startswith(place["sink"])}
+    verdicts = {
+        f.verdict.label for f in findings if f.rule in RULES and f.column.lstrip('"@').startswith(place["sink"])
+    }
     for verdict in ("violated", "unknown"):
         if verdict in verdicts:
             return verdict
@@ -49,6 +51,6 @@ def seen(pack: str, dialect: str, text: str) -> str:
 
 @pytest.mark.parametrize("pack", PLACES)
 def test_no_attempt_passes_in_silence(pack):
-    outcomes = {name: seen(pack, dialect, text) for name, (dialect, text) in PLAIN.items()}
+    outcomes = {name: seen(pack, dialect, text) for name, (dialect, text) in (PLAIN | MORE).items()}
     assert {name for name, outcome in outcomes.items() if outcome == "silent"} == set()
-    assert sum(outcome == "violated" for outcome in outcomes.values()) >= 40
+    assert sum(outcome == "violated" for outcome in outcomes.values()) >= 75

@@ -12,7 +12,7 @@ from govtool.model import ColumnRef
 from govtool.model.columnar import decode, encode
 from govtool.query.change import Change
 from govtool.query.impact import expand, impact
-from govtool.query.selectors import Selection
+from govtool.query.selectors import Selection, select_many
 from govtool.query.whatif import whatif
 
 TABLE = "create table raw.t (id int, email text, name text, z int);\n"
@@ -26,7 +26,7 @@ NAMING = {
     "lateral": "select t.id from raw.t t, lateral (select t.name as l) q",
     "arm of union all": "select p from (select id as p, name as q from raw.t union all select 1, 'a') x",
     "recursive": "with recursive w(p, q) as (select id, name from raw.t union all select p, q from w) select p from w",
-    "list of columns": "select x.a from raw.t as x(a, b, c, d)",
+    "list of some columns": "select x.a from raw.t as x(a, b, c)",
 }
 LISTS = {
     "exclude": "select * exclude (name) from raw.t",
@@ -61,6 +61,44 @@ def test_a_statement_fails_without_a_column_that_it_only_names(view, dialect, sm
         assert set(found.values()) == {"breaks"}
     assert set(verdicts(index, "retype:int", small=small).values()) == {"rows"}
     assert not verdicts(index, "logic", small=small)
+
+
+@pytest.mark.parametrize("small", [0, 10**6])
+@pytest.mark.parametrize(
+    ("view", "renamed"),
+    [
+        ("select x.a from raw.t as x(a, b, c, d)", {}),
+        ("select x.c from raw.t as x(a, b, c, d)", {"v0.c": "passes"}),
+        ("select max(x.c) as n from raw.t as x(a, b, c, d)", {"v0.n": "passes"}),
+        ("select x.a from raw.t as x(a, b, c, d) where c = 'x'", {"v0.a": "passes"}),
+        ("select x.a from raw.t as x(a, b, c, d) join raw.t as y on x.c = y.email", {"v0.a": "passes"}),
+        ("select s.c from (select t.* from raw.t) as s(a, b, c, d)", {"v0.c": "passes"}),
+        ("with q(a, b, c, d) as (select * from raw.t) select c from q", {"v0.c": "passes"}),
+        ("select s.c from (select id, name from raw.t) as s(a, c)", {"v0.c": "breaks"}),
+        ("select x.a from raw.t as x(a, b, c, d) where exists (select name from raw.t)", {"v0.a": "breaks"}),
+        ("select x.c, y.* from raw.t as x(a, b, c, d), raw.t as y", "breaks"),  # which of the two is not in the graph
+    ],
+)
+def test_columns_behind_a_list_of_names_go_by_their_position(view, renamed, small):
+    index = graph(view)
+    assert set(verdicts(index, "drop", small=small).values()) == {"breaks"}
+    found = verdicts(index, "rename:n2", small=small)
+    assert set(found.values()) == {renamed} if isinstance(renamed, str) else found == renamed
+    if "(a, c)" not in view:  # the list would not fit without any column of the table
+        assert not any(index.name(node).startswith("raw.t.") for node in select_many(index, ["unused:"]).nodes(index))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "select x.a from some.where as x(a, b)",
+        "with q(a, b) as (select * from some.where) select a from q",
+        "select a from (select * from some.where) as q(a, b)",
+    ],
+)
+def test_a_list_of_names_over_unknown_columns_may_mean_any_of_them(view):
+    index = graph(view, "select id from some.where")
+    assert verdicts(index, "drop", "some.where.id") == {"v0.a": "unknown", "v1.id": "breaks"}
 
 
 def test_via_and_evidence_of_a_reference():

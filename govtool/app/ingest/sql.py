@@ -50,6 +50,8 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from govtool.app.ingest.logs.request import Report
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
@@ -154,9 +156,19 @@ def read_sql(store: Store, request: SqlRequest, stdin: IO[bytes] | None, *, repl
     root = root_of(request.paths)
     source, origin = named_source("sql", request.paths, request.source, store=store, replace=replace_source, root=root)
     settings = options(request, source)
-    found = tuple(scripts(request, root, stdin))
+    found = (*scripts(request, root, stdin), *_hooks(settings, root))
     stdin_text = {i.file: i.text for i in found if not isinstance(i, Diagnostic) and i.file == "<stdin>"}
     return SqlTexts(request, source, origin, settings, found, SourceText(root, stdin_text))
+
+
+def _hooks(settings: Options, root: Path) -> Iterator[Script]:
+    """The SQL that dbt projects under the root run beside their models, as scripts of their dbt_project.yml."""
+    from govtool.capture.dbt.project import PROJECT_FILE
+    from govtool.capture.sql.files import Script
+
+    for project in settings.projects:
+        if project.hooks and (root / project.folder / PROJECT_FILE).is_file():
+            yield Script(f"{project.folder}/{PROJECT_FILE}".lstrip("/"), project.hooks)
 
 
 def key_of(read: SqlTexts) -> IngestKey:

@@ -17,6 +17,7 @@ from typing import Any
 
 from govtool.capture.dbt import files
 from govtool.capture.dbt.configured import by_precedence, facts_of_calls, facts_of_project_file
+from govtool.capture.dbt.hooks import hook_sql
 from govtool.capture.dbt.properties import PropertyReader
 from govtool.capture.sql.templates.macros import DbtProject, Package, macros_in
 from govtool.capture.sql.templates.properties import StatedFact
@@ -128,6 +129,7 @@ def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
         tuple(dict.fromkeys(place for read in (own, *installed) for place in _models(read, root))),
         described,
         _renames(own.settings.get("models")),
+        hook_sql(own.settings, files.text(own.folder / PROJECT_FILE)),
     )
 
 

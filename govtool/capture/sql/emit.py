@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from govtool.capture.sql.batch import Batch
@@ -14,6 +15,7 @@ from govtool.capture.sql.walk.dependencies import (
     CHAIN_MASK,
     CHAIN_SHIFT,
     KIND_MASK,
+    LISTED,
     OPAQUE,
     REF_SHIFT,
     STAR,
@@ -68,6 +70,8 @@ class Emitter:
         self._refs: dict[int, ColumnRef] = {}
         """Columns as the graph calls them, where that is another name."""
         self._masking: dict[int, bool] = {}
+        self._named_too: frozenset[str] = frozenset()
+        """Of the draft at hand: see ``_mixed``."""
         self._hints: dict[str, str] = {}
         self.hinted: dict[str, str] = {}
         """The hints that notes were given since this was last emptied."""
@@ -113,7 +117,7 @@ class Emitter:
         ]
         diagnostics: list[Diagnostic] = []
         edges = self._edges(draft, target, diagnostics)
-        references = self._references(draft, edges) if write.named or write.fills else ()
+        references = self._references(draft, edges) if write.named or write.fills or write.listed else ()
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
             notes = [draft.statement.placed(d) for d in draft.statement.diagnostics]
@@ -144,6 +148,7 @@ class Emitter:
         """Return all edges of a draft, and add notes of those that are opaque."""
         write = draft.write
         names = write.output.names
+        self._named_too = self._mixed(write) if write.listed else frozenset()
         edges: list[Edge] = []
         unclear: dict[str, list[int]] = {}
         for position, name in enumerate(names):
@@ -162,7 +167,7 @@ class Emitter:
             sources = dict.fromkeys((*write.reads, *write.dataset_reads))
             for name in sources:
                 edges.append(Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.OPAQUE, reason=hole))
-        if unclear or write.output.open or len(set(names)) < len(names):
+        if unclear or write.listed or write.output.open or len(set(names)) < len(names):
             edges = list(dict.fromkeys(edges))
         return self._bound(edges, draft.bound) if draft.bound else edges
 
@@ -178,15 +183,27 @@ class Emitter:
         """The columns that the statement names and that no edge shows to be named, in order."""
         # UNION ALL decides over no row: an edge of that kind only means that an arm has the column.
         shown = {edge.source for edge in edges if not edge.star and edge.kind is not EdgeKind.UNION_ALL}
+        listed = {self._ref(number) for number in draft.write.listed}
         refs = {self._ref(number) for number in draft.write.named}
+        refs |= {ref for ref in listed if ref.dataset in self._named_too}
+        refs = {ref for ref in refs if ref.path not in (_ROWS, HIDDEN)}
+        refs |= {ColumnRef(ref.dataset, ROWS) for ref in listed if ref.dataset not in self._named_too}
         if draft.bound:
             names = self._bound_names(draft.bound)
             refs = {ColumnRef(name, ref.path) for ref in refs for name in names.get(ref.dataset, (ref.dataset,))}
-        found = {ref for ref in refs if ref not in shown and ref.path not in (_ROWS, HIDDEN)}
+        found = {ref for ref in refs if ref not in shown or ref.path == _ROWS}
         found.update(self._filled(draft))
         if draft.write.fills == BY_POSITION and draft.target:
             found.add(ColumnRef(self.dataset(draft.target), ROWS))
         return tuple(sorted(found))
+
+    def _mixed(self, write: Write) -> frozenset[str]:
+        """The datasets of which a list of names has columns, and a plain ``*`` as well.
+
+        An edge does not show which of the two it is from; those of these datasets count as named.
+        """
+        deps = chain(write.rows, *write.output.deps)
+        return frozenset([self._ref(dep >> REF_SHIFT).dataset for dep in deps if dep & (STAR | LISTED) == STAR])
 
     def _filled(self, draft: Draft) -> list[ColumnRef]:
         """The columns of its target that a statement names in order to fill them."""
@@ -245,19 +262,20 @@ class Emitter:
         )
 
     def _edge(self, dep: int, target_path: str) -> Edge:
-        chain = (dep & CHAIN_MASK) >> CHAIN_SHIFT
+        number = (dep & CHAIN_MASK) >> CHAIN_SHIFT
         functions: tuple[str, ...] = ()
         masking = False
-        if chain:
-            functions = self.interner.chains[chain]
-            known = self._masking.get(chain)
+        if number:
+            functions = self.interner.chains[number]
+            known = self._masking.get(number)
             if known is None:
-                known = self._masking[chain] = is_masking(functions)
+                known = self._masking[number] = is_masking(functions)
             masking = known
         ref = self._ref(dep >> REF_SHIFT)
         arm = (dep & ARM_MASK) >> ARM_SHIFT
         kind = _KINDS[dep & KIND_MASK]
-        edge: Edge = _new(_EDGE, (ref, target_path, kind, functions, dep & STAR != 0, arm, masking, None))
+        star = (dep & LISTED != 0 and ref.dataset not in self._named_too) or dep & (STAR | LISTED) == STAR
+        edge: Edge = _new(_EDGE, (ref, target_path, kind, functions, star, arm, masking, None))
         return edge
 
     def _read(self, name: str, arms: tuple[int, ...], edges: list[Edge]) -> None:

@@ -199,12 +199,17 @@ def _each_once(paths: Sequence[Path]) -> list[Path]:
     kept = []
     for path in paths:
         behind = Path(os.path.realpath(path)) if path in links else None
-        if behind is not None and behind in known:
+        if behind is not None and behind in known and not (path.name != behind.name and _is_of_dbt(path)):
             continue
         if behind is not None:
             known.add(behind)
         kept.append(path)
     return kept
+
+
+def _is_of_dbt(path: Path) -> bool:
+    """Return whether a file is in a dbt project, where its name is that of a model."""
+    return any((folder / "dbt_project.yml").exists() for folder in path.absolute().parents)
 
 
 def _leaves(path: Path, top: Path | None) -> bool:

@@ -69,6 +69,7 @@ DynamicIdentifier: typing.Final = exp.DynamicIdentifier
 EQ: typing.Final = exp.EQ
 Encrypt: typing.Final = exp.Encrypt
 EncryptRaw: typing.Final = exp.EncryptRaw
+EngineProperty: typing.Final = exp.EngineProperty
 Except: typing.Final = exp.Except
 Exists: typing.Final = exp.Exists
 Explode: typing.Final = exp.Explode

@@ -21,6 +21,7 @@ _HEADS: Final = frozenset(
 """First words of statements that do nothing but what is written."""
 UNKNOWN_DATA: Final = (
     "what it returns is not known",
+    "what it reads and writes is not known",
     "that is not known here",
     "a table is named by an expression or parameter",
     "the target is named by an expression or parameter",
@@ -29,7 +30,7 @@ UNKNOWN_DATA: Final = (
 _INDIRECT: Final = word_set(
     """EXECUTE EXEC IDENTIFIER CALL PROCEDURE PROC FUNCTION TRIGGER TASK EVENT PACKAGE LANGUAGE RULE RESULT_SCAN DBLINK
     OPENQUERY OPENROWSET QUERY_TO_XML TABLE_TO_XML DICTGET REMOTE CLUSTER MERGE_TABLES COPY UNLOAD LOCATION EXTERNAL
-    READ_CSV READ_PARQUET READ_JSON IMPORT CLONE SYNONYM PARTITION INHERITS ATTACH"""
+    FOREIGN SERVER VIRTUAL ENGINE READ_CSV READ_PARQUET READ_JSON IMPORT CLONE SYNONYM PARTITION INHERITS ATTACH"""
 )
 """Words by which a statement may reach what it does not name: other code, files, and tables by pattern."""
 _PLACE: Final = re.compile(r"'[^']*[/.@][^']*'|\w\*|@\w")

@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from sqlglot import exp
+
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.scripts.dynamic import CALLS_ROUTINE
 from govtool.capture.sql.states import ScriptState, StatementState
@@ -66,6 +68,21 @@ _ADMINISTERS: Final = re.compile(
 """Procedures that other systems bring with them and that hand on no data of tables."""
 
 
+_EFFECT: Final = re.compile(rf"\s*(SELECT|PERFORM)\s+{_NAME}\s*\(", re.IGNORECASE)
+_RUN_BY_TRIGGER: Final = re.compile(rf".*?\bEXECUTE\s+(?:FUNCTION|PROCEDURE)\s+{_NAME}", re.IGNORECASE | re.DOTALL)
+_FROM: Final = re.compile(r"\b(?:FROM|INTO)\b", re.IGNORECASE)
+_LITERAL: Final = re.compile(r"'[^']*'")
+_OF_POSTGRES: Final = re.compile(
+    r"""pg_catalog\.\w+|pg_\w+|set_config|current_setting|(?:set|next|curr|last)val|lo_\w+|txid_\w+|has_\w+_privilege|
+    (?:obj|col|shobj)_description|inet_\w+|to_\w+|jsonb?_\w+|array_\w+|regexp_\w+|(?:\w+\.)?_?st_\w+|postgis_\w+|
+    (?:\w+\.)?(?:add|drop|update)geometry\w+|uuid_\w+|gen_\w+|gin_\w+|brin_\w+|ts_\w+|tsvector_\w+|set_limit|
+    create_hypertable|create_distributed_table|suppress_redundant_updates_trigger|version|setseed|moddatetime|
+    set_(?:chunk|integer|number)\w*|format""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Functions of PostgreSQL and its common extensions that hand on no data but that of tables which they name."""
+
+
 def defined_routines(scripts: Iterable[ScriptState]) -> frozenset[str]:
     """Return the names of all routines, tasks and prepared statements that scripts define, in lower case."""
     found: set[str] = set()
@@ -85,10 +102,25 @@ def defined_routines(scripts: Iterable[ScriptState]) -> frozenset[str]:
 
 
 def is_call(statement: StatementState) -> bool:
-    """Return whether a statement only calls a routine."""
+    """Return whether a statement only calls a routine: one of PostgreSQL also by SELECT, PERFORM or a trigger."""
     parsed = statement.parsed
+    if statement.script.dialect == "postgres" and _called_by_postgres(parsed.head, parsed.text):
+        return True
     noted = any(note.message == CALLS_ROUTINE for note in parsed.diagnostics)
     return parsed.status == "ignored" and (noted or parsed.head == "call")
+
+
+def _called_by_postgres(head: str, text: str) -> str | None:
+    """Return the name of the function that a statement runs for what it does, if it reads nothing; else None."""
+    if head.startswith("create") and "trigger" in head:
+        found = _RUN_BY_TRIGGER.match(text)
+        return found[1] if found is not None else None
+    found = _EFFECT.match(text) if head.startswith(("select", "perform")) else None
+    if found is None or (found[1].upper() == "SELECT" and _FROM.search(_LITERAL.sub("", text))):
+        return None
+    name = _plain(found[2])
+    is_known = _last_part(name).upper() in exp.FUNCTION_BY_NAME or _OF_POSTGRES.fullmatch(name)
+    return None if is_known else found[2]
 
 
 def unknown_routine(statement: StatementState, defined: Mapping[str, Collection[str]]) -> str | None:
@@ -98,10 +130,15 @@ def unknown_routine(statement: StatementState, defined: Mapping[str, Collection[
         statement: A call (``is_call``).
         defined: Names of ``defined_routines``, by their last part.
     """
-    match = _CALLED.match(statement.parsed.text)
-    if match is None:
-        return statement.parsed.text[:60]
-    name = _plain(match[1])
+    written = None
+    if statement.script.dialect == "postgres":
+        written = _called_by_postgres(statement.parsed.head, statement.parsed.text)
+    if written is None:
+        match = _CALLED.match(statement.parsed.text)
+        if match is None:
+            return statement.parsed.text[:60]
+        written = match[1]
+    name = _plain(written)
     return None if _is_defined(name, defined) or _administers(name) else name
 
 

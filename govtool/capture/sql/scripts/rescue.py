@@ -94,7 +94,7 @@ def _is_harmless(head: str, tokens: list[Token]) -> bool:
     """Return whether a CREATE or ALTER is of something without rows."""
     if head == "CREATE":
         return any(word(t) in _HARMLESS_CREATE for t in tokens[1:5]) and "SELECT" not in _words(tokens)
-    return head == "ALTER" and _harmless_alter(tokens)
+    return head == "ALTER" and _harmless_alter(tokens) and "SELECT" not in _words(tokens)
 
 
 def _procedural(reader: StatementReader, tokens: list[Token]) -> bool:

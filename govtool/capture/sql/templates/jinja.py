@@ -164,6 +164,7 @@ def _environment() -> SandboxedTemplates:
     environment.filters["_not"] = lambda value: current().negate(value)
     environment.filters["_in"] = lambda value, values, negated: current().member(value, values, negated)
     environment.filters["_done"] = lambda value: current().done(value)
+    environment.filters["_assigned"] = lambda value: current().assigned(value)
     environment.filters["_weighed"] = lambda value: current().weighed(value)
     environment.filters["_concat"] = lambda *values: current().join(*values)
     environment.globals.pop("lipsum", None)
@@ -222,6 +223,8 @@ class _Changer:
             node.iter = _filter(node.iter, "_loop", [_targets(node.target)])
         elif isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Tuple):
             node.node = _filter(node.node, "_unpack", [_targets(node.target)])
+        elif isinstance(node, nodes.Assign) and isinstance(node.node, nodes.Call):
+            node.node = _filter(node.node, "_assigned", [])
 
     def _replaced(self, node: nodes.Node, marked: bool) -> nodes.Node:
         self.change(node, marked)

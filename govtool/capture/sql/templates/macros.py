@@ -88,6 +88,8 @@ class DbtProject:
     """Properties of sources, models, seeds and snapshots."""
     renames: bool = False
     """Its ``dbt_project.yml`` gives models another schema, database or alias, which is not applied here."""
+    hooks: str = ""
+    """The SQL that its ``dbt_project.yml`` runs beside the models, at the lines of that file."""
 
     @property
     def digest(self) -> str:
@@ -101,7 +103,7 @@ class DbtProject:
         parts += [sorted(self.folders.items()), sorted(self.models)]
         stated = self.properties
         parts += [sorted(stated.sources.items(), key=str), sorted(stated.described.items()), sorted(stated.contracts)]
-        parts += [sorted(stated.versions.items()), stated.facts, self.renames]
+        parts += [sorted(stated.versions.items()), stated.facts, self.renames, self.hooks]
         for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
             parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

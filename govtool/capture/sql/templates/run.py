@@ -32,6 +32,13 @@ ColumnsOf = Callable[[tuple[str, ...]], "Mapping[str, str | None] | None"]
 """The columns of a relation by its parts as written, canonical, in order, with types; None if not all are known."""
 
 
+def _may_run_sql(value: object) -> bool:
+    """Return whether a value is what a macro made that is not known; changing a list is none."""
+    if not isinstance(value, Unknown) or not value.is_call:
+        return False
+    return not str(value).rstrip("\ue003").endswith(_OF_COLLECTIONS)
+
+
 class MacroRun(ABC):
     """One rendering: the choices made for undecided tests, what was counted, what was found out."""
 
@@ -65,6 +72,8 @@ class MacroRun(ABC):
         """Of macros that are not known, by the name that stands for them: what is missing, and why."""
         self.beside: set[str] = set()
         """Notes of SQL that is run beside the statements of the template, and is not there."""
+        self.set_values: set[str] = set()
+        """Values of macros that are not known, as they are rendered, that ``{% set … %}`` has kept."""
         self.config: dict[str, object] = {}
         self.configured = False
         self.iterations = 0
@@ -122,9 +131,21 @@ class MacroRun(ABC):
 
     def done(self, value: object) -> str:
         """Take the value of ``{% do … %}``: a macro that is not known may have run any SQL."""
-        if isinstance(value, Unknown) and value.is_call and not str(value).rstrip("\ue003").endswith(_OF_COLLECTIONS):
+        if _may_run_sql(value):
             self.unread(f"the SQL of {value}")
         return ""
+
+    def assigned(self, value: object) -> object:
+        """Take the value of ``{% set … %}``, which may have run SQL as well; see ``unused``."""
+        if _may_run_sql(value):
+            self.set_values.add(str(value).rstrip("\ue003"))
+        return value
+
+    def unused(self, output: str) -> None:
+        """Note the macros that are not known and of whose values nothing is in the output: else it has a hole there."""
+        for value in sorted(self.set_values):
+            if value not in output:
+                self.unread(f"the SQL of {value}")
 
     def note(self, message: str) -> str:
         """A mark in the output: its place is not understood."""

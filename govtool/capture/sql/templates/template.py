@@ -124,7 +124,9 @@ def render(
 
     def attempt(choices: Mapping[str, bool]) -> tuple[str, TemplateRun]:
         run = TemplateRun(choices, dict(variables or {}), macros, file, dialect, columns, clock)
-        return template.render(run), run
+        output = template.render(run)
+        run.unused(output)
+        return output, run
 
     runs, diagnostics, dropped = _all_runs(attempt, file)
     if not runs:

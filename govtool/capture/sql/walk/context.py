@@ -13,6 +13,7 @@ from govtool.capture.sql.walk.dependencies import (
     CHAIN_MASK,
     CONDITIONAL,
     KIND_MASK,
+    LISTED,
     OPAQUE,
     REF_SHIFT,
     STAR,
@@ -20,12 +21,13 @@ from govtool.capture.sql.walk.dependencies import (
     Deps,
     Interner,
     compose,
+    possibly,
 )
-from govtool.capture.sql.walk.relation import QueryOutput, Source
+from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, Source
 from govtool.capture.sql.walk.scope import CommonTable
 from govtool.capture.sql.walk.state import Lookup, TriggerCondition
 from govtool.capture.sql.walk.writes import Write
-from govtool.model import Diagnostic
+from govtool.model import ROWS, Diagnostic
 from govtool.names import fold
 
 ROW_OF: Final = ~(KIND_MASK | CHAIN_MASK | STAR)
@@ -49,6 +51,8 @@ LATERAL_ALIAS_DIALECTS: Final = frozenset(
     ]
 )
 """Dialects in which a projection may name an earlier projection's alias."""
+
+UNMATCHED_LIST: Final = "the positions behind a * are not known: a column list cannot be matched to it"
 
 T = TypeVar("T")
 
@@ -205,10 +209,43 @@ class Walk:
         self.named.update(source.get(name, self.interner) or source.assume(name, self.interner) or ())
 
     def relabelled(self, output: QueryOutput, columns: list[str]) -> QueryOutput:
-        """Return an output under a list of column names, which needs the columns that it had: recorded as named."""
-        for deps in output.deps[: len(columns)]:
+        """Return an output under a list of column names, which needs the columns that it had.
+
+        What a ``*`` brings is reached by its position from here on, if the list is of all of it. Else all is recorded
+        as named: without a column the names behind it would mean others. Of a table whose columns are not known, any
+        may be meant.
+        """
+        if not columns:
+            return output
+        if any([not star.table.virtual for star in output.open]):  # noqa: C419
+            self.diagnose("star-unresolved", UNMATCHED_LIST)
+            return self.any_of(output, columns)
+        result = output.renamed(columns)
+        every = len(columns) >= len(output.names)
+        for position, deps in enumerate(output.deps[: len(columns)]):
+            if every:
+                deps = result.deps[position] = tuple([self._listed(dep) for dep in deps])
             self.named.update(deps)
-        return output.renamed(columns) if columns else output
+        return result
+
+    def _listed(self, dep: int) -> int:
+        """A dependency behind a list of names: by position if a ``*`` brought a column of a table."""
+        path = self.interner.refs[dep >> REF_SHIFT].path
+        if not dep & STAR or dep & KIND_MASK == OPAQUE or "." in path or "[" in path:  # a field is not at a position
+            return dep
+        return dep & ~STAR | LISTED
+
+    def any_of(self, output: QueryOutput, columns: list[str]) -> QueryOutput:
+        """Return columns that cannot be matched to what a ``*`` hides: each may be any of it."""
+        tables = [star.table for star in output.open]
+        hidden = [self.interner.ref(table.id, ROWS) for table in tables if not table.virtual]
+        made = [dep for table in tables if table.virtual for dep in table.hidden(self.interner)]
+        found = possibly([*hidden, *made, *[dep for deps in output.deps for dep in deps]])
+        result = QueryOutput()
+        for name in columns:
+            result.add(name, found)
+        result.open = [OpenStar(s.table, s.except_, s.rename, s.arm, candidate=True) for s in output.open]
+        return result
 
     def ambiguous_deps(self, name: str, candidates: list[int], node: exp.Expr) -> Deps:
         """Return what an ambiguous name may stand for, having recorded it; not ambiguous if all of it is the same."""

@@ -66,6 +66,7 @@ def _create(walk: Walk, tree: exp.Create) -> None:
             names, types = ['"$from_id"', '"$to_id"', *names], [None, None, *types]
         query = None
     declared = _Declared(tree, kind == "TABLE", target_kind, properties, names, types)
+    _note_engine(walk, properties)
     clone = tree.args.get("clone")
     like = next((p for p in _likes(tree.this, properties)), None)
     if isinstance(query, (nodes.Query, nodes.Table, nodes.Pivot, nodes.Values)):
@@ -76,6 +77,14 @@ def _create(walk: Walk, tree: exp.Create) -> None:
         _create_like(walk, declared, like)
     else:
         _create_listed(walk, declared)
+
+
+def _note_engine(walk: Walk, properties: list[exp.Expr]) -> None:
+    """Record that a table has no rows of its own but those of others, which its engine finds by its arguments."""
+    for item in properties:
+        engine = item.this.name.lower() if isinstance(item, nodes.EngineProperty) and item.this is not None else ""
+        if engine in _OTHERS_ROWS:
+            walk.diagnose("opaque", f"the engine {engine} reads other tables: what it reads and writes is not known")
 
 
 def _create_as(walk: Walk, declared: _Declared, query: exp.Expr) -> None:
@@ -105,7 +114,7 @@ def _with_list(walk: Walk, output: QueryOutput, declared: _Declared) -> QueryOut
     is_view = str(declared.tree.args["kind"]).upper() == "VIEW"
     if is_view and not output.open and len(names) != len(output.names):
         walk.diagnose("arity", f"{len(names)} names for {len(output.names)} columns", declared.tree.this)
-    output = _named_by_list(walk, output, names)
+    output = walk.relabelled(output, names)
     output.types.update({i: t for i, t in enumerate(types) if t})
     return output
 
@@ -243,18 +252,6 @@ def _likes(node: exp.Expr, properties: Iterable[exp.Expr]) -> Iterable[exp.Table
             yield from (t for t in item.expressions if isinstance(t, nodes.Table))
 
 
-def _named_by_list(walk: Walk, output: QueryOutput, names: list[str]) -> QueryOutput:
-    """Give the columns of ``output`` the names of a column list, by position."""
-    if not output.open:
-        return walk.relabelled(output, names)
-    walk.diagnose("star-unresolved", "the positions behind a * are not known: a column list cannot be matched to it")
-    result = QueryOutput()
-    for name in names:
-        result.add(name, ())
-    result.open = [OpenStar(s.table, s.except_, s.rename, s.arm, candidate=True) for s in output.open]
-    return result
-
-
 def _cache(walk: Walk, tree: exp.Cache) -> None:
     query = tree.args.get("expression")
     if isinstance(query, nodes.Query):
@@ -299,5 +296,10 @@ def _declared_columns(names: Iterable[str], types: Iterable[str | None]) -> Quer
             output.types[position] = type_
     return output
 
+
+_OTHERS_ROWS: Final = frozenset(
+    {"merge", "distributed", "federated", "mysql", "postgresql", "materializedmysql", "materializedpostgresql"}
+)
+"""Engines of ClickHouse and MySQL whose tables show the rows of others."""
 
 STATEMENTS: Final[dict[type, Statement]] = {nodes.Create: _create, nodes.Cache: _cache}

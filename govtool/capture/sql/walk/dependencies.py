@@ -5,9 +5,10 @@ them and composes them at every CTE and subquery, so they are integers and sets 
 
     bits 0-3    kind (``EdgeKind``; value flow and steering only)
     bit  4      star: reached through ``*`` only
-    bits 5-20   arm: 0 for what every alternative needs, else ``group << 12 | number`` (see ``arm_of``)
-    bits 21-40  chain: functions applied on the way, an index into ``Interner.chains``
-    bits 41-    ref: an index into ``Interner.refs``
+    bit  5      listed: reached by its position behind a list of names, ``t(a, b)``; a step that names it leaves this
+    bits 6-21   arm: 0 for what every alternative needs, else ``group << 12 | number`` (see ``arm_of``)
+    bits 22-41  chain: functions applied on the way, an index into ``Interner.chains``
+    bits 42-    ref: an index into ``Interner.refs``
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from govtool.model import ColumnRef, EdgeKind
 
 KIND_MASK: Final = 0xF
 STAR: Final = 1 << 4
-ARM_SHIFT: Final = 5
+LISTED: Final = 1 << 5
+ARM_SHIFT: Final = 6
 ARM_MASK: Final = 0xFFFF << ARM_SHIFT
-CHAIN_SHIFT: Final = 21
+CHAIN_SHIFT: Final = 22
 CHAIN_LIMIT: Final = 1 << 20
 CHAIN_MASK: Final = (CHAIN_LIMIT - 1) << CHAIN_SHIFT
-REF_SHIFT: Final = 41
+REF_SHIFT: Final = 42
 
 ARMS_PER_GROUP: Final = 1 << 12
 GROUPS: Final = 1 << 4
@@ -110,7 +112,7 @@ class Interner:
             return compose(dep, TRANSFORMATION, 0, self)
         ref = self.refs[dep >> REF_SHIFT]
         joined = ref.path + path if path.startswith("[") else f"{ref.path}.{path}"
-        return self.ref(ref.dataset, joined) | (dep & ARM_MASK)
+        return self.ref(ref.dataset, joined) | (dep & (ARM_MASK | LISTED))
 
     def prepend(self, function: str, chain: int) -> int:
         """Return the chain that applies ``function`` first and then ``chain``."""

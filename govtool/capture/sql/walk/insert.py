@@ -9,7 +9,7 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.common_tables import common_output, environment
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import CONDITIONAL, FILTER, Deps, arm_of, possibly, with_arm
+from govtool.capture.sql.walk.dependencies import CONDITIONAL, FILTER, Deps, arm_of, with_arm
 from govtool.capture.sql.walk.expressions import collect, dependencies, refer_to
 from govtool.capture.sql.walk.naming import output_name
 from govtool.capture.sql.walk.query import output_of
@@ -115,7 +115,7 @@ def by_target(
     if not names:
         return _of_unknown_columns(walk, output, target, tree, query)
     if output.open:
-        return _matched_by_name(walk, output, names, tree)
+        return _unmatched(walk, output, names, tree)
     if len(output.names) > len(names):
         walk.diagnose("arity", f"{len(output.names)} values for {len(names)} columns of {target}", tree)
         return output.renamed(names).first(len(names))
@@ -154,17 +154,12 @@ def _of_unknown_columns(
     return _unnamed_values(output, target)
 
 
-def _matched_by_name(walk: Walk, output: QueryOutput, names: list[str], tree: exp.Expr) -> QueryOutput:
-    """A ``*`` hides the positions: columns of the same name are candidates only."""
+def _unmatched(walk: Walk, output: QueryOutput, names: list[str], tree: exp.Expr) -> QueryOutput:
+    """A ``*`` hides the positions: any column may be that of any name."""
     walk.diagnose(
         "star-unresolved", "the positions behind a * are not known: the inserted columns cannot be matched", tree
     )
-    result = QueryOutput()
-    made = [dep for s in output.open if isinstance(s.table, FunctionRows) for dep in s.table.arguments]
-    for name in names:
-        result.add(name, possibly(made))
-    result.open = [OpenStar(s.table, s.except_, s.rename, s.arm, candidate=True) for s in output.open]
-    return result
+    return walk.any_of(output, names)
 
 
 def _on_conflict(

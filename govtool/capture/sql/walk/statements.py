@@ -32,7 +32,7 @@ from govtool.capture.sql.walk.columns import UNNAMED
 from govtool.capture.sql.walk.common_tables import CTES_WHEN_READ, common_output
 from govtool.capture.sql.walk.conditions import decide, restrict
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT
+from govtool.capture.sql.walk.dependencies import KIND_MASK, LISTED, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.dispatch import by_class
 from govtool.capture.sql.walk.expressions import HANDLERS
 from govtool.capture.sql.walk.output_into import output_into
@@ -63,9 +63,11 @@ def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:
         restrict(walk, condition)
     for test in walk.tests if walk.writes else ():
         decide(walk, test)
-    named = frozenset([dep >> REF_SHIFT for dep in walk.named if dep & KIND_MASK != OPAQUE])
+    known = [dep for dep in walk.named if dep & KIND_MASK != OPAQUE]
+    named = frozenset([dep >> REF_SHIFT for dep in known if not dep & LISTED])
+    listed = frozenset([dep >> REF_SHIFT for dep in known if dep & LISTED])
     for write in walk.writes:
-        write.named = named
+        write.named, write.listed = named, listed
     return walk.writes
 
 

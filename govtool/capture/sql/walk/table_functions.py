@@ -36,6 +36,14 @@ T = TypeVar("T")
 REMOTE: Final = frozenset({"openquery", "openrowset", "opendatasource", "exec", CALLER})
 """Remote sources of rows; ``exec`` is INSERT … EXEC, ``CALLER`` what fills a parameter."""
 
+_OTHERS_ROWS: Final = frozenset(
+    {"remote", "remotesecure", "cluster", "clusterallreplicas", "merge", "dictionary", "executable", "loop"}
+)
+"""ClickHouse's table functions over other tables, by name or by a pattern of names."""
+
+_TRINO: Final = frozenset({"trino", "presto", "athena"})
+"""Dialects that write ``TABLE(f(…))`` for the rows of a function."""
+
 DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "postgres": "public", "redshift": "public"}
 """The schema of a function that is called without one."""
 
@@ -58,7 +66,11 @@ def function_output(walk: Walk, node: exp.Expr, scope: Scope, env: Environment |
         schema: The qualifier of the function, where it is not part of ``node``.
     """
     call, name = _call_of(walk, node)
-    if name in REMOTE:
+    if name == "table" and walk.dialect in _TRINO and len(call.expressions) == 1:
+        inner, name = _call_of(walk, call.expressions[0])
+        if name.rpartition(".")[2] in ("query", "raw_query"):
+            return _remote_rows(walk, name, inner)
+    if name in REMOTE or (name in _OTHERS_ROWS and walk.dialect == "clickhouse"):
         return _remote_rows(walk, name, call)
     called = f"{schema}.{name}" if schema else name
     names = _definable_names(walk, called) if name else []

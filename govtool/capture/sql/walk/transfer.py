@@ -24,12 +24,20 @@ from govtool.model import ROWS
 def _copy(walk: Walk, tree: exp.Copy) -> None:
     """COPY in either direction, between a table or query and files or stages."""
     files = tree.args.get("files") or []
+    if _runs_program(tree):
+        walk.diagnose("opaque", "COPY runs a program: what it reads and writes is not known", tree)
     if not tree.args.get("kind"):
         _copy_into_files(walk, tree.this, files)
     elif files and _is_place(tree.this):  # Snowflake's COPY INTO location unloads
         _copy_into_files(walk, files[0], [tree.this])
     else:
         _copy_into_table(walk, tree)
+
+
+def _runs_program(tree: exp.Copy) -> bool:
+    """Return whether PostgreSQL's COPY takes its rows from a program, or hands them to one."""
+    files = tree.args.get("files") or []
+    return any([type(file) is nodes.Identifier and file.name.lower() == "program" for file in files])  # noqa: C419
 
 
 def _is_place(node: exp.Expr) -> bool:

@@ -35,6 +35,7 @@ class Write:
         dataset_reads: Files and stages that are read whole.
         defines: Whether ``output`` says what columns the target has (a definition), and not just which were written.
         named: Refs of the columns that the statement names, used or not.
+        listed: Refs of the columns that it reaches by their position, behind a list of names.
         fills: How the statement says which columns of its target it fills: ``NOT_NAMED``, ``BY_NAME``, ``BY_POSITION``.
         bounds: How many of what there are in each group, by ``HAVING COUNT(…) >= k``.
         renamed_to: Of a rename.
@@ -46,6 +47,7 @@ class Write:
         "defines",
         "fills",
         "kind",
+        "listed",
         "mode",
         "named",
         "output",
@@ -81,6 +83,7 @@ class Write:
         self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()
         self.named: frozenset[int] = frozenset()
+        self.listed: frozenset[int] = frozenset()
         self.fills = NOT_NAMED
         self.defines = defines
         self.bounds = bounds or []
@@ -90,7 +93,7 @@ class Write:
         """Return the same write of another dataset."""
         write = Write(target, self.kind, self.mode, self.target_kind, self.output, defines=self.defines)
         write.bounds = self.bounds
-        write.rows, write.reads, write.named = self.rows, self.reads, self.named
+        write.rows, write.reads, write.named, write.listed = self.rows, self.reads, self.named, self.listed
         write.fills = self.fills
         write.dataset_reads = self.dataset_reads
         write.places = self.places
