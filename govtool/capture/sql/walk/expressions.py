@@ -34,6 +34,8 @@ from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.scope import Environment, Scope
 
 Column = nodes.Column
+Exists = nodes.Exists
+Query = nodes.Query
 
 COMPOSED_BITS: Final = KIND_MASK | CHAIN_MASK
 
@@ -162,7 +164,9 @@ def refer_to(walk: Walk, node: exp.Expr | None, scope: Scope, env: Environment |
                 else:
                     rows[dep & ROW_OF | kind] = item
         elif role == SPECIAL:
-            walk.refer(collect(walk, item, scope, env, CONDITIONAL, 0), kind, item)
+            found = collect(walk, item, scope, env, CONDITIONAL, 0)
+            if cls is not Exists or not isinstance(item.this, Query):  # else the subquery has said by which clauses
+                walk.refer(found, kind, item)
             rows = walk.rows
         elif role != LEAF:
             for value in item.args.values():
