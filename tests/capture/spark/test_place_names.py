@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from govtool.capture.spark.analyzed.place_names import MAX_PLACES, places_of
-from govtool.capture.spark.live.actions import grouped
+from govtool.capture.spark.live import actions
 
 
 def ids(*paths: str) -> list[str]:
@@ -27,17 +29,11 @@ def test_the_paths_of_a_table_are_its_own() -> None:
     assert place.id == "shop.t"
 
 
-def test_two_streams_of_one_query_are_two_actions() -> None:
-    plan = [
-        {
-            "c": "LocalRelation",
-            "n": 0,
-            "output": [[{"c": "AttributeReference", "n": 0, "name": "a", "exprId": {"id": 1}}]],
-        }
-    ]
-    line = {"application": "app", "name": "stream", "plan": plan, "leaves": {}}
+def test_two_streams_of_one_query_are_two_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actions, "_ids", lambda line: (1,))
+    line = {"application": "app", "name": "stream", "plan": [], "leaves": {}}
     lines = [
         {**line, "n": n, "query": f"q{n}", "command": {"path": f"file:/out/{n}", "mode": "Append"}} for n in (1, 2)
     ]
-    assert [len(group) for group in grouped(lines)] == [1, 1]
-    assert [len(group) for group in grouped([{**each, "name": "save"} for each in lines])] == [2]
+    assert [len(group) for group in actions.grouped(lines)] == [1, 1]
+    assert [len(group) for group in actions.grouped([{**each, "name": "save"} for each in lines])] == [2]

@@ -625,6 +625,6 @@ def test_a_table_function_in_python_makes_its_own_columns_only() -> None:
     )
     assert {name: found[name] for name in ("k", "word", "size")} == {
         "k": ["shop.u.k identity"],
-        "word": ["shop.u.a opaque upper"],
-        "size": ["shop.u.a opaque upper"],
+        "word": ["shop.u.a opaque"],
+        "size": ["shop.u.a opaque"],
     }

@@ -8,16 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import (
-    AGGREGATION,
-    CONDITIONAL,
-    KIND_MASK,
-    OPAQUE,
-    TRANSFORMATION,
-    Deps,
-    as_conditions,
-    compose,
-)
+from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, OPAQUE, TRANSFORMATION, Deps, compose
 from govtool.capture.sql.walk.expressions import Handler, Visit, collect
 from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.query import output_of
@@ -38,14 +29,7 @@ def _subquery(walk: Walk, node: exp.Expr, kind: int, chain: int, at: Visit) -> N
 def _exists(walk: Walk, node: exp.Exists, kind: int, chain: int, at: Visit) -> None:
     inner = node.this
     if isinstance(inner, nodes.Query):
-        saved, walk.rows = walk.rows, {}
-        output_of(walk, inner, at.scope, at.env)
-        rows, walk.rows = walk.rows, saved
-        walk.rows.update(rows)
-        # It has no value of a column: what decides about the rows of the subquery decides what it is.
-        steering = as_conditions([dep for dep in rows if dep & KIND_MASK != OPAQUE], walk.interner)
-        opaque = [dep for dep in rows if dep & KIND_MASK == OPAQUE]
-        at.out.extend(compose(dep, kind, chain, walk.interner) for dep in (*steering, *opaque))
+        output_of(walk, inner, at.scope, at.env)  # contributes nothing; what it references is recorded
     else:  # exists(array, lambda)
         for value in node.args.values():
             if isinstance(value, nodes.Expr):

@@ -34,8 +34,6 @@ from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.scope import Environment, Scope
 
 Column = nodes.Column
-Exists = nodes.Exists
-Query = nodes.Query
 
 COMPOSED_BITS: Final = KIND_MASK | CHAIN_MASK
 
@@ -164,9 +162,7 @@ def refer_to(walk: Walk, node: exp.Expr | None, scope: Scope, env: Environment |
                 else:
                     rows[dep & ROW_OF | kind] = item
         elif role == SPECIAL:
-            found = collect(walk, item, scope, env, CONDITIONAL, 0)
-            if cls is not Exists or not isinstance(item.this, Query):  # else the subquery has said by which clauses
-                walk.refer(found, kind, item)
+            walk.refer(collect(walk, item, scope, env, CONDITIONAL, 0), kind, item)
             rows = walk.rows
         elif role != LEAF:
             for value in item.args.values():
