@@ -202,6 +202,8 @@ def _nothing(first: Run, second: Run) -> str:
     # A function of the job may read what nobody records: its environment, values that the driver broadcast, files.
     known = [run.reproduction.signature for run in (first, second) if run.reproduction is not None]
     code = sorted({found.lower() for signature in known for found in _BLACK_BOX.findall(signature)})
+    if any(read.listing is not None for read in first.inputs) and not names:
+        names = ["the content of files, which are known by size and time"]
     names += [f"what code outside of the plan reads ({', '.join(code[:3])})"] if code else []
     found = "nothing that was compared differs"
     return f"{found}; not compared: {', '.join(names)}" if names else found

@@ -139,7 +139,8 @@ def test_code_is_a_cause_where_a_function_of_python_is_called():
 def test_what_a_function_of_python_reads_beside_its_arguments_is_not_compared():
     one = facts(signature=PLAN + "\npython_udf f(x)")
     runs = [a_run(n, [read("in", IN)], [wrote("out", str(n), str(n))], one) for n in (1, 2)]
-    expected = "nothing that was compared differs; not compared: what code outside of the plan reads (python_udf)"
+    found = "nothing that was compared differs; not compared: the content of files, which are known by size and time"
+    expected = f"{found}, what code outside of the plan reads (python_udf)"
     assert cause(diff_runs(History(runs), *runs)) == ("unknown", expected)
 
 
