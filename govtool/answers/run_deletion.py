@@ -70,22 +70,23 @@ class RunDeletionAnswer(Answer):
             for execution, row in each.rows:
                 after = None if row.after is None else _text(row.after)
                 yield name, execution, row.status, _text(row.before), after
-            for gain in each.gains:
-                yield name, None, "gained", None, _text(gain)
+            for gain, (execution, _) in zip(each.gains, each.gained_by, strict=True):
+                yield name, execution, "gained", None, _text(gain)
 
 
 def _relation(each: OutputDeletion) -> dict[str, object]:
     return {
         "columns": list(each.columns),
-        "tuples": [_row(execution, row) for execution, row in each.rows],
+        "tuples": [_row(*written, node) for written, node in zip(each.rows, each.nodes, strict=True)],
         "gains": [_values(row) for row in each.gains],
+        "gained_by": [{"execution": execution, "node": node} for execution, node in each.gained_by],
         "gains_possible": each.gains_possible,
     }
 
 
-def _row(execution: int, row: RowStatus) -> dict[str, object]:
+def _row(execution: int, row: RowStatus, node: str) -> dict[str, object]:
     after = {} if row.after is None else {"after": _values(row.after)}
-    return {"execution": execution, "before": _values(row.before), "status": row.status, **after}
+    return {"execution": execution, "node": node, "before": _values(row.before), "status": row.status, **after}
 
 
 def _values(values: tuple[Any, ...]) -> list[object]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from govtool.records.plan.expressions import Exists, InSubquery, ScalarSubquery
 from govtool.records.plan.nodes import File, Relation
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, subquery_plans
 
 
 def with_relations(root: Node, change: Callable[[Relation], Node]) -> Node:
@@ -21,6 +21,8 @@ def with_relations(root: Node, change: Callable[[Relation], Node]) -> Node:
     def each(node: Node) -> Node:
         if isinstance(node, Relation):
             return change(node)
+        if not subquery_plans(node):
+            return node
         return node.replaced(terms=tuple(rewrite(term, within) for term in node.terms()))
 
     return rewrite_nodes(root, each)

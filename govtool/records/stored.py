@@ -14,7 +14,7 @@ from typing import Any
 
 from govtool.errors import FormatError, UsageError
 from govtool.records.execute.inputs import relations
-from govtool.records.leaves import with_files, with_relations
+from govtool.records.leaves import with_relations
 from govtool.records.plan import codec
 from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, Union
 from govtool.records.plan.tree import field_names
@@ -30,19 +30,21 @@ _PRIVATE_FIELDS = {"Literal": "value", LocalRows.__name__: "rows"}
 
 @dataclass(frozen=True, slots=True)
 class PlanParts:
-    """A plan in three parts, each as text.
+    """A plan in three parts, each as text, and what it reads.
 
     Attributes:
         digest: SHA-256 of ``body``.
         body: The plan, with holes for private values and without files and session.
         listings: The files of its leaves, and the session.
         values: The private values, by hole.
+        datasets: What its leaves read, by number.
     """
 
     digest: str
     body: str
     listings: str
     values: str
+    datasets: tuple[tuple[int, str], ...]
 
 
 def taken_apart(plan: Plan) -> PlanParts:
@@ -53,7 +55,7 @@ def taken_apart(plan: Plan) -> PlanParts:
         for leaf in leaves
     )
     listings = codec.dumps(Plan(Union(listed, ()), plan.session))
-    bare = with_relations(with_files(plan.root, {}), _unversioned)
+    bare = with_relations(plan.root, _unlisted)
     encoded = codec.encode(Plan(bare, _NO_SESSION))
     values: list[Any] = []
     for row, place in _private_places(encoded["objects"]):
@@ -61,7 +63,8 @@ def taken_apart(plan: Plan) -> PlanParts:
             values.append(row[place])
             row[place] = [_HOLE, len(values) - 1]
     body = _text(encoded)
-    return PlanParts(_digest(body), body, listings, _text(values))
+    datasets = tuple((leaf.leaf, leaf.dataset) for leaf in leaves)
+    return PlanParts(_digest(body), body, listings, _text(values), datasets)
 
 
 def put_together(body: str, listings: str, values: str | None, names: dict[int, str]) -> Plan:
@@ -139,7 +142,7 @@ def _with(leaf: Relation, files: Any, version: str, dataset: str) -> Relation:
     return replace(leaf, files=tuple(files), version=version, dataset=dataset)
 
 
-def _unversioned(leaf: Relation) -> Relation:
+def _unlisted(leaf: Relation) -> Relation:
     return _with(leaf, (), "", leaf.dataset)
 
 

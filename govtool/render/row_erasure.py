@@ -89,7 +89,7 @@ def _summary(answer: RowErasureAnswer) -> Iterator[str]:
         [
             f"{count(records, 'record')} in {count(len(answer.tokens), 'dataset')}",
             f"{count(cost['datasets'], 'dataset')} to evaluate",
-            f"{cost['rows_scanned']:,} rows, {count(cost['files'], 'file')}, {cost['bytes']:,} bytes to read",
+            f"{_rows_to_read(answer)}{count(cost['files'], 'file')}, {cost['bytes']:,} bytes to read",
         ]
     )
     yield f"searched: {', '.join(answer.searched)}"
@@ -103,6 +103,15 @@ def _summary(answer: RowErasureAnswer) -> Iterator[str]:
         yield f"NOT REACHED: {entry.what}: {entry.why}"
     for entry in answer.no_subject:
         yield f"NO SUBJECT: {entry.what}: {entry.why}"
+
+
+def _rows_to_read(answer: RowErasureAnswer) -> str:
+    """How many rows are read, as far as it is known: text files do not say how many they hold."""
+    every = [each.rows_scanned for each in answer.datasets if each.recompute]
+    known = sum(rows for rows in every if rows is not None)
+    if None not in every:
+        return f"{count(known, 'row')}, "
+    return f"at least {count(known, 'row')}, " if known else ""
 
 
 def _values(answer: RowErasureAnswer) -> Iterator[str]:

@@ -97,8 +97,16 @@ def _side_by_side(table: Table, limit: int | None) -> Iterator[list[Span]]:
 
 
 def _flowing(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterator[list[Span]]:
-    """The rows one after the other; see ``govtool.render.flowing``."""
+    """The rows one after the other; see ``govtool.render.flowing``.
+
+    Where a cell is empty, the order of the others does not tell whose they are: each is named.
+    """
     titles = [column.title for column in table.columns]
+    if any("" in row[: _filled(row)] for row in rows):
+        rows = [
+            [row[0], *(_named(title, cell) for title, cell in zip(titles[1:], row[1:], strict=True))] for row in rows
+        ]
+        titles = [titles[0], *([""] * (len(titles) - 1))]
     first = min(max(width(row[0]) for row in (titles, *rows)), limit // 3)
     if any(width(row[0]) > first for row in rows):
         first = 0  # names come first: nothing stands below another
@@ -106,6 +114,15 @@ def _flowing(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterato
         styles = ["dim"] * len(titles) if number < 0 else _styles(table, number)
         for pieces in flowing(cells, first, limit):
             yield [Span(text, styles[column] if column >= 0 else "") for column, text in pieces if text]
+
+
+def _filled(row: Sequence[str]) -> int:
+    """The number of cells up to the last that is not empty."""
+    return max((number for number, cell in enumerate(row, 1) if cell), default=0)
+
+
+def _named(title: str, cell: str) -> str:
+    return f"{title}: {cell}" if cell else ""
 
 
 def _styles(table: Table, number: int) -> list[str]:

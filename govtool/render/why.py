@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from govtool.render.envelope import compact
+from govtool.render.parentheses import parenthesised
 from govtool.render.rows import ROW_FORMATS, answer_csv, laid_out
 from govtool.render.streams import streamed_line, streamed_lines
 from govtool.render.table import Table, TableColumn
@@ -41,7 +42,7 @@ def _table(answer: WhyAnswer, cap: int | None) -> Table:
     keys = list(dict.fromkeys(key for each in answer.tuples for key in each.annotations))
     titles = [*answer.columns, "times", *keys]
     rows = [
-        [*_values(each), _times(each), *(_cell(each.annotations.get(key), cap) for key in keys)]
+        [*_values(each), _times(each), *(_cell(_readable(key, each.annotations.get(key)), cap) for key in keys)]
         for each in answer.tuples
     ]
     there = sum(each.multiplicity > 0 for each in answer.tuples)
@@ -67,6 +68,13 @@ def _times(each: WhyTuple) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else compact(value)
+
+
+def _readable(key: str, value: Any) -> Any:
+    """An annotation for people: sums within differences stand in parentheses."""
+    if key == "aggregates" and isinstance(value, dict):
+        return {name: parenthesised(text) for name, text in value.items()}
+    return parenthesised(value) if key in ("polynomial", "how") and isinstance(value, str) else value
 
 
 def _cell(value: Any, cap: int | None) -> str:

@@ -42,6 +42,18 @@ def test_on_a_narrow_terminal_rows_flow_and_names_stay_whole():
     assert " breaks   mart_marketing." in narrow, "longer than a line: broken behind a separator"
 
 
+def test_flowing_cells_are_named_where_some_are_empty():
+    columns = tuple(map(TableColumn, ("execution", "node", "state read", "made")))
+    rows = [("1", "seed", "", "Guess_of_everything"), ("1", "post", "Ledger_of_all_posts", "")]
+    shown = ["".join(span.text for span in spans) for spans in lines(Table(columns, rows), 50)]
+    assert shown == [
+        " execution",
+        " 1          node: seed  made: Guess_of_everything",
+        " 1          node: post  state read:",
+        "              Ledger_of_all_posts",
+    ]
+
+
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=5), st.integers(30, 100))
 def test_any_text_fits_on_a_terminal(rows, limit):
     table = Table(columns=(TableColumn("a"), TableColumn("b")), rows=rows)

@@ -193,7 +193,7 @@ def subject_keys(
     rest = [name for name in known if name not in made and name not in wanted and name not in without]
     return SubjectKeys(
         {name: tuple(found.values()) for name, found in wanted.items()},
-        tuple(_unsearched(name, joined.get(name), graph.possible.get(name)) for name in rest),
+        tuple(_unsearched(name, _short(name, known), joined.get(name), graph.possible.get(name)) for name in rest),
         tuple(Unsearched(name, f"declared {where} to hold nothing about a subject") for name, where in without.items()),
     )
 
@@ -246,18 +246,23 @@ def datasets_without_subject(chain: RecordedChain, given: Sequence[str], setting
     return found
 
 
-def _unsearched(dataset: str, joined: tuple[str, str] | None, possible: str | None) -> Unsearched:
-    nothing = f"--no-subject {_short(dataset)}, if it holds nothing about a subject"
+def _unsearched(dataset: str, name: str, joined: tuple[str, str] | None, possible: str | None) -> Unsearched:
+    nothing = f"--no-subject {name}, if it holds nothing about a subject"
     if joined is not None:
         column, why = joined
-        hint = f"--key {_short(dataset)}.{column}, if the rows with the subject's key are the subject's; {nothing}"
+        hint = f"--key {name}.{column}, if the rows with the subject's key are the subject's; {nothing}"
         return Unsearched(dataset, f"column {column} is {why}", hint)
-    hint = f"--key {_short(dataset)}.COLUMN, if a column of it holds the subject's key; {nothing}"
+    hint = f"--key {name}.COLUMN, if a column of it holds the subject's key; {nothing}"
     return Unsearched(dataset, possible or "no column of it is known to hold the subject's key", hint)
 
 
-def _short(dataset: str) -> str:
-    return dataset.rpartition("/")[2]
+def _short(dataset: str, known: Sequence[str]) -> str:
+    """The shortest end of a dataset's name that names no other."""
+    parts = dataset.split("/")
+    ends = ("/".join(parts[at:]) for at in reversed(range(len(parts))))
+    return next(
+        (end for end in ends if end and [each for each in known if _is_called(each, end)] == [dataset]), dataset
+    )
 
 
 def _identifies(declared: Iterable[tuple[str, tuple[str, ...]]], dataset: str, column: str) -> bool:

@@ -183,8 +183,8 @@ def _source(source: ErasedSource) -> DatasetErasure:
 def _joined(found: JoinedInput) -> DatasetErasure:
     """An input whose rows may be about the subject by a key that was not named: nothing is deleted of it."""
     why = (
-        f"it lacks the subject's key, and {found.run} read it together with {found.beside}: rows that are the subject's"
-        " by another key are not found"
+        f"{found.run} read it together with {found.beside}, and none of its columns is searched:"
+        " rows of it may be the subject's"
     )
     relation = found.relation
     return DatasetErasure(

@@ -80,7 +80,6 @@ class RecordTables:
 
     def add(self, write: RecordedWrite) -> None:
         """Take in a write."""
-        from govtool.records.execute.inputs import relations
         from govtool.records.stored import relation_text, taken_apart
 
         parts = taken_apart(write.plan)
@@ -90,7 +89,7 @@ class RecordTables:
             run=write.run_id,
             plan=parts.digest,
             output=write.output or "",
-            inputs=tuple((leaf.leaf, dataset_id(leaf.dataset)) for leaf in relations(write.plan.root)),
+            inputs=tuple((leaf, dataset_id(dataset)) for leaf, dataset in parts.datasets),
             listings=parts.listings,
             written=relation_text(files, write.plan.session) if files is not None else "",
             boundaries=boundaries,

@@ -185,13 +185,8 @@ class _Deletions:
         for each in self.wanted:
             own = deletions[each.path]
             columns = tuple(column.name for column in self._provenance(each.path).query.columns)
-            known = found.get(each.relation, OutputDeletion(columns, (), (), False))
-            found[each.relation] = OutputDeletion(
-                columns,
-                known.rows + tuple((each.execution, row) for row in own.rows),
-                known.gains + own.gains,
-                known.gains_possible or own.gains_possible,
-            )
+            known = found.get(each.relation, OutputDeletion(columns))
+            found[each.relation] = known.joined(each.execution, each.node, own.rows, own.gains, own.gains_possible)
         return found
 
     # ---- propagation ------------------------------------------------------------------------------------------------

@@ -14,12 +14,14 @@ from govtool.app.workflow_runs.inputs import listing
 from govtool.app.workflow_runs.text_rows import lines_without, rows_by_file
 from govtool.errors import EngineError, UsageError
 from govtool.model.workflow_run import BoundaryRelation
+from govtool.records.execute.inputs import local_path
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.definition import RelationSchema
 
 PARTITION = 32 << 20
 """Bytes of a partition in which a relation of many small files is read."""
+_CAUSE = "Caused by:"
 _WRITE = {
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -44,6 +46,8 @@ class BoundaryFrames:
         reader = self._spark.read
         if relation.format == "csv":
             reader = reader.option("header", "true").option("enforceSchema", "false")
+        if relation.format == "csv" and wanted is not None:
+            _require_header(relation, wanted, declared.name)
         schema = self._stored(relation) or (wanted if relation.format != "parquet" else None)
         reader = reader.schema(schema) if schema is not None else reader.option("inferSchema", "true")
         try:
@@ -186,9 +190,34 @@ def _shown(schema: Any) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The type and the first line of an error."""
+    """The type and the first line of an error; of one of the JVM those of its innermost cause."""
     lines = str(error).strip().splitlines()
+    causes = [line.partition(_CAUSE)[2].strip() for line in lines if line.lstrip().startswith(_CAUSE)]
+    if type(error).__name__ == "Py4JJavaError" and (causes or len(lines) > 1):
+        return (causes[-1] if causes else lines[1].strip().removeprefix(": "))[:300]
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def _require_header(relation: BoundaryRelation, wanted: Any, name: str) -> None:
+    """Refuse a CSV file whose header is not the declared columns: Spark would say so only when it reads the rows.
+
+    Raises:
+        UsageError: ``usage.schema``.
+    """
+    import csv
+
+    for file in relation.files:
+        path = local_path(file.uri)
+        if path is None:
+            continue
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+            header = next(csv.reader(lines), [])
+        if header and [each.strip().lower() for each in header] != [each.lower() for each in wanted.names]:
+            raise UsageError(
+                f"{name} in {relation.path} has the columns ({', '.join(header)}); ({_shown(wanted)}) are declared",
+                code="usage.schema",
+                hint="the first line of a CSV file names the columns, in the order in which they are declared",
+            )
 
 
 def mapping_of(returned: Any, names: tuple[str, ...], module: str, has_state: bool) -> Mapping[str, Any]:

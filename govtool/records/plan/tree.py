@@ -24,7 +24,7 @@ class Tree:
         kind = type(self)
         names = _TREE_FIELDS[kind] if kind in _TREE_FIELDS else _tree_fields(kind)
         if not names:
-            return (), ()
+            return _NO_PARTS
         terms: list[Term] = []
         nodes: list[Node] = []
         _gather([getattr(self, name) for name in names], terms, nodes)
@@ -69,6 +69,7 @@ class Node(Tree):
     __slots__ = ()
 
 
+_NO_PARTS: tuple[tuple[Term, ...], tuple[Node, ...]] = ((), ())
 _FIELDS: dict[type, tuple[str, ...]] = {}
 _TREE_FIELDS: dict[type, tuple[str, ...]] = {}
 _PLAIN = frozenset({
@@ -171,7 +172,22 @@ def walk_nodes(root: Node, subqueries: bool = True) -> Iterator[Node]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(reversed(node.nodes()))
-        if subqueries:
-            inner = [plan for term in walk(node) for plan in term.nodes()]
-            waiting.extend(reversed(inner))
+        terms, nodes = node.parts()
+        waiting.extend(reversed(nodes))
+        if subqueries and terms:
+            waiting.extend(reversed(_plans_in(terms)))
+
+
+def subquery_plans(node: Node) -> list[Node]:
+    """The plans of subqueries in an operator's own expressions, in the order of :func:`walk`."""
+    return _plans_in(node.terms())
+
+
+def _plans_in(terms: Sequence[Term]) -> list[Node]:
+    found: list[Node] = []
+    waiting = list(reversed(terms))
+    while waiting:
+        own, plans = waiting.pop().parts()
+        found.extend(plans)
+        waiting.extend(reversed(own))
+    return found

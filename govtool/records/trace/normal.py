@@ -22,7 +22,7 @@ from govtool.records.plan.nodes import (
     Write,
     outputs,
 )
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, subquery_plans, walk, walk_nodes
 from govtool.records.plan.types import Type
 from govtool.records.trace.segment import everything, subqueries
 
@@ -69,6 +69,8 @@ def _everywhere(node: Node, change: Callable[[Node], Node]) -> Node:
         return term
 
     def each(one: Node) -> Node:
+        if not subquery_plans(one):
+            return change(one)
         return change(one.replaced(terms=tuple(rewrite(term, within) for term in one.terms())))
 
     return rewrite_nodes(node, each)

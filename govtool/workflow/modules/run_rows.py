@@ -32,12 +32,29 @@ class OutputDeletion:
         rows: Each row before, with its execution.
         gains: Rows that appear.
         gains_possible: Rows may appear that are not among ``gains``.
+        nodes: The node that wrote each of ``rows``.
+        gained_by: Execution and node of each of ``gains``.
     """
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[int, RowStatus], ...]
-    gains: tuple[Values, ...]
-    gains_possible: bool
+    rows: tuple[tuple[int, RowStatus], ...] = ()
+    gains: tuple[Values, ...] = ()
+    gains_possible: bool = False
+    nodes: tuple[str, ...] = ()
+    gained_by: tuple[tuple[int, str], ...] = ()
+
+    def joined(
+        self, execution: int, node: str, rows: Sequence[RowStatus], gains: Sequence[Values], gains_possible: bool
+    ) -> OutputDeletion:
+        """These rows, and those that a node wrote in an execution."""
+        return OutputDeletion(
+            self.columns,
+            (*self.rows, *((execution, row) for row in rows)),
+            (*self.gains, *gains),
+            self.gains_possible or gains_possible,
+            (*self.nodes, *([node] * len(rows))),
+            (*self.gained_by, *([(execution, node)] * len(gains))),
+        )
 
 
 def output_deletions(
@@ -48,11 +65,8 @@ def output_deletions(
     found: dict[str, OutputDeletion] = {}
     for output in outputs:
         rows, gains = judge.rows(output)
-        own = tuple((output.execution, row) for row in rows)
-        known = found.get(output.relation, OutputDeletion(output.columns, (), (), deletion.gains_possible))
-        found[output.relation] = OutputDeletion(
-            known.columns, known.rows + own, (*known.gains, *gains), known.gains_possible
-        )
+        known = found.get(output.relation, OutputDeletion(output.columns))
+        found[output.relation] = known.joined(output.execution, output.node, rows, gains, deletion.gains_possible)
     return found
 
 

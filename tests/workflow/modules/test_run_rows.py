@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 
+from govtool.answers.run_deletion import RunDeletionAnswer
 from govtool.workflow.builder import GraphBuilder
 from govtool.workflow.deletion import delete
 from govtool.workflow.modules.run_rows import output_deletions
 from govtool.workflow.modules.run_tuples import OutputTuples
 from govtool.workflow.storage.outputs import outputs_from, outputs_text
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "whatif-run-1.json"
 
 
 def made(build, rows, present, cells=None):
@@ -86,3 +93,21 @@ def test_equal_rows_of_one_tuple_are_counted_again():
     graph, output = made(build, [("x", 1), ("x", 1)], 2)
     assert [status for status, _ in deleted(graph, output, "a")[0]] == ["unknown", "unknown"]
     assert [status for status, _ in deleted(graph, output, "a", "b")[0]] == ["deleted", "deleted"]
+
+
+def test_rows_and_gains_name_the_execution_and_node_that_they_are_of():
+    graph, output = made(unless, [("x", 1), ("y", 2)], 1)
+    other = replace(output, execution=2, node="m")
+    (gone,) = graph.with_tokens(["a"]).values()
+    relations = output_deletions(graph, [output, other], delete(graph, gone))
+    answer = RunDeletionAnswer("w", "propagate", ("a",), relations)
+    body = json.loads(json.dumps(answer.to_dict()))
+    jsonschema.validate(body, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    found = body["relations"]["R"]
+    assert [(each["execution"], each["node"], each["status"]) for each in found["tuples"]] == [
+        (1, "n", "deleted"),
+        (2, "m", "deleted"),
+    ]
+    assert found["gains"] == [["y", 2], ["y", 2]]
+    assert found["gained_by"] == [{"execution": 1, "node": "n"}, {"execution": 2, "node": "m"}]
+    assert [row[1] for row in answer.rows() if row[2] == "gained"] == [1, 2]

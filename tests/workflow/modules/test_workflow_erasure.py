@@ -115,3 +115,14 @@ def test_copies_are_verified_by_replay_and_the_certificate_does_not_name_the_sub
     assert certificate["unknown"] == certificate["not_written"] == certificate["not_searched"] == []
     assert f'"{SUBJECT}"' not in json.dumps(certificate)
     assert govtool.verify_erasure(folder / "corrected" / "certificate.json").problems == ()
+
+
+def test_the_option_that_would_include_an_input_names_no_other_one(erased):
+    folder, *_ = erased
+    graph = govtool.open(str(folder / "store"))
+    plan = graph.erase_plan(f"in/1/Payments.parquet.customer={SUBJECT}", run="accounts")
+    (left,) = [each for each in plan.not_searched if each.what.endswith("in/2/Payments.parquet")]
+    assert left.hint.startswith("--key 2/Payments.parquet.COLUMN,")
+    assert graph.erase_plan(
+        f"in/1/Payments.parquet.customer={SUBJECT}", key="2/Payments.parquet.customer", run="accounts"
+    ).is_certain

@@ -169,9 +169,16 @@ def test_modules_that_return_what_they_must_not(spark, inputs, case):
 
 
 def test_inputs_of_another_schema_are_refused(spark, inputs):
-    (inputs / "In.csv").write_text("m\n1\n")
-    with pytest.raises((UsageError, EngineError)):
+    (inputs / "In.csv").write_text("_tok,n\na,1\n")
+    with pytest.raises(UsageError, match=r"has the columns \(_tok, n\); \(n bigint\) are declared"):
         run(one_module(lambda frame: frame), inputs, spark)
+
+
+def test_what_spark_found_wrong_is_named(spark, inputs):
+    (inputs / "In.csv").write_text("n\n1\n0\n")
+    flow = one_module(lambda frame: frame.selectExpr("cast(1 / n as bigint) as n"))
+    with pytest.raises(EngineError, match=r"Out could not be made: .*Division by zero"):
+        run(flow, inputs, spark)
 
 
 def test_a_failure_is_in_the_store_with_what_was_whole(spark, inputs, tmp_path):

@@ -14,7 +14,7 @@ from govtool.capture.spark.drawn import drawn
 from govtool.capture.spark.executed import Executed, named
 from govtool.capture.spark.execution import Action, Reading, WrittenDataset
 from govtool.capture.spark.flow import flow_of
-from govtool.capture.spark.interpreter import interpret
+from govtool.capture.spark.interpreter import executed, interpret
 from govtool.capture.spark.live.actions import grouped
 from govtool.capture.spark.live.batches import Streams
 from govtool.capture.spark.live.commands import SAVE_MODES, written_by
@@ -111,6 +111,7 @@ class LiveInterpreter:
     """The state of the script's repository: a commit, ``+`` behind it if there were changes."""
     _streams: Streams = field(init=False)
     _live: LiveSource = field(init=False)
+    _numbered: dict[int, tuple[str, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._streams = Streams.of(self.process)
@@ -120,28 +121,34 @@ class LiveInterpreter:
         """Return the actions of the process, in order."""
         script = script_name(self.process)
         for lines in grouped(self.process.executions):
-            for executed in interpret(self._executions(lines), self._live):
-                yield named(executed, script, self.source)
+            for action in actions_of(self._executions(lines)):
+                self._number(action)
+                yield named(executed(action, self._live), script, self.source)
         for line in self.process.connected:
-            for executed in interpret([_connected(line)], self._live):
-                yield named(executed, script, self.source)
+            for each in interpret([_connected(line)], self._live):
+                yield named(each, script, self.source)
         for line in self.process.rdd_actions:
             reading = rdd_reading(line, self._streams.plans, self._streams.driver)
             execution = LiveExecution(with_frames(line), 0.0, 0.0, reading)
-            for executed in interpret([execution], self._live):
-                yield named(executed, script, self.source)
+            for each in interpret([execution], self._live):
+                yield named(each, script, self.source)
 
     def numbered_runs(self) -> dict[int, tuple[str, ...]]:
-        """The ids of runs by the numbers of their executions in the spool; a multi-insert has several."""
+        """The ids of runs by the numbers of their executions in the spool; a multi-insert has several.
+
+        Those of the actions that were read: their plans are not read a second time.
+        """
         rdds = [line for line in self.process.rdd_actions if isinstance(line.get("n"), int)]
         found: dict[int, tuple[str, ...]] = {int(line["n"]): (self._live.runs.id_of(line),) for line in rdds}
-        for lines in grouped(self.process.executions):
-            for action in actions_of(self._executions(lines)):
-                name = self._live.runs.id_of(action.lead.line)
-                for member in action.members:
-                    number = int(member.line.get("n", -1))
-                    found[number] = tuple(dict.fromkeys((*found.get(number, ()), name)))
+        for number, names in self._numbered.items():
+            found[number] = tuple(dict.fromkeys((*found.get(number, ()), *names)))
         return found
+
+    def _number(self, action: Action[LiveExecution]) -> None:
+        name = self._live.runs.id_of(action.lead.line)
+        for member in action.members:
+            number = int(member.line.get("n", -1))
+            self._numbered[number] = tuple(dict.fromkeys((*self._numbered.get(number, ()), name)))
 
     def _executions(self, lines: Sequence[Line]) -> Iterator[LiveExecution]:
         """Executions of one root. Spark counts them as they begin, and the listener hears of them as they end."""

@@ -1,0 +1,25 @@
+"""Annotations as tables show them."""
+
+from __future__ import annotations
+
+import pytest
+
+from govtool.render.parentheses import parenthesised
+
+
+@pytest.mark.parametrize(
+    ("canonical", "shown"),
+    [
+        ("(1 ⊖ a + b)", "(1 ⊖ (a + b))"),
+        ("(a + b ⊖ c)", "((a + b) ⊖ c)"),
+        ("c*(1 ⊖ a*b) + d", "c*(1 ⊖ a*b) + d"),
+        ("(1 ⊖ (1 ⊖ a + b) + c)", "(1 ⊖ ((1 ⊖ (a + b)) + c))"),
+        ("(δ(a + b) ⊖ δ(c + d))", "(δ(a + b) ⊖ δ(c + d))"),
+        ("([COUNT(a⊗1 + b⊗1) > 2] ⊖ c)", "([COUNT(a⊗1 + b⊗1) > 2] ⊖ c)"),
+        ("a + b", "a + b"),
+        ("(1 ⊖ odd:( + b)", "(1 ⊖ odd:( + b)"),
+        ("(1 ⊖ a] + b)", "(1 ⊖ a] + b)"),
+    ],
+)
+def test_sums_within_differences_stand_in_parentheses(canonical, shown):
+    assert parenthesised(canonical) == shown
