@@ -64,7 +64,10 @@ def _rows(edges: int) -> Iterator[list[str]]:
             proxy.reset()
             own = str(Path(folder, cache or f"machine{next(machine)}"))
             command = [sys.executable, "-m", "govtool", *arguments, "--store", uri]
-            subprocess.run(command, env={**environment, "GOVTOOL_CACHE": own}, check=True, capture_output=True)
+            # Beside the store: the policies of this repository would be judged on the whole graph.
+            subprocess.run(
+                command, env={**environment, "GOVTOOL_CACHE": own}, cwd=folder, check=True, capture_output=True
+            )
             return Cost(len(proxy.exchanges), sum(exchange.received for exchange in proxy.exchanges))
 
         fragments = ask("index")

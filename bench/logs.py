@@ -170,7 +170,7 @@ def ingest(log: Path, schema: Path, folder: Path, *engine: str) -> Cost:
     store = str(folder / f"store-{time.monotonic_ns()}")
     command = [sys.executable, "-m", "govtool"]
     subprocess.run([*command, "init", "--store", store], env=environment, check=True, capture_output=True)
-    given = ["--dialect", "postgres", "--schema", str(schema), "--store", store, "--quiet", *engine]
+    given = ["--dialect", "postgres", "--schema", str(schema), "--store", store, "--no-progress", *engine]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     process = subprocess.Popen(

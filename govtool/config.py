@@ -56,6 +56,8 @@ from govtool.errors import UsageError
 
 CONFIG_FILE = "govtool.toml"
 STORE_DIRECTORY = ".govtool"
+_LARGEST = 1 << 20
+"""Bytes of a ``govtool.toml``."""
 
 _SQL_TEXTS = ("dialect", "default_catalog", "default_schema", "namespace", "source", "relation_from")
 
@@ -180,9 +182,15 @@ def _read(file: Path) -> Config:
     import tomllib
 
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        with file.open("rb") as opened:
+            data = opened.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise UsageError(f"more than {_LARGEST >> 10} KB", code="usage.config", location=str(file))
+        table = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"not valid TOML: {error}", code="usage.config", location=str(file)) from error
+    except RecursionError as error:
+        raise UsageError("nested too deeply", code="usage.config", location=str(file)) from error
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
     reader = _Table(table, file)

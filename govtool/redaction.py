@@ -18,12 +18,15 @@ _WORD = (
 )
 _IN_URL = re.compile(r"(?<=://)[^/@\s:'\"]*:[^/@\s'\"]*@")
 _USERS = re.compile(r"(?<=://)[^/@\s:'\"`]*:[^/@\s'\"`]*@")
-_IN_TEXT = re.compile(rf"\b([\w.-]*{_WORD}[\w.-]*\s*[=:]\s*)[^\s,;&\"']+", re.IGNORECASE)
+_NAMED = rf"(?<![\w.-])(?=[\w.-]*?{_WORD})[\w.-]++"
+"""A name with such a word in it, whole. Each is looked at once, from its beginning: text may be one long name."""
+_IN_TEXT = re.compile(rf"({_NAMED}\s*+[=:]\s*+)[^\s,;&\"']+", re.IGNORECASE)
 _IDENTIFIED = re.compile(r"(\bidentified\s+by\s+)(?!'\*\*\*')[^\s'\"]\S*", re.IGNORECASE)
-_COMMENT = re.compile(r"/\*.*?\*/|--\s[^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"/\*|--\s")
+"""The beginning of a comment; see `_without_comments`."""
 _BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
 _QUOTED = re.compile(
-    rf"((?:\b[\w.-]*{_WORD}[\w.-]*|\bidentified\s+by)['\"]?\s*(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)?\s*[NEUB]?)"
+    rf"((?:{_NAMED}|\bidentified\s+by)['\"]?\s*+(?:(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)\s*+)?[NEUB]?)"
     r"('(?:[^'\\\n]|\\.|'')*'?|\"(?:[^\"\\\n]|\\.|\"\")*\"?)",
     re.IGNORECASE,
 )
@@ -37,17 +40,19 @@ _REMOTE_CALL = re.compile(
 _LITERAL = re.compile(r"'(?:[^'\\\n]|\\.|'')*'?")
 _PERSONAL = re.compile(
     r"'(?:[^'\n]*@|(?=[^'\n]*[A-Za-z])(?=[^'\n]*\d)[^'\s/]{8,}(?=['\n]|\Z))[^'\n]*'?"
-    r'|"[^"\n]*@[^"\n]*"|\$(\w*)\$[^$\n]+\$\1\$'
+    r'|"(?=[^"@\n]*@)[^"\n]*+"|\$(\w*)\$[^$\n]+\$\1\$'
 )
 """A literal with an ``@``, or of letters and digits without a space: of a person, or a key; and text in ``$$``."""
 
 _NAME = re.compile(rf"{_WORD}[\w-]*\Z", re.IGNORECASE)
+_LONG_NAME = re.compile(_WORD, re.IGNORECASE)
+_LONGEST_NAME = 200
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z]+:)*//)([^/?#]*)([^?#]*)(\?[^#]*)?", re.DOTALL)
 _CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
 """Schemes in which the part before ``@`` is a container, no user (Azure's ``abfss://container@account``)."""
 _SIGNED = re.compile(r"[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-oss-signature)=", re.IGNORECASE)
-_PARAMETER = re.compile(rf"(?:^|(?<=&))[^=&]*(?:{_WORD}|^code$|^auth$)[^=&]*=[^&]*&?", re.IGNORECASE)
+_PARAMETER = re.compile(rf"(?:^|(?<=&))(?:code|auth|(?=[^=&]*?{_WORD})[^=&]++)=[^&]*+&?", re.IGNORECASE)
 
 
 def clean_text(text: str) -> str:
@@ -59,7 +64,7 @@ def clean_text(text: str) -> str:
 
 def clean_message(text: str) -> str:
     """Return the message of an error without secrets, and without the literals of people in SQL that it repeats."""
-    return _PERSONAL.sub(f"'{SECRET}'", _COMMENT.sub(SECRET, _REMOTE_CALL.sub(_masked_call, clean_text(text))))
+    return _PERSONAL.sub(f"'{SECRET}'", _without_comments(_REMOTE_CALL.sub(_masked_call, clean_text(text))))
 
 
 def clean_location(location: str) -> str:
@@ -88,7 +93,8 @@ def without_users(text: str) -> str:
 def clean_value(name: str, value: object) -> object:
     """Return the value of a setting without secrets: of one that is called like a secret, nothing."""
     if isinstance(value, str) and value:
-        return SECRET if _NAME.search(name) else clean_text(clean_location(value))
+        secret = _NAME if len(name) <= _LONGEST_NAME else _LONG_NAME
+        return SECRET if secret.search(name) else clean_text(clean_location(value))
     return value
 
 
@@ -98,6 +104,19 @@ def masked_line(line: str) -> str:
     for pattern in (_IN_URL, _BEARER, _IN_TEXT):
         line = pattern.sub(_masked_value, line)
     return _PERSONAL.sub(lambda found: _stars(found.group()), _REMOTE_CALL.sub(_masked_call, line))
+
+
+def _without_comments(text: str) -> str:
+    """The text with ``***`` for each comment; a block that is not closed is none, as in ``s3://b/*.csv``."""
+    parts, at, last = [], 0, text.rfind("*/")
+    for found in _COMMENT.finditer(text):
+        start = found.start()
+        if start < at or (found.group() == "/*" and start + 2 > last):
+            continue
+        parts += [text[at:start], SECRET]
+        line = text.find("\n", found.end())
+        at = text.find("*/", start + 2) + 2 if found.group() == "/*" else len(text) if line < 0 else line
+    return "".join((*parts, text[at:]))
 
 
 def _masked_value(found: re.Match[str]) -> str:

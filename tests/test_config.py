@@ -63,3 +63,15 @@ def test_a_file_that_is_not_text(tmp_path):
 
 def test_every_setting_has_an_origin(tmp_path):
     assert {setting.origin for setting in settings(None, load_config(tmp_path), {})} == {"default"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"), (f'store = "{"x" * 2_000_000}"', "more than 1024 KB")],
+    ids=["deep", "large"],
+)
+def test_a_file_that_somebody_made_to_be_costly(tmp_path, text, why):
+    (tmp_path / "govtool.toml").write_text(text)
+    with pytest.raises(UsageError, match=why) as caught:
+        load_config(tmp_path)
+    assert caught.value.code == "usage.config"

@@ -66,7 +66,7 @@ class WayStep:
     evidence: Evidence
     """The statement that makes it."""
     more: tuple[Evidence, ...] = ()
-    """Further records of runs that made the same edge."""
+    """Further records of runs that made the same edge; of a step through temporary tables the statements before."""
 
     @property
     def place(self) -> str:

@@ -1,4 +1,7 @@
-"""Sources and readers of a column or dataset, one step each way, with all the evidence."""
+"""Sources and readers of a column or dataset, one step each way, with all the evidence.
+
+A step through temporary tables is one step; only of such a table itself are the steps to its neighbours as they are.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from govtool.graph.index import Index
 from govtool.model.derivation import OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
-from govtool.query.evidence import RUNTIME, Evidence, WayStep, step
+from govtool.query.evidence import RUNTIME, Evidence, WayStep
 from govtool.query.select import Subject, select
+from govtool.query.through import Chain, chain_kind, chain_step, chains
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
     into_rows = index.in_edges(rows)
     out = [e for node in near for e in index.out_edges(node)]
     out_rows = list(index.out_edges(rows))
-    writer = _StepWriter(index, limit)
+    writer = _StepWriter(index, limit, passing=not index.is_elided(dataset))
     definitions = _definitions(index, about)
     diagnostics = [d for one in definitions for d in one.diagnostics]
     diagnostics += _readers_diagnostics(index, about, (*out, *out_rows))
@@ -98,12 +102,12 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
         type=None if about.node is None else index.type(about.node),
         columns=_columns(index, about),
         definitions=definitions,
-        incoming=writer.as_steps(into, without=_OPAQUE),
-        rows=writer.as_steps(into_rows, without=(EdgeKind.READ, EdgeKind.OPAQUE)),
-        reads=_datasets(index, (index.edge_source[e] for e in into_rows if index.kind(e) is EdgeKind.READ)),
-        outgoing=writer.as_steps(out, without=_OPAQUE),
+        incoming=writer.as_steps(writer.chains(into, backward=True), without=_OPAQUE),
+        rows=writer.as_steps(made := list(writer.chains(into_rows, backward=True)), without=(EdgeKind.READ, *_OPAQUE)),
+        reads=_datasets(index, (index.edge_source[c[0]] for c in made if chain_kind(index, c) is EdgeKind.READ)),
+        outgoing=writer.as_steps(writer.chains(out), without=_OPAQUE),
         readers=_readers(index, about, near),
-        opaque=writer.as_steps(e for e in (*into, *into_rows, *out, *out_rows) if index.kind(e) is EdgeKind.OPAQUE),
+        opaque=writer.as_steps((e,) for e in (*into, *into_rows, *out, *out_rows) if index.kind(e) is EdgeKind.OPAQUE),
         diagnostics=tuple(sorted(dict.fromkeys(diagnostics), key=Diagnostic.sort_key)),
         truncated=writer.truncated,
     )
@@ -125,19 +129,25 @@ def _readers_diagnostics(index: Index, about: Subject, edges: Iterable[int]) -> 
 class _StepWriter:
     """Edges to steps, each list up to a limit."""
 
-    def __init__(self, index: Index, limit: int | None) -> None:
+    def __init__(self, index: Index, limit: int | None, passing: bool) -> None:
         self.index = index
         self.limit = limit
+        self.passing = passing
         self.truncated = 0
 
-    def as_steps(self, edges: Iterable[int], without: Container[EdgeKind] = ()) -> tuple[WayStep, ...]:
-        """Sorted steps of distinct edges but those of some kinds; what is over the limit is counted."""
-        shown = {e for e in edges if self.index.kind(e) not in without}
-        numbers = sorted(shown, key=lambda e: (self.index.edge_target[e], self.index.kind(e), e))
-        if self.limit is not None and len(numbers) > self.limit:
-            self.truncated += len(numbers) - self.limit
-            numbers = numbers[: self.limit]
-        steps = dict.fromkeys(step(self.index, edge) for edge in numbers)
+    def chains(self, edges: Iterable[int], *, backward: bool = False) -> Iterator[Chain]:
+        """The edges, each carried on through temporary tables, unless the subject is one."""
+        return chains(self.index, edges, backward=backward) if self.passing else ((edge,) for edge in edges)
+
+    def as_steps(self, found: Iterable[Chain], without: Container[EdgeKind] = ()) -> tuple[WayStep, ...]:
+        """Sorted steps of distinct chains of edges but those of some kinds; what is over the limit is counted."""
+        index = self.index
+        shown = {c for c in found if chain_kind(index, c) not in without}
+        ordered_chains = sorted(shown, key=lambda c: (index.edge_target[c[-1]], chain_kind(index, c), c))
+        if self.limit is not None and len(ordered_chains) > self.limit:
+            self.truncated += len(ordered_chains) - self.limit
+            ordered_chains = ordered_chains[: self.limit]
+        steps = dict.fromkeys(chain_step(index, chain) for chain in ordered_chains)
         ordered = sorted(steps, key=lambda s: (s.kind, s.target, s.source, s.evidence.file, s.evidence.line))
         return tuple(_joined(ordered))
 
@@ -147,7 +157,8 @@ def _joined(steps: Iterable[WayStep]) -> Iterator[WayStep]:
     found: dict[WayStep, list[Evidence]] = {}
     for each in steps:
         shown = each.evidence.how in RUNTIME
-        found.setdefault(replace(each, evidence=_ANY_RUN) if shown else each, []).append(each.evidence)
+        key = replace(each, evidence=_ANY_RUN, more=()) if shown else each
+        found.setdefault(key, []).extend((each.evidence, *each.more))
     for each, places in found.items():
         yield replace(each, evidence=places[0], more=tuple(places[1:]))
 

@@ -16,7 +16,7 @@ from govtool.errors import ConflictError, UnknownNameError, UsageError
 from govtool.store import log, refs
 from govtool.store.commit import Commit, CommitResult, Origin
 from govtool.store.manifest import Entry
-from govtool.store.names import DEFAULT_BRANCH, FORGOTTEN, check_branch
+from govtool.store.names import DEFAULT_BRANCH, FORGOTTEN, check_new_name
 from govtool.store.objects import Objects
 from govtool.store.tombstones import Tombstones, read_tombstones
 from govtool.store.writer import LostSlotError, Writer
@@ -53,7 +53,7 @@ def create_branch(store: WritableStore, name: str, at: Commit, *, author: str) -
         ConflictError: if someone else made it at the same time.
     """
     objects = store.objects
-    old = log.read_position(objects, check_branch(name)).head
+    old = log.read_position(objects, check_new_name(name, "branch")).head
     if (old is not None and not old.closed) or refs.read_tag(objects, name) is not None:
         raise UsageError(
             f"there is a {'branch' if old is not None and not old.closed else 'tag'} {name!r} already",

@@ -12,6 +12,8 @@ FORGOTTEN = "govtool:forgotten"
 """The source of tombstones: what was removed from the store on purpose. No ingest may have this name."""
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _TABLE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_OTHER_REF = re.compile(r"[0-9]{1,12}|[0-9]{4}-[0-9]{2}-[0-9]{2}|(?=[a-f]*[0-9])[0-9a-f]{7,64}|HEAD")
+"""What names a commit by itself: its number, a date, its id."""
 _LONGEST = 100
 _LONGEST_SOURCE = 512
 
@@ -42,6 +44,21 @@ def _check_ref(name: str, what: str) -> str:
             hint=f"use up to {_LONGEST} letters, digits, dots, dashes and underscores, with / between parts",
         )
     return name
+
+
+def check_new_name(name: str, what: str) -> str:
+    """Return ``name`` if a new branch or tag may be called that: it is no number, date or id, which name commits too.
+
+    Raises:
+        UsageError: ``usage.branch``, ``usage.tag``.
+    """
+    if _OTHER_REF.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a {what}: it would name another commit, too",
+            code=f"usage.{what}",
+            hint="put a word before it; numbers, dates and ids of commits name these",
+        )
+    return _check_ref(name, what)
 
 
 def check_source(name: str) -> str:

@@ -9,7 +9,7 @@ from govtool.errors import UnknownNameError, UsageError
 from govtool.store import log, refs
 from govtool.store.codec import FORMAT, seal
 from govtool.store.commit import Commit
-from govtool.store.names import check_tag
+from govtool.store.names import check_new_name, check_tag
 from govtool.store.store import Store
 
 
@@ -28,7 +28,7 @@ def create_tag(store: Store, name: str, commit: Commit, *, author: str, replace:
             ``replace``) or a branch.
     """
     objects = store.objects
-    head = log.read_position(objects, check_tag(name)).head
+    head = log.read_position(objects, check_new_name(name, "tag")).head
     body = {
         "format": FORMAT,
         "branch": commit.branch,

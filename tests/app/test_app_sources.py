@@ -72,3 +72,14 @@ def test_lines_of_old_encodings_and_form_feeds_are_quoted(tree):
 )
 def test_files_are_named_from_the_root_and_by_what_can_be_written(tree, path, name):
     assert file_name(Path(path), tree / "etl") == name
+
+
+def test_a_line_that_is_too_long_is_not_shown(tmp_path, monkeypatch):
+    """A log of one line of a gigabyte costs neither its memory nor its redaction."""
+    (tmp_path / "a.sql").write_text("select 1\n" + "x" * 200_000 + "\nselect 3\n")
+    text = SourceText(tmp_path)
+    shown = [text.line(Diagnostic("a", "error", "m", "a.sql", line)) for line in (1, 2, 3, 4)]
+    assert shown == ["select 1", None, "select 3", None]
+    monkeypatch.setattr("govtool.app.ingest.sql_options._MOST_TEXT", 9)
+    text = SourceText(tmp_path)
+    assert [text.line(Diagnostic("a", "error", "m", "a.sql", line)) for line in (1, 3)] == ["select 1", None]

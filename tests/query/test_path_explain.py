@@ -80,3 +80,45 @@ def test_explain_gives_the_diagnostics_that_name_the_column() -> None:
     assert explain(index, "q.n").diagnostics == (note,)
     assert explain(index, "s.a").diagnostics == (note,)
     assert explain(index, "q").definitions[0].diagnostics == (note,)
+
+
+def temporary(name: str, columns: str, *edges: str, **more):
+    return view(name, columns, *edges, target_kind="temporary", file="job.sql", **more)
+
+
+def test_explain_passes_through_temporary_tables() -> None:
+    index = graph(
+        temporary("t1", "a", edge("s.x -> a transformation", functions=("lower",)), "s.k -> * filter", "s.* -> * read"),
+        temporary("t2", "a", "t1.a -> a identity", "t1.* -> * read", line=2),
+        view(
+            "v",
+            "b",
+            edge("t2.a -> b aggregation", functions=("max",)),
+            "t2.* -> * read",
+            "t2.a -> * join",
+            file="job.sql",
+            line=3,
+        ),
+    )
+    answer = explain(index, "v.b")
+    (made,) = answer.incoming
+    assert (made.source, made.target, made.label) == ("s.x", "v.b", "lower() → max()")
+    assert [made.evidence.line, *(one.line for one in made.more)] == [3, 2, 1]
+    assert sorted((s.source, s.label) for s in answer.rows) == [("s.k", "filter"), ("s.x", "join key")]
+    assert answer.reads == ("s",)
+    assert [(s.target, s.label) for s in explain(index, "s.x").outgoing] == [
+        ("v.b", "lower() → max()"),
+        ("v.*", "join key"),
+    ]
+    assert [(s.target, s.label) for s in explain(index, "s.k").outgoing] == [("v.*", "filter")]
+    assert [s.source for s in explain(index, "t2.a").incoming] == ["t1.a"]
+
+
+def test_explain_shows_a_temporary_table_behind_which_nothing_is_known() -> None:
+    unread = graph(temporary("t1", "a", "s.x -> a identity"))
+    assert [s.target for s in explain(unread, "s.x").outgoing] == ["t1.a"]
+    opaque = graph(
+        temporary("t1", "a", "s.x -> a identity", edge("s.* -> a opaque", reason="python-udf: f")),
+        view("v", "b", "t1.a -> b identity", file="job.sql", line=2),
+    )
+    assert sorted(s.source for s in explain(opaque, "v.b").incoming) == ["s.x", "t1.a"]

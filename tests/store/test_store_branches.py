@@ -211,6 +211,17 @@ def test_tags(store, uri, say):
         store.resolve("v1.0")
 
 
+@pytest.mark.parametrize("name", ["2", "000000000001", "2026-11-20", "1a2b3c4", "0" * 64, "HEAD", "../x", "a\nb", ""])
+def test_names_that_would_name_another_commit(store, say, name):
+    """``--at 2`` is the second commit, whatever somebody else calls a tag."""
+    first = say("etl", b"a").commit
+    for create in (tags.create_tag, branches.create_branch):
+        with pytest.raises(UsageError, match="cannot be the name of a"):
+            create(store, name, first, author="ann")
+    assert tags.create_tag(store, "y2026-11-20", first, author="ann").commit == first
+    assert tags.create_tag(store, "defaced", first, author="ann").commit == first
+
+
 def test_a_tag_whose_commit_was_replaced_is_seen(store, say):
     tags.create_tag(store, "v1", say("etl", b"a").commit, author="ann")
     key = log.slot_key("main", 1)

@@ -317,6 +317,12 @@ _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Control characters that the beginning of a text does not have, and that of a compressed file does."""
 
 
+_MOST_TEXT = 32 << 20
+"""Bytes of a file in which lines are looked for."""
+_LONGEST_LINE = 100_000
+"""Characters of a line that is shown: of a longer one the place has to do."""
+
+
 class SourceText:
     """Finds the text of a source line again, to show it below a diagnostic."""
 
@@ -330,10 +336,12 @@ class SourceText:
             return None
         if diagnostic.file not in self._lines:
             try:
-                data = (self._root / diagnostic.file).read_bytes()
+                with (self._root / diagnostic.file).open("rb") as file:
+                    data = file.read(_MOST_TEXT)
             except (OSError, ValueError):
                 data = b""
             text = "" if _NO_TEXT.search(data, 0, _HEAD) else data.decode("utf-8-sig", "replace")
             self._lines[diagnostic.file] = text.splitlines()
         lines = self._lines[diagnostic.file]
-        return lines[diagnostic.line - 1] if 0 < diagnostic.line <= len(lines) else None
+        line = lines[diagnostic.line - 1] if 0 < diagnostic.line <= len(lines) else None
+        return None if line is None or len(line) > _LONGEST_LINE else line

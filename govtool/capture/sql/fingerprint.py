@@ -278,7 +278,7 @@ _ACCOUNTS = re.compile(
     re.IGNORECASE,
 )
 """Statements about access, which hold secrets in forms of their own."""
-_DOLLARS = re.compile(r"\$(\w*)\$.*?\$\1\$", re.DOTALL)
+_DOLLAR_TAG = re.compile(r"(?=(\$\w*\$))")
 
 
 def redact(text: str, dialect: str = "") -> str:
@@ -317,11 +317,25 @@ def redact(text: str, dialect: str = "") -> str:
         return found if last in "[(," and (_SUBSCRIPT.search(before) or _TYPE_BEFORE.search(before)) else "?"
 
     if not dialect:  # whose literals have dollars is not known
-        text = _DOLLARS.sub("'?'", text)
+        text = _without_dollars(text)
     redacted = without_users(" ".join(scanner(dialect).sub(replace, text).split()))
     if _ACCOUNTS.match(redacted):
         redacted = clean_message(redacted)
     return redacted if len(redacted) <= MAX_REDACTED else redacted[: MAX_REDACTED - 1] + "…"
+
+
+def _without_dollars(text: str) -> str:
+    """The text with ``'?'`` for what lies between two equal tags of dollars."""
+    tags = [(found.start(), found.group(1)) for found in _DOLLAR_TAG.finditer(text)]
+    last = {tag: start for start, tag in tags}
+    parts, at = [], 0
+    for start, tag in tags:
+        within = start + len(tag)
+        if start < at or last[tag] < within:
+            continue
+        parts += [text[at:start], "'?'"]
+        at = text.index(tag, within) + len(tag)
+    return "".join((*parts, text[at:]))
 
 
 def _name(quoted: str, before: str, dialect: str) -> str:

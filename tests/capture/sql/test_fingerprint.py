@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 from sqlglot.tokenizer_core import TokenType
 
-from govtool.capture.sql.fingerprint import MAX_REDACTED, fingerprint, normalize, redact
+from govtool.capture.sql.fingerprint import MAX_REDACTED, _without_dollars, fingerprint, normalize, redact
 from govtool.capture.sql.lexer import lexer, word_set
 
 STATEMENTS = [
@@ -247,3 +247,16 @@ def test_amounts_of_money_are_literals_and_parameters_are_not():
     assert redact(sql, "tsql") == "select a$1, $action from t where p > $? and q < -$? and r in ($?, $?)"
     assert fingerprint("select a$1 from t", "tsql") != fingerprint("select a$2 from t", "tsql")
     assert redact("select a from t where p > $1 and q > 7", "postgres") == "select a from t where p > $1 and q > ?"
+
+
+DOLLARS = re.compile(r"\$(\w*)\$.*?\$\1\$", re.DOTALL)
+
+
+@given(st.lists(st.sampled_from(["$$", "$a$", "$b", "$", "a", " ", "\n", "_"]), max_size=14).map("".join))
+def test_text_between_dollars(text):
+    assert _without_dollars(text) == DOLLARS.sub("'?'", text)
+
+
+def test_many_tags_of_dollars_that_nothing_closes():
+    text = " ".join(f"$a{number}$" for number in range(200_000))
+    assert _without_dollars(text) == text
