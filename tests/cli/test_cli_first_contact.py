@@ -64,6 +64,15 @@ def test_show_says_that_there_is_no_run_either(partly):
     assert "no commit 'nosuchrun', and the graph has no runs" in done.err
 
 
+@pytest.mark.parametrize("command", [("diff", "1", "99"), ("show", "99")])
+def test_a_commit_that_is_no_more_is_named_with_the_newest(partly, command):
+    done = partly(*command)
+    assert done.code == 2
+    newest = partly("log", "-f", "csv").out.splitlines()[1].split(",")
+    assert f"there is no commit '99': the newest is {newest[0]} ({newest[1][:7]})" in done.err
+    assert "runs" not in done.err
+
+
 def test_path_guards_a_script(partly):
     assert partly("path", "s.a", "t.a").code == 0
     assert partly("path", "s.a", "t.a", "--exit-code").code == 1
