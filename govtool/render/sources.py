@@ -20,8 +20,8 @@ def render_sources(form: str, answer: SourcesAnswer) -> Table | Iterable[str]:
     """The sources in one of ``FORMATS``."""
     if form in DATA_FORMATS:
         return data_lines(form, answer, (source.to_dict() for source in answer.sources))
-    rows = [_row(source) for source in answer.sources]
-    columns = (
+    rows: list[tuple[str, ...]] = [_row(source) for source in answer.sources]
+    columns: tuple[TableColumn, ...] = (
         TableColumn("source", style="bold"),
         TableColumn("read from"),
         TableColumn("files", justify="right"),

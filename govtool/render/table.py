@@ -122,17 +122,23 @@ def _with_details_below(table: Table, rows: Sequence[Sequence[str]], limit: int)
         styles = ["dim"] * len(titles) if number < 0 else _styles(table, number)
         names = wrapped(cells[last], widths[-1])
         yield from _folded_row([*([cell] for cell in cells[:last]), names], columns, widths, styles)
-        details = [(cell, styles[last + 1 + i]) for i, cell in enumerate(cells[last + 1 :]) if cell]
-        if sum(width(cell) + _GAP for cell, _ in details) - _GAP <= limit - indent:
-            parts = [piece for cell, style in details for piece in (Span(" " * _GAP), Span(cell, style))]
-            if parts:
-                yield [Span(" " * indent), *parts[1:]]
+        details = [Span(cell, styles[last + 1 + i]) for i, cell in enumerate(cells[last + 1 :]) if cell]
+        yield from ([Span(" " * indent), *line] for line in _packed(details, limit - indent))
+
+
+def _packed(cells: Sequence[Span], room: int) -> list[list[Span]]:
+    """Lines of cells, as many in each as fit; one that is longer than a line is broken between words."""
+    lines: list[list[Span]] = []
+    used = room
+    for text, style in cells:
+        if used + _GAP + width(text) <= room:
+            lines[-1] += [Span(" " * _GAP), Span(text, style)]
+            used += _GAP + width(text)
             continue
-        yield from (
-            [Span(" " * indent), Span(part, style)]
-            for cell, style in details
-            for part in wrapped(cell, max(_LEAST, limit - indent))
-        )
+        parts = wrapped(text, room)
+        lines += [[Span(part, style)] for part in parts]
+        used = width(parts[-1])
+    return lines
 
 
 def _styles(table: Table, number: int) -> list[str]:

@@ -73,6 +73,17 @@ def test_a_commit_that_is_no_more_is_named_with_the_newest(partly, command):
     assert "runs" not in done.err
 
 
+def test_the_name_of_a_schema_leads_to_its_pattern(govtool):
+    govtool("init")
+    Path("x.sql").write_text("create view mart.t as select a from raw.s")
+    govtool("ingest", "sql", "x.sql")
+    done = govtool("ls", "mart")
+    assert done.code == 2
+    assert "'mart.**' selects all that begins with mart" in done.err
+    assert govtool("ls", "mart.**").code == 0
+    assert "mart.**" not in govtool("ls", "mar").err
+
+
 def test_path_guards_a_script(partly):
     assert partly("path", "s.a", "t.a").code == 0
     assert partly("path", "s.a", "t.a", "--exit-code").code == 1
