@@ -297,7 +297,7 @@ class _Table:
                     code="usage.config-key",
                     location=str(self._file),
                     nearest=tuple(self._prefix + near for near in difflib.get_close_matches(key, names)),
-                    hint="govtool config show --help",
+                    hint=f"known keys: {', '.join(sorted(names))}",
                 )
 
     def text(self, name: str) -> str | None:

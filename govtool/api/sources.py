@@ -40,12 +40,15 @@ def drop_source(
 @checked
 def revert_commit(
     ref: Ref,
+    *,
+    dry_run: bool = False,
     **options: Unpack[CommitOptions],
 ) -> RevertResult:
     """Undo a commit: its sources get what they had before it, in a new commit.
 
     Args:
         ref: The commit to undo: ``HEAD``, a number, an id, a tag.
+        dry_run: Commit nothing; the result names the ``sources`` that would change.
         **options: Those of every commit: see `CommitOptions`.
 
     Returns:
@@ -63,4 +66,5 @@ def revert_commit(
     store = opened(options)
     branch = existing_branch(store, options.get("branch"))
     undone = commit_at(store, str(ref), branch)
-    return revert(store, undone, branch, author=options.get("author") or user_name(), message=options.get("message"))
+    author = options.get("author") or user_name()
+    return revert(store, undone, branch, author=author, message=options.get("message"), dry_run=dry_run)

@@ -18,7 +18,7 @@ from govtool.cli.options import (
     StoreOption,
 )
 from govtool.cli.ui import Ui
-from govtool.render.text import count
+from govtool.render.text import count, printable
 
 _SHOWN = 20
 
@@ -100,10 +100,14 @@ _DEFAULT = CommitBundle()
 def revert(
     ui: Ui,
     ref: Annotated[str, typer.Argument(metavar="REF", help="The commit to undo: HEAD, HEAD~2, a number, an id.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Commit nothing; name the sources that would change.")
+    ] = False,
     options: CommitBundle = _DEFAULT,
 ) -> None:
     """Undo a commit: its sources get what they had before it, in a new commit.
 
+      govtool revert HEAD --dry-run
       govtool revert HEAD
       govtool revert 41 --message "wrong dialect"
 
@@ -111,8 +115,14 @@ def revert(
     """
     from govtool.api.sources import revert_commit
 
-    result = revert_commit(ref, **options.keywords())
+    result = revert_commit(ref, dry_run=dry_run, **options.keywords())
     commit, undone = result.commit, f"commit {result.undone.seq}"
+    if dry_run and result.sources:
+        ui.write([f"{undone} ({result.undone.short}) would be undone in: {printable(', '.join(result.sources))}"])
+        ui.note("nothing was committed")
+        if commit.id == result.undone.id and commit.parent is not None:
+            ui.hint("what would change: govtool diff HEAD HEAD~1")
+        return
     if not result.created:
         ui.note(f"nothing of {undone} is left at commit {commit.seq} ({commit.short}): nothing to undo")
         return

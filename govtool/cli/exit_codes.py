@@ -70,9 +70,20 @@ def as_usage_error(error: TyperException) -> UsageError:
     path = context.command_path if context is not None else "govtool"
     near = tuple(sorted(getattr(error, "possibilities", None) or ()))
     text = error.message if near else error.format_message()
-    return UsageError(
-        (text[:1].lower() + text[1:]).rstrip("."), code="usage.arguments", nearest=near, hint=f"{path} --help"
-    )
+    hint = f"{path} --help"
+    option = str(getattr(error, "option_name", "")).removeprefix("--")
+    if path.endswith(" ingest all") and _is_of_a_source(option):
+        near, hint = (
+            (),
+            f"set {option} below its [[sources]] in govtool.toml, or name the kind: govtool ingest sql PATH",
+        )
+    return UsageError((text[:1].lower() + text[1:]).rstrip("."), code="usage.arguments", nearest=near, hint=hint)
+
+
+def _is_of_a_source(option: str) -> bool:
+    from govtool.config_sources import KINDS
+
+    return any(option.replace("-", "_") in options for options in KINDS.values())
 
 
 def as_os_error(error: OSError) -> StoreError:

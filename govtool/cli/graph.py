@@ -24,7 +24,7 @@ ColumnArgument = Annotated[
     typer.Argument(
         metavar="COLUMN",
         autocompletion=complete_selector,
-        help="A column or dataset; the shortest unambiguous end of its name will do. Or several, by a selector: "
+        help="A column or dataset, by the shortest unambiguous end of its name. Or a selector: "
         "'mart.**', class:personal … See govtool ls --help.",
     ),
 ]
@@ -34,7 +34,7 @@ KindOption = Annotated[
         "--kind",
         metavar="KIND",
         autocompletion=complete_kind,
-        help="Follow only edges of this kind: identity, transformation, aggregation, conditional, join … Repeatable.",
+        help="Only edges of this kind: identity, transformation, aggregation, conditional, join … Repeatable.",
     ),
 ]
 DepthOption = Annotated[int | None, typer.Option("--depth", metavar="N", min=0, help="Go at most N hops.")]
@@ -43,12 +43,13 @@ EvidenceOption = Annotated[
     typer.Option(
         "--evidence",
         metavar="HOW",
-        help="Only this evidence: sql, catalog, declared, plan, plan-text, openlineage, prov; static or runtime for "
-        "all of texts or of runs. Repeatable.",
+        help="Only this evidence: static (sql, catalog, declared), runtime (plan, plan-text, openlineage, prov). "
+        "Repeatable.",
     ),
 ]
 SemanticsOption = Annotated[
-    str, typer.Option("--semantics", metavar="precise|lineagex", help="Count the arms of UNION ALL as references.")
+    str,
+    typer.Option("--semantics", metavar="precise|lineagex", help="precise; lineagex also refers to UNION ALL's arms."),
 ]
 
 

@@ -36,7 +36,7 @@ GraphOption = Annotated[
 ]
 GraphRunOption = Annotated[
     str | None,
-    typer.Option("--run", metavar="RUN", help="The graph of a workflow run, which is built from its records."),
+    typer.Option("--run", metavar="RUN", help="The graph of a workflow run, from its records."),
 ]
 OptionalGraphArgument = Annotated[
     str | None, typer.Argument(metavar="NAME|FILE", help="A graph of the store, or a file: JSON, GraphML.")
@@ -52,11 +52,11 @@ NodeArgument = Annotated[
 ]
 InGraphOption = Annotated[
     str | None,
-    typer.Option("--graph", metavar="NAME|FILE", help="Delete records in a provenance graph; see docs/workflow.md."),
+    typer.Option("--graph", metavar="NAME|FILE", help="Delete records in a provenance graph."),
 ]
 FromOption = Annotated[
     Path | None,
-    typer.Option("--tokens", metavar="FILE", help="JSON Lines: a list of tokens a line, an answer a line."),
+    typer.Option("--tokens", metavar="FILE", help="Lists of tokens, a line of JSON each: many answers."),
 ]
 
 

@@ -1,7 +1,7 @@
 """Help of commands and groups, each within a screen.
 
-A command's help has its own arguments and options; the options that many commands share are named on one line, and
-``govtool help options`` explains them. Formats stand where ``--format`` is.
+A command's help has its own arguments and options. Options that many commands share are named at its end;
+``govtool help options`` explains them, and has those of every command. Formats stand where ``--format`` is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ SHARED_OPTIONS = (
 """Parameters of options that many commands share, in the order in which they are named."""
 _NARROWEST, _WIDEST = 60, 100
 _NAME_CELLS = 24
+_OF_EVERY_COMMAND = frozenset(("quiet", "verbose", "progress", "color", "timings", "debug"))
 _BOUND = "\xa0"
 """A space that no line is broken at."""
 
@@ -37,7 +38,7 @@ def command_help(command: Any, context: Any, function: Any) -> str:
         *_about(function, width),
         _entries([(_argument(one), one.help or "") for one in arguments], width),
         _entries([(_spelled(one), _explained(one)) for one in own], width),
-        _filled("Also: ", [_short(common[name], formats) for name in SHARED_OPTIONS if name in common], width),
+        _filled("Also: ", _named(common, formats), width),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
@@ -72,8 +73,15 @@ def group_help(
             lines += [f"  {name:<{room - 2}}{first}".rstrip(), *(" " * room + part for part in more)]
         named = [name for name, _ in commands if name in also]
         lines += _filled("  also: ", named, width)
-    others = "" if len(panels) == 1 else "; govtool --version; govtool --install-completion"
+    others = "" if len(panels) == 1 else "; govtool help options; --version; --install-completion"
     return "\n".join([*lines, "", f"{context.command_path} COMMAND --help{others}"]) + "\n"
+
+
+def _named(common: Mapping[str, Any], formats: Sequence[str]) -> list[str]:
+    """The shared options that a command takes, and where the others are explained."""
+    taken = (name for name in SHARED_OPTIONS if name in common and name not in _OF_EVERY_COMMAND)
+    found = [_short(common[name], formats) for name in taken]
+    return [*found, f"{'and ' if found else ''}those of every command: govtool help options"]
 
 
 def _shared_texts() -> frozenset[str]:
@@ -159,7 +167,7 @@ def _explained(option: Any) -> str:
     if option.required:
         return f"{text} Required."
     default = option.default
-    shown = isinstance(default, (str, int, float)) and not isinstance(default, bool) and default not in ("", 0)
+    shown = isinstance(default, (str, int, float)) and not isinstance(default, bool) and default not in ("", 0, "none")
     return f"{text} Default: {default}." if shown and "Default" not in text and str(default) not in text else text
 
 

@@ -48,7 +48,7 @@ def impact(
             "--change",
             metavar="CHANGE",
             autocompletion=complete_change,
-            help="The change: drop, rename (:NEW, or --to NEW), retype, or logic (the default).",
+            help="drop, rename (see --to), retype; default: logic.",
         ),
     ] = None,
     to: ToOption = None,
@@ -61,7 +61,7 @@ def impact(
         typer.Option(
             "--fail-on",
             metavar="breaks|unknown|changes|rows|passes",
-            help="Exit with 1 if any finding has this verdict or a worse one.",
+            help="Exit with 1 if a finding has it, or a worse one.",
         ),
     ] = "none",
     strict: StrictAnswerOption = False,
@@ -72,7 +72,7 @@ def impact(
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
-    tree: Annotated[bool, typer.Option("--tree", help="Show it as a tree: each below what it is reached by.")] = False,
+    tree: Annotated[bool, typer.Option("--tree", help="As a tree: each below what it is reached by.")] = False,
     output: OutputOption = None,
     evidence: EvidenceOption = None,
     where: Annotated[
@@ -80,7 +80,7 @@ def impact(
         typer.Option(
             "--where",
             metavar="EXPR",
-            help="Count the rows that these rows of its dataset reached, by recorded runs: a Spark SQL expression.",
+            help="Count the rows that these rows reached, by recorded runs. Spark SQL.",
         ),
     ] = None,
     at: AtOption = None,
@@ -94,11 +94,8 @@ def impact(
       govtool impact 'class:personal,zone:shared' --exclude 'share.audit.*'
       govtool impact raw/users.email --where "country = 'de'"
 
-    Verdicts, the worst first: breaks, unknown, changes, rows (only which rows there are), passes. With --upstream
-    the columns that have this one downstream, those whose values flow into it first; DATASET.* (rows) is a dataset of
-    which only the rows matter. Formats: table, plain, json, jsonl, csv, markdown. With --where the exit code is 3 if
-    rows of a dataset that recorded runs lead to
-    could not be counted.
+    Verdicts, the worst first: breaks, unknown, changes, rows (only which rows there are), passes. DATASET.* (rows)
+    is a dataset of which only the rows matter. With --where the exit code is 3 where rows could not be counted.
     """
     from govtool.answers.answer import at_least
     from govtool.answers.impact import VERDICTS

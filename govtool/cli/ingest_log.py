@@ -78,8 +78,7 @@ def ingest_log(
       govtool ingest log queries.jsonl --map text=body.sql,started_at=ts --dialect trino
 
     Each distinct statement is parsed once, with how often, when and by whom it was run. Failed statements and what was
-    rolled back are counted and not used. Literals are redacted before anything is stored. The graph does not depend on
-    the engine or its workers; an ingest that was killed goes on where it was when it is run again.
+    rolled back are counted and not used. Literals are redacted. A killed ingest, run again, goes on where it was.
     """
     from govtool.api.ingest import ingest_log as ingest
     from govtool.render.progress import log_label

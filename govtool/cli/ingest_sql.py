@@ -45,9 +45,7 @@ def ingest_sql(
     namespace: NamespaceOption = None,
     drop_unreadable: Annotated[
         bool,
-        typer.Option(
-            "--drop-unreadable", help="Drop the earlier lineage of files that cannot be read or understood any more."
-        ),
+        typer.Option("--drop-unreadable", help="Keep nothing of files that became unreadable."),
     ] = False,
     follow_links: FollowLinksOption = False,
     options: IngestBundle = _DEFAULT,
@@ -59,7 +57,7 @@ def ingest_sql(
 
     A source is replaced as a whole; the same input again makes no commit. What cannot be understood is reported and
     counted; the rest is ingested. A file that cannot be read or understood any more keeps what it said before, until
-    it is gone or --drop-unreadable is given. Exit code 3 commits nothing.
+    it is gone. Exit code 3 commits nothing.
     """
     from govtool.api.ingest import ingest_sql as ingest
     from govtool.render.progress import log_label
@@ -132,7 +130,7 @@ def ingest_catalog(
         bool,
         typer.Option(
             "--explain",
-            help="PostgreSQL: ask it about statements of --sql that the text leaves open. Nothing is run or kept.",
+            help="Let PostgreSQL EXPLAIN what of --sql stays open.",
         ),
     ] = False,
     dialect: DialectOption = None,

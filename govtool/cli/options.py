@@ -37,7 +37,7 @@ BranchOption = Annotated[
 ]
 AuthorOption = Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")]
 FollowLinksOption = Annotated[
-    bool, typer.Option("--follow-links", help="Follow symbolic links also where they lead out of the folder.")
+    bool, typer.Option("--follow-links", help="Also follow links that lead out of the folder.")
 ]
 MessageOption = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="Message of the commit.")]
 SourceOption = Annotated[
@@ -45,12 +45,10 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         metavar="NAME",
-        help="Name of the source, whose earlier lineage this replaces. Default: kind and path or name: sql:models.",
+        help="The source to replace. Default: sql:models, …",
     ),
 ]
-ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="Replace the source also where it was read from another place or kind.")
-]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace one of another place or kind, too.")]
 PublishOption = Annotated[
     bool | None,
     typer.Option(
@@ -61,13 +59,12 @@ DryRunOption = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Commit nothing; show what would change in datasets, columns, edges, classes and findings, as diff does. "
-        "--policy, -f and -o are for this.",
+        help="Commit nothing; show what would change, as diff and check do. --policy, -f, -o are for this.",
     ),
 ]
 NamespaceOption = Annotated[
     str | None,
-    typer.Option("--namespace", metavar="URI", help="OpenLineage namespace: postgres://host:5432. Default: default."),
+    typer.Option("--namespace", metavar="URI", help="OpenLineage's, as postgres://host:5432."),
 ]
 PathsArgument = Annotated[list[str], typer.Argument(metavar="PATH…", help="Files, folders, or - for stdin.")]
 FormatOption = Annotated[
@@ -89,18 +86,14 @@ LimitOption = Annotated[
     typer.Option("--limit", metavar="N", min=0, help="Show at most N; what is left off is counted."),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Show everything.")]
-KeepLiteralsOption = Annotated[
-    bool, typer.Option("--keep-literals", help="Store statements with their literals, which are often about people.")
-]
+KeepLiteralsOption = Annotated[bool, typer.Option("--keep-literals", help="Store literals too; many are about people.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")]
 StrictCommitOption = Annotated[
-    bool, typer.Option("--strict", help="Commit nothing, and exit with 3, unless everything was understood.")
+    bool, typer.Option("--strict", help="Exit with 3 and no commit unless all was understood.")
 ]
 StrictAnswerOption = Annotated[
     bool,
-    typer.Option(
-        "--strict", help="Exit with 3 if something is unknown or was not understood that could matter to the answer."
-    ),
+    typer.Option("--strict", help="Exit with 3 if what is unknown could matter here."),
 ]
 MinCoverageOption = Annotated[
     float | None,
@@ -110,7 +103,7 @@ MinCoverageOption = Annotated[
 ]
 ExplainFailuresOption = Annotated[
     bool,
-    typer.Option("--explain-failures", help="Show each distinct statement that was not understood, with its place."),
+    typer.Option("--explain-failures", help="Show each statement that was not understood."),
 ]
 DialectOption = Annotated[
     str | None,
@@ -119,7 +112,7 @@ DialectOption = Annotated[
         "-d",
         metavar="NAME",
         autocompletion=complete_dialect,
-        help="The SQL dialect, as sqlglot names it: postgres, snowflake, bigquery, spark …",
+        help="As sqlglot names it: postgres, snowflake, spark …",
         rich_help_panel=_SQL,
     ),
 ]
@@ -128,7 +121,7 @@ SchemaOption = Annotated[
     typer.Option(
         "--schema",
         metavar="FILE",
-        help="Known tables: DDL, JSON, an information_schema export, or dbt's catalog.json. Repeatable.",
+        help="Known tables: DDL, JSON, CSV, catalog.json; repeat.",
         rich_help_panel=_SQL,
     ),
 ]
@@ -145,7 +138,7 @@ CatalogOption = Annotated[
     typer.Option(
         "--catalog",
         metavar="URL",
-        help="A database whose catalog is the schema: postgresql://user@host/db, duckdb:///file …",
+        help="A database to take the known tables from: postgresql://user@host/db, duckdb:///file …",
         rich_help_panel=_SQL,
     ),
 ]
@@ -153,7 +146,7 @@ ExplainOption = Annotated[
     bool,
     typer.Option(
         "--explain",
-        help="Ask that PostgreSQL about statements that the text leaves open: EXPLAIN, nothing is run or kept.",
+        help="Let that PostgreSQL EXPLAIN what stays open.",
         rich_help_panel=_SQL,
     ),
 ]
@@ -162,7 +155,7 @@ RelationFromOption = Annotated[
     typer.Option(
         "--relation-from",
         metavar="PATTERN",
-        help="Name a file's bare SELECT from its path: '{schema}/{table}.sql'.",
+        help="Names bare SELECTs by path: {schema}/{table}.sql.",
         rich_help_panel=_SQL,
     ),
 ]

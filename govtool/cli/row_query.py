@@ -20,7 +20,7 @@ WhyDataOption = Annotated[
 ]
 KeyOption = Annotated[
     list[str] | None,
-    typer.Option("--key", metavar="TABLE=COL", help="The column whose values name the records of a table; repeat."),
+    typer.Option("--key", metavar="TABLE=COL", help="The column that names a table's records; repeat."),
 ]
 QueryDialectOption = Annotated[
     str,
@@ -28,7 +28,7 @@ QueryDialectOption = Annotated[
         "--dialect",
         metavar="NAME",
         autocompletion=complete_dialect,
-        help="What the query is written in; its meaning is Spark SQL's.",
+        help="The query's syntax, if it is not spark's.",
     ),
 ]
 WhySqlOption = Annotated[
@@ -45,7 +45,7 @@ ModeOption = Annotated[
     typer.Option(
         "--mode",
         metavar="auto|propagate|replay",
-        help="With --sql and --run: auto replays what propagation leaves open.",
+        help="With --sql, --run: auto replays what stays unknown.",
     ),
 ]
 _PLACE = re.compile(r"([0-9]+):([0-9]+)")

@@ -14,7 +14,7 @@ from govtool.errors import EXIT_OK, EvidenceError, UsageError
 
 OutputsOption = Annotated[
     list[str] | None,
-    typer.Option("--outputs", metavar="REL", help="With --run: judge REL or NODE/REL@EXECUTION. Repeatable."),
+    typer.Option("--outputs", metavar="REL", help="--run: judge REL or NODE/REL@EXECUTION; repeat."),
 ]
 ProgramOption = Annotated[
     str | None,

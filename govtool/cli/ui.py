@@ -64,10 +64,23 @@ class Ui:
         elif isinstance(rendered, Table):
             self.table(rendered, file)
         elif isinstance(rendered, Prose):
-            terminal = file is None and self.out.isatty()
-            self.write(rendered.folded(_terminal_width(self.out)) if terminal else rendered.lines, file)
+            self._prose(rendered, file)
         else:
             self.write(rendered, file)
+
+    def _prose(self, prose: Prose, file: Path | None) -> None:
+        """Show lines for people: folded on a terminal, in a pager past a screen; whole anywhere else."""
+        if file is not None or not self.out.isatty():
+            self.write(prose.lines, file)
+            return
+        made = list(prose.folded(_terminal_width(self.out)))
+        command = pager_command() if is_long(len(made), self.out) else None
+        if command is not None:
+            self.wrote = True
+            self.out.flush()
+            if show_paged("".join(f"{line}\n" for line in made), command):
+                return
+        self.write(made)
 
     def write(self, text_lines: Iterable[str], file: Path | None = None) -> None:
         """Write lines to stdout, or whole to a file by way of a temporary neighbour."""

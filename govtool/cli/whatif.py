@@ -39,7 +39,7 @@ FailOnOption = Annotated[
     typer.Option(
         "--fail-on",
         metavar="lost|breaks|unknown|changes|rows|passes",
-        help="Exit with 1 if any finding has this verdict or a worse one.",
+        help="Exit with 1 if a finding has it, or a worse one.",
     ),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -28,11 +28,8 @@ from govtool.cli.row_query import (
 )
 from govtool.cli.run_deletion import OutputsOption, ProgramOption, RunDeletion, delete_in_run
 from govtool.cli.ui import Ui
-from govtool.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 from govtool.cli.whatif import WhatIfOptions, answer
+from govtool.errors import UsageError
 
 _DEFAULT = WhatIfOptions()
 
@@ -68,11 +65,9 @@ def whatif_delete(
       govtool whatif delete o17 --sql query.sql --data tables/
       govtool whatif delete TOKEN --run dealers --outputs BestBid
 
-    A UNION survives the loss of one arm, a join does not; a loop that only feeds itself dies. In a provenance graph,
-    nodes are deleted or recomputed, or unknown where only a new run can decide; see docs/workflow.md. Of a query over
-    files, and of what a workflow run wrote, each row is deleted, kept, recomputed or unknown, and rows appear; see
-    docs/why.md and docs/workflows.md.
-    Formats: table, plain, json, jsonl, csv, markdown.
+    A UNION survives the loss of one arm, a join does not. In a graph, nodes are deleted, recomputed, or unknown where
+    only a new run can decide (docs/workflow.md). Rows of a query over files, or of a workflow run, are deleted, kept,
+    recomputed or unknown; others appear (docs/why.md, docs/workflows.md).
     """
     of_columns = {
         "--fail-on": options.fail_on != "none",

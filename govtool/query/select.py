@@ -78,10 +78,18 @@ def select(index: Index, text: str) -> Subject:
         f"No column or dataset is called {text!r}",
         code="usage.unknown-column",
         nearest=nearest(index, text),
-        hint="govtool explain DATASET lists the columns of a dataset"
-        if index.dataset_count
-        else "govtool ingest sql FOLDER",
+        hint=_remedy(index, text),
     )
+
+
+def _remedy(index: Index, text: str) -> str:
+    """What to do where nothing has a name; a schema or a zone of names is selected by a pattern."""
+    if index.dataset_count == 0:
+        return "govtool ingest sql FOLDER"
+    first = bisect_left(range(index.dataset_count), f"{text}.", key=index.dataset_name)
+    if first < index.dataset_count and index.dataset_name(first).startswith(f"{text}."):
+        return f"'{text}.**' selects all that begins with {text}"
+    return "govtool explain DATASET lists the columns of a dataset"
 
 
 def complete(index: Index, typed: str, limit: int = 200) -> list[str]:

@@ -62,7 +62,7 @@ def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
     shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
     for kind, finding in shown[:limit]:
         yield printable(f"{finding.rule} {kind}  {finding.title}  {finding.place}")
-        place = f"  [{finding.evidence.place}]" if finding.evidence else ""
+        place = f"  [{finding.evidence.position}]" if finding.evidence else ""
         yield printable(f"  {way(finding)}{place}")
         reason_text = reason(finding)
         if reason_text:

@@ -44,6 +44,7 @@ def classes(form: str, answer: ClassesAnswer) -> Table | Iterable[str]:
             rows=[(entry.column, *_cells(entry)) for entry in answer.entries],
             heading=heading(answer.version, "classes"),
             summary=closing(answer.version, count(columns, "column"), more),
+            names=1,
         ),
     )
 

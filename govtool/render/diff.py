@@ -57,6 +57,7 @@ def change_table(changes: Sequence[GraphChange], truncated: int, more: str = "--
         rows=rows,
         summary=f" · {truncated:,} not shown ({more})" if truncated else "",
         row_styles=[_STYLES[c.change] for c in changes],
+        names=2,
     )
 
 

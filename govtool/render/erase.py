@@ -85,6 +85,7 @@ def _table(answer: ErasePlanAnswer) -> Table:
         heading=heading(version, about, "erasure plan"),
         summary="\n".join(sentences),
         row_styles=[_STYLES.get(t.action, "") for t in plan.tasks],
+        names=2,
     )
 
 

@@ -37,7 +37,7 @@ def _case(result: CheckResult, rule: str, title: str, place: str, strict: bool) 
     doubt = [f for kind, f in levelled if kind == "unknown"]
     yield f"  <testcase classname={_attribute(place)} name={_attribute(f'{rule} {title}')}>"
     if bad:
-        body = "\n".join(f"{sentence(f)}\n  {way(f)}\n  {f.evidence.place if f.evidence else f.place}" for f in bad)
+        body = "\n".join(f"{sentence(f)}\n  {way(f)}\n  {f.evidence.position if f.evidence else f.place}" for f in bad)
         message = f"{len(bad)} at {', '.join(f.column for f in bad[:5])}"
         yield f"    <failure type={_attribute(bad[0].severity)} message={_attribute(message)}>{_text(body)}</failure>"
     elif doubt:

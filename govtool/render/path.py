@@ -58,6 +58,7 @@ def table(answer: PathAnswer) -> Table:
         rows=rows,
         heading=heading(version, f"{result.source} → {result.target}"),
         summary=closing(version, _summary(result, version)),
+        names=2,
     )
 
 

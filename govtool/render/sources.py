@@ -20,16 +20,20 @@ def render_sources(form: str, answer: SourcesAnswer) -> Table | Iterable[str]:
     """The sources in one of ``FORMATS``."""
     if form in DATA_FORMATS:
         return data_lines(form, answer, (source.to_dict() for source in answer.sources))
+    rows: list[tuple[str, ...]] = [_row(source) for source in answer.sources]
+    columns: tuple[TableColumn, ...] = (
+        TableColumn("source", style="bold"),
+        TableColumn("read from"),
+        TableColumn("files", justify="right"),
+        TableColumn("coverage", justify="right"),
+        TableColumn("last commit"),
+    )
+    if not any(place for _, place, *_ in rows):  # each was read from where its name says
+        columns, rows = (columns[0], *columns[2:]), [(row[0], *row[2:]) for row in rows]
     total = sum((source.counted.coverage for source in answer.sources), Coverage())
     table = Table(
-        columns=(
-            TableColumn("source", style="bold"),
-            TableColumn("read from"),
-            TableColumn("files", justify="right"),
-            TableColumn("coverage", justify="right"),
-            TableColumn("last commit"),
-        ),
-        rows=[_row(source) for source in answer.sources],
+        columns=columns,
+        rows=rows,
         summary=f"{count(len(answer.sources), 'source')} · {sentence(total)}",
     )
     return laid_out(form, table)

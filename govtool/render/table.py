@@ -49,7 +49,7 @@ class Table:
     row_styles: Sequence[str] = field(default=())
     """One style a row for its first cell; empty or shorter than the rows: none."""
     names: int = -1
-    """The column of names that are not to be broken; negative: none."""
+    """The column of names that are not to be broken; without room, what follows goes below. Negative: none."""
     groups: Sequence[str] = field(default=())
     """The relation of each row's name, for a terminal that is too narrow for whole names."""
 
@@ -87,9 +87,9 @@ def _side_by_side(table: Table, limit: int | None) -> Iterator[list[Span]]:
         least = [max([_LEAST, *(longest_part(row[i]) for row in whole)]) for i in range(len(widths))]
         squeezed = _squeeze(widths, limit, least=least if _total(least) <= limit else ())
         if breaks_words(whole, squeezed):
-            yield from _flowing(table, whole, limit)
+            yield from _with_details_below(table, whole, limit) if table.names >= 0 else _flowing(table, whole, limit)
             return
-        rows = [[fold(cell, squeezed[i]) for i, cell in enumerate(row)] for row in whole]
+        rows = [[wrapped(cell, squeezed[i]) for i, cell in enumerate(row)] for row in whole]
         widths = _widths(table.columns, rows)
     yield _line(titles, table.columns, widths, ["dim"] * len(widths))
     for number, cells in enumerate(rows):
@@ -123,6 +123,39 @@ def _filled(row: Sequence[str]) -> int:
 
 def _named(title: str, cell: str) -> str:
     return f"{title}: {cell}" if cell else ""
+
+
+def _with_details_below(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterator[list[Span]]:
+    """The cells up to the names in columns; the others follow each other on a line below, where they fit."""
+    columns, last = table.columns[: table.names + 1], table.names
+    titles = [column.title for column in table.columns]
+    widths = _widths(columns, [[[cell] for cell in row[: last + 1]] for row in rows])
+    indent = _total([*widths[:-1], 0])
+    if limit - indent < limit // 3:
+        yield from _flowing(table, rows, limit)
+        return
+    widths[-1] = min(widths[-1], max(_LEAST, limit - indent))
+    for number, cells in enumerate((titles, *rows), -1):
+        styles = ["dim"] * len(titles) if number < 0 else _styles(table, number)
+        names = wrapped(cells[last], widths[-1])
+        yield from _folded_row([*([cell] for cell in cells[:last]), names], columns, widths, styles)
+        details = [Span(cell, styles[last + 1 + i]) for i, cell in enumerate(cells[last + 1 :]) if cell]
+        yield from ([Span(" " * indent), *line] for line in _packed(details, limit - indent))
+
+
+def _packed(cells: Sequence[Span], room: int) -> list[list[Span]]:
+    """Lines of cells, as many in each as fit; one that is longer than a line is broken between words."""
+    lines: list[list[Span]] = []
+    used = room
+    for text, style in cells:
+        if used + _GAP + width(text) <= room:
+            lines[-1] += [Span(" " * _GAP), Span(text, style)]
+            used += _GAP + width(text)
+            continue
+        parts = wrapped(text, room)
+        lines += [[Span(part, style)] for part in parts]
+        used = width(parts[-1])
+    return lines
 
 
 def _styles(table: Table, number: int) -> list[str]:

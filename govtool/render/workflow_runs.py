@@ -63,7 +63,7 @@ def render_workflow_run(form: str, answer: WorkflowRunAnswer) -> Table | Iterabl
     error = f"\n{run.error}" if run.error else ""
     heading = f"{run.id} · {run.status} · {done} · captured: {run.mode}{error}"
     summary = count(len(run.invocations), "invocation") + (f" · state in {answer.state}" if answer.state else "")
-    table = Table(tuple(map(TableColumn, titles)), rows, heading, summary)
+    table = Table(tuple(map(TableColumn, titles)), rows, heading, summary, names=2)
     return laid_out(form, table)
 
 

@@ -133,15 +133,16 @@ def parse_moment(text: str) -> datetime | None:
 
 def _by_prefix(objects: ReadableObjects, ref: str, head: Commit) -> Commit:
     prefix = ref.lower()
+    newest = f"the newest is {head.seq} ({head.short})" if ref.isdecimal() else ""
     if not _PREFIX.fullmatch(prefix):
         branches = refs.branch_names(objects)
         if ref in branches:
             raise _unknown(ref, "the branch was deleted")
         known = ["HEAD", *branches, *refs.tag_names(objects)]
-        raise _unknown(ref, "", tuple(difflib.get_close_matches(ref, known)))
+        raise _unknown(ref, newest, tuple(difflib.get_close_matches(ref, known)))
     matches = [commit for commit in log.walk(objects, head) if commit.id.startswith(prefix)]
     if not matches:
-        raise _unknown(ref, "")
+        raise _unknown(ref, newest)
     if len(matches) > 1:
         raise AmbiguousNameError(
             f"{len(matches)} commits begin with {ref!r}",

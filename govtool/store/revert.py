@@ -29,12 +29,20 @@ class RevertResult(NamedTuple):
 
     commit: Commit
     created: bool
-    """False: nothing of the undone commit was left."""
+    """False: nothing of the undone commit was left, or it was a dry run."""
     undone: Commit
+    sources: tuple[str, ...] = ()
+    """The sources that get, or in a dry run would get, what they had before; sorted."""
 
 
 def revert_commit(
-    store: WritableStore, undone: Commit, branch: str = DEFAULT_BRANCH, *, author: str, message: str | None = None
+    store: WritableStore,
+    undone: Commit,
+    branch: str = DEFAULT_BRANCH,
+    *,
+    author: str,
+    message: str | None = None,
+    dry_run: bool = False,
 ) -> RevertResult:
     """Give every source that a commit changed what it had before that commit.
 
@@ -44,6 +52,7 @@ def revert_commit(
         branch: The branch to commit to.
         author: For people.
         message: The commit's message.
+        dry_run: Leave the store as it is; the result has the sources that would change.
 
     Returns:
         The commit; or the head of the branch and ``created`` false where nothing of ``undone`` is left in it.
@@ -64,8 +73,8 @@ def revert_commit(
     def attempt() -> RevertResult:
         head = existing(store, branch)
         take = _restored(store, undone, head)
-        if not take:
-            return RevertResult(head, created=False, undone=undone)
+        if dry_run or not take:
+            return RevertResult(head, created=False, undone=undone, sources=tuple(sorted(take)))
         writer = Writer(store.objects, branch)
         added = [entry._replace(op="~") if entry.adds else entry for entries in take.values() for entry in entries]
         draft = writer.draft(
@@ -75,7 +84,9 @@ def revert_commit(
             summary={"command": "revert", "reverts": undone.id},
             sources=tuple(sorted(take)),
         )
-        return RevertResult(writer.land(draft, head.manifest.apply(take, added)), created=True, undone=undone)
+        return RevertResult(
+            writer.land(draft, head.manifest.apply(take, added)), created=True, undone=undone, sources=draft.sources
+        )
 
     return again(attempt)
 

@@ -182,6 +182,18 @@ def test_the_documented_workflows_are_workflows_and_name_inputs_that_there_are(t
                     assert set(step.get("with", {})) <= set(ACTION["inputs"])
 
 
+def test_the_release_workflow_is_one_and_runs_scripts_that_there_are():
+    file = ROOT / ".github" / "workflows" / "release.yml"
+    code, out, err = run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(file)], ROOT
+    )
+    assert code == 0, out + err
+    jobs = yaml.safe_load(file.read_text())["jobs"].values()
+    commands = [step["run"].split()[0] for job in jobs for step in job["steps"] if "run" in step]
+    assert commands == ["scripts/release", "scripts/wheels"]
+    assert all(os.access(ROOT / command, os.X_OK) for command in commands)
+
+
 def test_a_pull_request_is_judged_by_what_it_brings(runner):
     runner.write("etl/after.sql", AFTER)
     runner.commit("change")

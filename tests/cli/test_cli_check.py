@@ -60,7 +60,7 @@ def test_a_violation_is_told_with_its_way_and_exits_1(warehouse):
     lines = done.out.splitlines()
     assert lines[:3] == [
         "PII1 error  No contact data in marts  policies/privacy.yml:11",
-        "  crm.users.email ──lower()──▶ stg.users.address ──copy──▶ mart.audience.who  [mart.sql:1]",
+        "  crm.users.email ──lower()──▶ stg.users.address ──copy──▶ mart.audience.who  [mart.sql:2:8]",
         "  lower() keeps the value · fix: keyed (@keyed)",
     ]
     assert lines[-1].startswith("1 error, 4 warnings, 0 rules held · coverage 100.0%")
@@ -437,7 +437,7 @@ def test_a_tag_in_sql_classifies(govtool, project):
     assert govtool("ingest", "sql", "etl.sql", "--dialect", "snowflake").code == 0
     done = govtool("check")
     assert done.code == 1
-    assert "crm.users.contact ──copy──▶ mart.audience.who  [etl.sql:4]" in done.out
+    assert "crm.users.contact ──copy──▶ mart.audience.who  [etl.sql:4:38]" in done.out
     (project / "etl.sql").write_text((project / "etl.sql").read_text().replace("'email'", "'none'"))
     assert govtool("ingest", "sql", "etl.sql", "--dialect", "snowflake").code == 0
     assert govtool("check").code == 0
@@ -466,7 +466,7 @@ def test_a_rule_in_python_in_every_format(warehouse, project, monkeypatch):
     )
     done = warehouse("check")
     assert done.code == 0
-    assert "crm.users.email ──lower()──▶ stg.users.address ──copy──▶ mart.audience.who  [mart.sql:1]" in done.out
+    assert "crm.users.email ──lower()──▶ stg.users.address ──copy──▶ mart.audience.who  [mart.sql:2:8]" in done.out
     assert "the rule failed: OSError: no" in done.out
     assert "\x1b" not in done.out
     assert warehouse("check", "--strict").code == 1

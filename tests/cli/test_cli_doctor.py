@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 from answers import check
@@ -65,3 +66,13 @@ def test_other_columns_or_several_candidates_are_no_proposal(govtool, project):
     assert requested(govtool)["aliases"] == []
     ingest(govtool, b"create table users(id int, email text); create table x.users(id int, email text)", "mysql://h:1")
     assert all("crm.users" not in pair[0] for p in requested(govtool)["aliases"] for pair in p["datasets"])
+
+
+def test_a_mistake_in_the_settings_is_one_mistake(govtool):
+    govtool("init")
+    Path("govtool.toml").write_text("stor = 'x'\n")
+    checks = {each["what"]: each for each in requested(govtool, code=1)["checks"]}
+    assert [what for what, each in checks.items() if each["state"] == "wrong"] == ["settings"]
+    assert "did you mean store?" in checks["settings"]["detail"]
+    assert checks["settings"]["hint"] == f"edit {Path.cwd() / 'govtool.toml'}"
+    assert checks["store"]["state"] == "note"

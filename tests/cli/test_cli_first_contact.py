@@ -64,6 +64,26 @@ def test_show_says_that_there_is_no_run_either(partly):
     assert "no commit 'nosuchrun', and the graph has no runs" in done.err
 
 
+@pytest.mark.parametrize("command", [("diff", "1", "99"), ("show", "99")])
+def test_a_commit_that_is_no_more_is_named_with_the_newest(partly, command):
+    done = partly(*command)
+    assert done.code == 2
+    newest = partly("log", "-f", "csv").out.splitlines()[1].split(",")
+    assert f"there is no commit '99': the newest is {newest[0]} ({newest[1][:7]})" in done.err
+    assert "runs" not in done.err
+
+
+def test_the_name_of_a_schema_leads_to_its_pattern(govtool):
+    govtool("init")
+    Path("x.sql").write_text("create view mart.t as select a from raw.s")
+    govtool("ingest", "sql", "x.sql")
+    done = govtool("ls", "mart")
+    assert done.code == 2
+    assert "'mart.**' selects all that begins with mart" in done.err
+    assert govtool("ls", "mart.**").code == 0
+    assert "mart.**" not in govtool("ls", "mar").err
+
+
 def test_path_guards_a_script(partly):
     assert partly("path", "s.a", "t.a").code == 0
     assert partly("path", "s.a", "t.a", "--exit-code").code == 1

@@ -61,6 +61,29 @@ def test_init_writes_what_is_in_the_folder(sources):
     }
 
 
+def test_init_names_the_folders_that_hold_nothing_but_their_kind(govtool):
+    write("work/a/dbt_project.yml", "name: a\nversion: '1'\n")
+    write("work/a/models/m.sql", "select 1 as id")
+    write("work/b/etl/x.sql", "create view v as select a from t")
+    event = (FIXTURES / "openlineage" / "spark_orders.jsonl").read_text()
+    write("work/events/2026/a.jsonl", event)
+    write("work/events/2027/b.jsonl", event)
+    log = (FIXTURES / "logs" / "generic.jsonl").read_text()
+    for name in ("one", "two"):
+        write(f"work/logs/{name}.jsonl", log)
+    write("work/logs/README.md", "queries")
+    write("work/schemas/OpenLineage.json", (FIXTURES / "openlineage_spec" / "OpenLineage.json").read_text())
+    govtool("init")
+    found = {(source.kind, source.written, source.label) for source in load_config(Path.cwd()).sources}
+    assert found == {
+        ("sql", ("work/a",), "sql:work/a"),
+        ("sql", ("work/b",), "sql:work/b"),
+        ("openlineage", ("work/events",), "openlineage:work/events"),
+        ("log", ("work/logs/one.jsonl", "work/logs/two.jsonl"), "log:work/logs"),
+    }
+    assert set(outcomes(govtool)) == {label for _, _, label in found}
+
+
 def test_init_leaves_a_file_that_is_there_and_a_store_elsewhere_writes_none(govtool):
     write("wh/x.sql", "create view v as select a from t")
     assert govtool("init", "--store", "elsewhere").code == 0
@@ -192,6 +215,13 @@ def test_mistakes_in_the_file(govtool, text, message):
     done = govtool("ingest")
     assert done.code == 2
     assert message in done.err
+
+
+def test_an_option_of_one_source_is_refused_with_where_it_belongs(sources):
+    done = sources("ingest", "--dialect", "postgres")
+    assert done.code == 2
+    assert "set dialect below its [[sources]] in govtool.toml" in done.err
+    assert "--quiet" not in done.err
 
 
 def test_without_a_file(govtool):

@@ -14,6 +14,7 @@ import pytest
 from govtool.cli.pager import is_long, pager_command, show_paged
 from govtool.cli.ui import Ui
 from govtool.render.table import Table, TableColumn
+from govtool.render.text import Prose
 
 TABLE = Table(columns=(TableColumn("n"),), rows=[(str(number),) for number in range(40)])
 
@@ -61,6 +62,20 @@ def test_the_pager_gets_every_line(terminal, monkeypatch, tmp_path):
     monkeypatch.setenv("TERM", "xterm")
     Ui(out=terminal, color="never").table(TABLE)
     assert seen.read_text().split() == ["n", *(str(number) for number in range(40))]
+
+
+def test_the_pager_gets_prose_folded(terminal, monkeypatch, tmp_path):
+    seen = tmp_path / "seen"
+    monkeypatch.setenv("GOVTOOL_PAGER", f"cat > {seen}")
+    monkeypatch.setenv("TERM", "xterm")
+    ui = Ui(out=terminal, color="never")
+    ui.show(Prose(["one line"]))
+    assert not seen.exists()
+    ui.show(Prose([f"  crm.users.email ──copy──▶ stg.users.email {'is a finding ' * 4}"] * 20))
+    shown = seen.read_text().splitlines()
+    assert len(shown) == 40
+    assert all(len(line) <= 80 for line in shown)
+    assert shown[1].startswith("    ")
 
 
 def test_a_pager_that_is_left_early_is_no_error():

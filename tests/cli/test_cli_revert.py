@@ -34,6 +34,18 @@ def test_a_bad_ingest_is_undone_and_stays_in_the_log(warehouse):
     assert warehouse("store", "fsck").code == 0
 
 
+def test_a_dry_run_names_the_sources_and_commits_nothing(warehouse):
+    done = warehouse("revert", "HEAD", "--dry-run")
+    assert done.code == 0
+    assert "would be undone in: sql:a" in done.out
+    assert "govtool diff HEAD HEAD~1" in done.err
+    assert "bad" in names(warehouse)
+    assert len(json.loads(warehouse("log", "--format", "json").out)["commits"]) == 3
+    assert warehouse("revert", "1", "--dry-run").code == 4, "a conflict is found without a commit, too"
+    warehouse("revert", "HEAD")
+    assert "nothing to undo" in warehouse("revert", "3", "--dry-run").err
+
+
 def test_a_commit_that_began_a_source_is_undone_by_its_end(warehouse):
     assert warehouse("revert", "2").code == 0
     assert names(warehouse) == {"bad", "s1"}

@@ -53,6 +53,17 @@ def test_a_source_within_another_is_warned_of(two_folders):
     assert "source-overlap" not in two_folders("ingest", "sql", "a/models_of_2024").err
 
 
+def test_the_run_of_a_script_is_no_second_source_of_its_statements(govtool):
+    pytest.importorskip("duckdb")
+    write("x.sql", "create table t as select a from s")
+    write("data/s.csv", "a\n1\n")
+    govtool("init", "--no-sources")
+    assert govtool("workflow", "run", "x.sql", "--inputs", "data").code == 0
+    done = govtool("ingest", "sql", ".")
+    assert done.code == 0
+    assert "source-overlap" not in done.err
+
+
 @pytest.mark.parametrize("path", ["./a/models", "a/../a/models/", "b/../a/./models"])
 def test_the_way_to_a_folder_changes_nothing(two_folders, path):
     two_folders("ingest", "sql", "a/models")

@@ -11,7 +11,7 @@ from govtool.cli.commands import COMMANDS
 from govtool.cli.complete import formats_of
 from govtool.cli.help import SHARED_OPTIONS
 
-LINES_OF_A_SCREEN = 52
+LINES_OF_A_SCREEN = 40
 WIDTH = 80
 
 

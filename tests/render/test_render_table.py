@@ -33,6 +33,36 @@ def test_off_a_terminal_a_table_is_as_wide_as_it_needs():
     ]
 
 
+def test_on_a_narrow_terminal_what_follows_names_goes_below_them():
+    columns = (TableColumn(""), TableColumn("what"), TableColumn("name"), TableColumn("how"), TableColumn("statement"))
+    rows = [
+        ("~", "edge", "stg.users.email → mart_marketing.audience.email", "lower() → upper()", "etl/audience.sql:4"),
+        ("+", "column", "stg.users.phone", "", ""),
+    ]
+    table = Table(columns, rows, names=2)
+    shown = ["".join(span.text for span in spans) for spans in lines(table, 66)]
+    assert shown == [
+        "    what    name",
+        "            how  statement",
+        " ~  edge    stg.users.email → mart_marketing.audience.email",
+        "            lower() → upper()  etl/audience.sql:4",
+        " +  column  stg.users.phone",
+    ]
+    narrow = ["".join(span.text for span in spans) for spans in lines(table, 44)]
+    assert all(width(line) <= 44 for line in narrow)
+    assert "            mart_marketing.audience.email" in narrow
+    assert len(["".join(span.text for span in spans) for spans in lines(table, None)]) == 3
+
+
+def test_cells_of_several_words_are_broken_between_these():
+    columns = (TableColumn("code"), TableColumn("place"), TableColumn("message"))
+    message = "stg.users has no column phone in the known schema"
+    table = Table(columns, [("unresolved", "sql:warehouse: etl/dedup.sql:3:43", message)])
+    shown = ["".join(span.text for span in spans) for spans in lines(table, 66)]
+    assert all(width(line) <= 66 for line in shown)
+    assert any("etl/dedup.sql:3:43" in line for line in shown), shown
+
+
 def test_on_a_narrow_terminal_rows_flow_and_names_stay_whole():
     shown = ["".join(span.text for span in spans) for spans in lines(TABLE, 44)]
     assert all(width(line) <= 44 for line in shown)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from govtool.app.project.dialects import StatedDialect, stated_dialect
 from govtool.config import CONFIG_FILE, load_config
@@ -24,16 +24,12 @@ _MAX_READ = 1_000
 """Number of files whose first bytes are read; files of SQL are known by their names."""
 _MAX_DEPTH = 8
 _HEAD = 65_536
+_SCHEMA_HEAD = 200
+_PROV_MARKS = (b'"wasGeneratedBy"', b'"prov:type"', b'"prov:label"', b'"prov:entity"', b'"prov:activity"')
 _DATA = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".provn", ".jsonld", ".gz", ".zst", "")
 _DATABASES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+_ENGINES = ("sqlite", "duckdb")
 _ORDER = ("dbt", "sql", "catalog", "log", "spark", "openlineage", "prov")
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    kind: str
-    place: str
-    """A path from the project's root, or the address of a database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +82,50 @@ def discover_sources(root: Path) -> tuple[SourceSettings, ...]:
     from govtool.capture.sql.files import is_sql
 
     projects: list[str] = []
-    found: set[_Found] = set()
+    kinds: dict[str, str | None] = {}
     unread = iter(range(_MAX_READ))
     for file in islice(_files(root, projects), _MAX_FILES):
-        kind = "sql" if is_sql(file.name) else _kind(file, unread)
-        if kind is not None:
-            place = file.relative_to(root).as_posix()
-            found.add(_Found("catalog", f"{kind}:///{place}") if kind in ("sqlite", "duckdb") else _Found(kind, place))
+        kinds[file.relative_to(root).as_posix()] = "sql" if is_sql(file.name) else _kind(file, unread)
     settings = [SourceSettings("sql" if _raw(root, each) else "dbt", (_dbt_path(root, each),)) for each in projects]
-    for kind_ in _ORDER[1:]:
-        places = sorted({each.place for each in found if each.kind == kind_})
-        shared = places if kind_ == "catalog" else _folders(places, alone=kind_ == "sql" and not projects)
-        settings += [SourceSettings(kind_, (place,)) for place in shared]
+    settings += [
+        SourceSettings("catalog", (f"{kind}:///{place}",)) for place, kind in kinds.items() if kind in _ENGINES
+    ]
+    scripts = [place for place, kind in kinds.items() if kind == "sql"]
+    if not projects and any("/" not in place for place in scripts):
+        settings.append(SourceSettings("sql", (".",)))
+    else:
+        settings += _grouped("sql", scripts, projects)
+    for kind_ in _ORDER[3:]:
+        places = [place for place, kind in kinds.items() if kind == kind_]
+        settings += _grouped(kind_, places, [place for place, kind in kinds.items() if kind != kind_])
     return tuple(sorted(settings, key=lambda each: (_ORDER.index(each.kind), each.paths)))
+
+
+def _grouped(kind: str, places: Iterable[str], others: Sequence[str]) -> list[SourceSettings]:
+    """The sources of a kind: each the topmost folder that holds none of the others, below the root.
+
+    Files beside others are listed, those of one folder as one source; files of the root are a source each.
+    """
+    mixed = {parent for other in others for parent in _folders_of(other)}
+    mixed.update(others)
+    whole: set[str] = set()
+    listed: dict[str, list[str]] = {}
+    for place in places:
+        folders = _folders_of(place)
+        found = next((folder for folder in folders if folder not in mixed), None)
+        if found is not None:
+            whole.add(found)
+        else:
+            listed.setdefault(folders[-1] if folders else place, []).append(place)
+    sources = [SourceSettings(kind, (folder,)) for folder in whole]
+    for folder, files in listed.items():
+        sources.append(SourceSettings(kind, tuple(sorted(files)), f"{kind}:{folder}" if len(files) > 1 else None))
+    return sources
+
+
+def _folders_of(place: str) -> list[str]:
+    """The folders that a file is in, from the top; not the root."""
+    return [parent.as_posix() for parent in PurePosixPath(place).parents][-2::-1]
 
 
 def config_text(
@@ -109,14 +136,20 @@ def config_text(
     lines += ["# What `govtool ingest` brings up to date; see docs/store.md."]
     for source in sources:
         lines += ["", "[[sources]]", f'kind = "{source.kind}"']
-        key = "url" if source.kind == "catalog" else "path"
-        lines.append(f"{key} = {_toml(source.paths[0])}")
+        lines += _place_lines(source)
         stated = dialects.get(source.paths[0])
         if stated is not None:
             lines.append(f"dialect = {_toml(stated.dialect)}    # as {_toml(stated.file)[1:-1]} states")
         elif source.kind == "sql":
             lines.append('# dialect = "postgres"    # snowflake, bigquery, spark …; by default generic SQL')
     return "\n".join((*lines, ""))
+
+
+def _place_lines(source: SourceSettings) -> list[str]:
+    if len(source.paths) == 1:
+        return [f"{'url' if source.kind == 'catalog' else 'path'} = {_toml(source.paths[0])}"]
+    name = [] if source.name is None else [f"name = {_toml(source.name)}"]
+    return [*name, "path = [", *(f"    {_toml(path)}," for path in source.paths), "]"]
 
 
 def _toml(text: str) -> str:
@@ -145,14 +178,6 @@ def _dbt_path(root: Path, project: str) -> str:
     return project if _raw(root, project) else (Path(project) / "target").as_posix()
 
 
-def _folders(places: list[str], *, alone: bool) -> list[str]:
-    """The top folders of files; files of the root itself one by one, or the root for all where it is ``alone``."""
-    top = sorted({place.partition("/")[0] if "/" in place else place for place in places})
-    if alone and any("/" not in place for place in places):
-        return ["."]
-    return top
-
-
 def _kind(file: Path, unread: Iterator[int]) -> str | None:
     """The kind of source that a file belongs to, or of database; None: it is none, or enough files were read."""
     suffix = file.suffix.lower()
@@ -175,11 +200,13 @@ def _recognised(file: Path) -> str | None:
     if file.suffix.lower() in (".provn", ".jsonld"):
         return "prov"
     head = _head(file)
+    if b'"$schema"' in head[:_SCHEMA_HEAD]:
+        return None  # a JSON Schema names the keys of what it describes
     if b'"SparkListenerLogStart"' in head[:500]:
         return "spark"
     if b'"eventTime"' in head and b'"producer"' in head and (b'"run"' in head or b'"dataset"' in head):
         return "openlineage"
-    if head.lstrip().startswith(b"{") and any(mark in head for mark in (b'"wasGeneratedBy"', b'"prov:')):
+    if head.lstrip().startswith(b"{") and any(mark in head for mark in _PROV_MARKS):
         return "prov"
     return "log" if _is_log(head) else None
 

@@ -182,12 +182,15 @@ def _check_origin(name: str, origin: SourceOrigin, earlier: SourceOrigin | None)
 
 
 def overlapping_sources(store: Store, branch: str, name: str) -> tuple[str, ...]:
-    """The live sources of the same kind whose files are, by their names, also those of this one: a folder within it."""
+    """The live sources of the same kind whose files are, by their names, also those of this one: a folder within it.
+
+    Runs of a workflow are none of them: they count no statements.
+    """
     head = store.seen(branch)
     kind, _, place = name.partition(":")
     if head is None or not place:
         return ()
-    others = {ref.source for ref in store.fragments(head)} - {name}
+    others = {ref.source for ref in store.fragments(head) if ref.table == COVERAGE_TABLE} - {name}
     return tuple(
         sorted(each for each in others if each.startswith(f"{kind}:") and _overlap(each[len(kind) + 1 :], place))
     )

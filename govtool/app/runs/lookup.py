@@ -116,13 +116,15 @@ def run_or_commit(store: Reader, ref: str, branch: str | None, at: Commit) -> Ru
         return commit_at(store, None if ref == "HEAD" else ref, branch)
     except UnknownNameError as error:
         history = read_history(store, at)
-        if not history.runs:
+        if not history.runs and not ref.isdecimal():
             raise UnknownNameError(
                 f"{error.message}, and the graph has no runs", code=error.code, nearest=error.nearest, hint=error.hint
             ) from None
         try:
             return find_run(history, ref)
         except UnknownNameError as no_run:
+            if ref.isdecimal():
+                raise error from None
             raise UnknownNameError(
                 f"no commit and no run is called {ref!r}",
                 code="usage.unknown-ref",

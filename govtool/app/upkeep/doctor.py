@@ -50,7 +50,10 @@ class Diagnosis:
 
 def diagnose(store: str | None, at: str | None = None, branch: str | None = None) -> Diagnosis:
     """Look at the installation, the settings, the cache, the store and the names in the graph; what fails is told."""
-    checks = [*_installation(), _settings(), _cache()]
+    settings = _settings()
+    checks = [*_installation(), settings, _cache()]
+    if settings.state == WRONG:
+        return Diagnosis((*checks, Checked("store", NOTE, "not looked at: the settings say where it is")))
     graph, aliases = _graph(store, at, branch)
     return Diagnosis((*checks, *graph), aliases)
 
@@ -97,7 +100,10 @@ def _settings() -> Checked:
     try:
         config = load_config(Path.cwd())
     except GovtoolError as error:
-        return Checked("settings", WRONG, str(error), "govtool config show")
+        near = f"; did you mean {error.nearest[0]}?" if error.nearest else ""
+        return Checked(
+            "settings", WRONG, f"{error}{near}", f"edit {error.location}" if error.location else error.hint or ""
+        )
     return Checked("settings", OK, str(config.file) if config.file else "built-in defaults; no govtool.toml")
 
 
