@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -217,6 +218,27 @@ def test_an_application_with_several_writes_is_narrowed_by_the_output(run, shop)
         govtool.open().records(run="app-1")
     assert [name.partition(" ")[0] for name in error.value.nearest] == ["app-1/0", "app-1/1"]
     assert back(run, "lands", "--where", "land = 'fr'", "--run", "app-1")[1]["run"] == "app-1/1"
+
+
+def test_a_script_is_its_last_application(run, shop):
+    writes = [shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-1/1")]
+    writes.append(shop.run("SELECT DISTINCT name FROM users", "names", "users", run="app-2/0"))
+    shop.runs[:] = [replace(each, job=f"job.py:{each.outputs[0].dataset}") for each in shop.runs]
+    shop.commit(*writes)
+    assert govtool.open().records(run="job.py").lineage.run == "app-2/0"
+    assert govtool.open().records(run="run:job.py").lineage.run == "app-2/0"
+    with pytest.raises(AmbiguousNameError) as error:
+        govtool.open().records(run="job.py~1")
+    assert [name.partition(" ")[0] for name in error.value.nearest] == ["app-1/0", "app-1/1"]
+    assert back(run, "lands", "--where", "land = 'fr'", "--run", "job.py~1")[1]["run"] == "app-1/1"
+    assert run("replay", "job.py~2", "--without", "users", "--where", "true")[0] == 2
+
+
+def test_several_readers_that_fit_may_all_be_followed(run, shop):
+    shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-1/1"))
+    code, _, err = run("trace", "forward", "users", "--where", "name = 'bob'")
+    assert code == 2
+    assert "--all-runs" in err
 
 
 def test_data_that_no_recorded_write_left(run, shop):

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.app.records.tables import read_record_runs, read_untraceable
-from govtool.app.runs.lookup import is_named, matching_runs, read_history
+from govtool.app.runs.lookup import is_named, job_and_steps, matching_runs, read_history
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+from govtool.names import renewed_text
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
+    from govtool.query.runs import History
     from govtool.store import Commit, Reader
 
 RECORDING = "govtool run --records -- job.py"
@@ -106,7 +108,7 @@ def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str)
         return found
     history = read_history(store, commit)
     named = {run.id for run in matching_runs(history, text)}
-    found = [each for each in known if each.run in named]
+    found = _of_script(history, known, text) or [each for each in known if each.run in named]
     if found:
         return found
     _refuse_untraceable(store, commit, lambda each: text in (each.run, each.application) or each.run in named)
@@ -122,6 +124,23 @@ def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str)
     )
 
 
+def _of_script(history: History, known: Sequence[RecordRun], text: str) -> list[RecordRun]:
+    """The writes of the last application of a script, or of one before it (``job.py~1``); ``run:job.py`` is one, too.
+
+    The jobs of a script that writes are called ``job.py:DATASET``. Queries whose rows went to the driver count where
+    there are no others.
+    """
+    name, back = job_and_steps(renewed_text(text.removeprefix("run:")))
+    records = {each.run: each for each in known}
+    own = [run for run in history.runs if any(job == name or job.startswith(f"{name}:") for job in run.jobs)]
+    applications = list(dict.fromkeys(records[run.id].application for run in own if run.id in records))
+    if all(name in run.jobs for run in own) or back >= len(applications):
+        return []
+    found = [records[run.id] for run in own if run.id in records]
+    found = [each for each in found if each.application == applications[-1 - back]]
+    return [each for each in found if each.output] or found
+
+
 def inputs_of(run: RecordRun) -> tuple[str, ...]:
     """The datasets that a write read."""
     return tuple(dict.fromkeys(dataset for _, dataset in run.inputs))
@@ -132,13 +151,14 @@ def input_name(run: RecordRun, text: str) -> str:
     return next((name for name in inputs_of(run) if _is_called(name, text)), text)
 
 
-def only(writes: Sequence[RecordRun], what: str, named: str = "--run") -> RecordRun:
+def only(writes: Sequence[RecordRun], what: str, named: str = "--run", every: str = "") -> RecordRun:
     """The one write.
 
     Args:
         writes: What fits.
         what: What was looked for.
         named: What stands before the run in the command, for a hint.
+        every: The option that takes all of them; empty if there is none.
 
     Raises:
         AmbiguousNameError: There are several (``usage.ambiguous-run``).
@@ -150,7 +170,7 @@ def only(writes: Sequence[RecordRun], what: str, named: str = "--run") -> Record
         f"{len(writes)} writes fit {what!r}",
         code="usage.ambiguous-run",
         nearest=shown,
-        hint=f"choose one: {named} {writes[-1].run}",
+        hint=f"all of them: {every}; one: {named} RUN" if every else f"choose one: {named} {writes[-1].run}",
     )
 
 

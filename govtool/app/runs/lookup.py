@@ -165,14 +165,19 @@ def matching_runs(history: History, text: str) -> list[Run]:
     exact = [run for run in history.runs if text in run.ids]
     if exact:
         return exact
-    job, tilde, back = text.rpartition("~")
-    name, steps = (job, int(back)) if tilde and back.isdecimal() else (text, 0)
+    name, steps = job_and_steps(text)
     of_job = [run for run in history.runs if name in run.jobs]
     if of_job:
         return [of_job[-1 - steps]] if steps < len(of_job) else []
     if not text:
         return []
     return [run for run in history.runs if any(name.startswith(text) or name.endswith(text) for name in run.ids)]
+
+
+def job_and_steps(text: str) -> tuple[str, int]:
+    """The name and the number of ``JOB~N``; 0 without one."""
+    job, tilde, back = text.rpartition("~")
+    return (job, int(back)) if tilde and back.isdecimal() else (text, 0)
 
 
 def compare_runs(store: Reader, commit: Commit, before: Run | Commit, after: Run | Commit) -> RunDifference:

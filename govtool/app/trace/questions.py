@@ -72,7 +72,7 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
     """
     readers = find_readers(store, commit, request.dataset, request.run)
     if not request.all_runs:
-        only(readers, request.dataset)
+        only(readers, request.dataset, every="--all-runs")
     reports = [_forward(store, commit, run, request) for run in readers]
     if not request.all_runs:
         return reports[0]

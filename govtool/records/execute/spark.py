@@ -139,12 +139,22 @@ def view(leaf: Relation, spark: SparkSession) -> DataFrame:
 def _read(leaf: Relation, spark: SparkSession) -> DataFrame:
     from pyspark.sql.types import StructType
 
+    if leaf.format == "parquet" and any(_has_floats(each.type) for each in leaf.columns):
+        # Statistics of other writers than Spark leave NaN out: it would skip row groups with the rows that are wanted.
+        spark.conf.set("spark.sql.parquet.filterPushdown", "false")
     schema = StructType.fromJson(t.to_json(t.bare(leaf.schema)))
     reader = spark.read.format(leaf.format).schema(schema)
     for name, value in leaf.options:
         if name.lower() not in _IGNORED:
             reader = reader.option(name, value)
     return reader.load([_path(each.uri) for each in leaf.files])
+
+
+def _has_floats(kind: t.Type) -> bool:
+    """Return whether Spark may compare floats of such a column with statistics of a file."""
+    if isinstance(kind, t.Struct):
+        return any(_has_floats(field.type) for field in kind.fields)
+    return kind in (t.FLOAT, t.DOUBLE)
 
 
 def _with_rows(leaf: Relation, files: DataFrame, spark: SparkSession) -> DataFrame:

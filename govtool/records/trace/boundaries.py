@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from govtool.records.plan.expressions import AggregateCall, Call, Expression, Literal, Named
+from govtool.records.plan.expressions import Named
 from govtool.records.plan.nodes import Aggregate, Deduplicate, Distinct, SetOperation, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.candidates import relaxed, set_candidates
 from govtool.records.trace.carrier import Carrier, Linked, Needed
 from govtool.records.trace.computed import computed
+from govtool.records.trace.measure_terms import term_conditions
 from govtool.records.trace.segment import Grade, Segment, reads, unique
 from govtool.records.trace.subqueries import against
 
@@ -35,7 +35,7 @@ def aggregate(carrier: Carrier, node: Aggregate, needed: Needed) -> Segment:
     for measure in {_terms(m): m for m in node.measures if m.id in needed}.values():
         used = reads([measure.value])
         if not keys or used & nested:  # else the group's own rows are there already
-            link = carrier.by_values("aggregate", above, node.child, keys, _conditions(measure.value))
+            link = carrier.by_values("aggregate", above, node.child, keys, term_conditions(measure.value))
             link.link.make = carrier.below(node.child, used | reads(keys))
             links.append(link)
     return carrier.linked(Segment(evaluated(carrier, node), outputs(node), ()), links)
@@ -43,16 +43,7 @@ def aggregate(carrier: Carrier, node: Aggregate, needed: Needed) -> Segment:
 
 def _terms(measure: Named) -> Any:
     """Return a key of the terms of a measure: measures with the same key need one link."""
-    return tuple(_conditions(measure.value)), reads([measure.value])
-
-
-def _conditions(value: Expression) -> list[Expression]:
-    """NULL cells give no term, nor do rows that FILTER leaves out."""
-    if not isinstance(value, AggregateCall):
-        return []
-    arguments = [each for each in value.arguments if not isinstance(each, Literal)]
-    conditions: list[Expression] = [Call("is not null", (each,), BOOLEAN) for each in arguments]
-    return conditions + ([] if value.filter is None else [value.filter])
+    return tuple(term_conditions(measure.value)), reads([measure.value])
 
 
 def distinct(carrier: Carrier, node: Distinct, needed: Needed) -> Segment:

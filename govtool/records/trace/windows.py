@@ -25,6 +25,7 @@ from govtool.records.plan.nodes import Filter, Limit, Project, Sort, Window, out
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
 from govtool.records.trace.carrier import TRUE, Carrier, Linked, Needed
+from govtool.records.trace.measure_terms import term_conditions
 from govtool.records.trace.segment import (
     Grade,
     Link,
@@ -91,7 +92,7 @@ def _framed(carrier: Carrier, child: Node, call: WindowCall, segment: Segment) -
     frame = call.frame or _ALL
     if (frame.lower, frame.upper) == ("unbounded preceding", "unbounded following"):
         whole = _partition_link(carrier, child, call)
-        whole.link.condition = both([whole.link.condition, *_term_conditions(call)])
+        whole.link.condition = both([whole.link.condition, *term_conditions(call.function)])
         return carrier.linked(segment, [whole])
     row_number = Call("row_number", (), INTEGER)
     number = carrier.ids.named("number", over(row_number, call.partition, call.order, None))
@@ -129,7 +130,7 @@ def _numbered_link(carrier: Carrier, child: Node, call: WindowCall) -> Linked:
         BOOLEAN,
     )
     same = [alike(value, parameter) for value, parameter in zip(call.partition, partition, strict=True)]
-    condition = both([*same, Call("or", (tied, within), BOOLEAN), *_term_conditions(call)])
+    condition = both([*same, Call("or", (tied, within), BOOLEAN), *term_conditions(call.function)])
 
     def make() -> Segment:
         below = carrier.lower().segment(child, reads([call]))
@@ -138,15 +139,6 @@ def _numbered_link(carrier: Carrier, child: Node, call: WindowCall) -> Linked:
     parameters = (*partition, low, high, tied)
     link = Link("window", make, condition, carrier.grade_of(child), free_columns(child))
     return Linked(link, tuple((p, p) for p in parameters))
-
-
-def _term_conditions(call: WindowCall) -> list[Expression]:
-    function = call.function
-    if not isinstance(function, AggregateCall):
-        return []
-    arguments = [each for each in function.arguments if not isinstance(each, Literal)]
-    conditions: list[Expression] = [Call("is not null", (each,), BOOLEAN) for each in arguments]
-    return conditions + ([] if function.filter is None else [function.filter])
 
 
 def limit(carrier: Carrier, node: Limit, needed: Needed) -> Segment:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from duck import Duck
 
 from govtool.errors import UsageError
 from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import Attribute, Call, Literal, Named, Opaque, passed
+from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Literal, Named, Opaque, passed
 from govtool.records.plan.from_sql import from_sql, table
-from govtool.records.plan.nodes import Distinct, Filter, Join, LocalRows, Project, Range, Repartition, Write, outputs
+from govtool.records.plan.nodes import (
+    Distinct,
+    Filter,
+    Join,
+    LocalRows,
+    Project,
+    Range,
+    Relation,
+    Repartition,
+    Write,
+    outputs,
+)
+from govtool.records.plan.tree import rewrite, rewrite_nodes, walk_nodes
 from govtool.records.trace.opaque import blanked
 
 # Titian, section 2: a log of error codes and their descriptions; two codes share one, and one has none.
@@ -108,6 +122,9 @@ COUNTS = "SELECT text, count(*) AS n FROM log JOIN codes ON log.code = codes.cod
         ("SELECT code, host, row_number() OVER (PARTITION BY host ORDER BY code) AS r FROM log QUALIFY r = 1", "host = 'h2'", {"log": [2, 3]}),
         ("SELECT code, max(host) OVER (ORDER BY code ROWS BETWEEN 1 FOLLOWING AND 1 FOLLOWING) AS m FROM codes JOIN log USING (code) WHERE text <> 'gone'", "true", {"log": [0], "codes": [0]}),
         ("SELECT text, first_value(code) OVER (PARTITION BY text ORDER BY code) AS f FROM codes", "text = 'gone'", {"codes": [1, 2]}),
+        # A row whose NULL is chosen is a term: the value would be another without it.
+        ("SELECT text, first_value(code) OVER (ORDER BY code ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS f FROM codes", "text = 'bad request'", {"codes": [0, 3, 4]}),
+        ("SELECT text, first_value(code) IGNORE NULLS OVER (ORDER BY code ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS f FROM codes", "text = 'bad request'", {"codes": [0, 3]}),
         # Lists, definitions, and what is dropped on the way.
         ("SELECT id, e FROM lists LATERAL VIEW explode(l) v AS e", "e = 20", {"lists": [0, 1]}),
         ("SELECT id, e FROM lists LATERAL VIEW OUTER explode(l) v AS e", "e IS NULL", {"lists": [2, 3]}),
@@ -122,6 +139,21 @@ def test_traces_by_hand(duck, sql, where, expected):
     if "QUALIFY r" in sql:
         sql = f"SELECT * FROM ({sql.split(' QUALIFY')[0]}) WHERE r = 1"
     assert traced(duck, from_sql(sql, RELATIONS), where) == expected
+
+
+@pytest.mark.parametrize(("chosen", "order", "terms"), [("code", "host", 7), ("host", "code", 6)])
+def test_a_row_whose_null_max_by_may_return_is_a_term(duck, chosen, order, terms):
+    plan = from_sql(f"SELECT max({chosen}) AS m FROM log", RELATIONS)
+    (columns,) = (node.columns for node in walk_nodes(plan) if isinstance(node, Relation))
+    (by,) = (column for column in columns if column.name == order)
+
+    def max_by(term):
+        return (
+            replace(term, name="max_by", arguments=(*term.arguments, by)) if isinstance(term, AggregateCall) else term
+        )
+
+    plan = rewrite_nodes(plan, lambda node: node.replaced(terms=tuple(rewrite(term, max_by) for term in node.terms())))
+    assert traced(duck, plan, "true") == {"log": list(range(terms))}
 
 
 def test_rows_of_the_driver_and_ranges_are_inputs(duck):
