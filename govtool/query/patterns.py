@@ -77,6 +77,8 @@ class Pattern:
         if self._matches(name):
             return True
         whole = absolute_id(name, self.root) if self.root else name
+        if self._path is not None and whole.startswith(_LOCAL) and self._path.fullmatch(whole.removeprefix("file://")):
+            return True
         return (whole != name and self._matches(whole)) or (name.startswith('"') and self._matches_file(name))
 
     def _matches_file(self, name: str) -> bool:
@@ -104,7 +106,9 @@ class Pattern:
 
     def _prefixes(self) -> list[str]:
         """The beginnings of the names that can match; those of relative and of quoted names differ."""
-        below = ["file:"] if self.root and self.prefix.startswith("file:/") else []
+        path = self.prefix.removeprefix("file://")
+        below = ["file:"] if self.root and path.startswith("/") else []
+        below += [f"file://{path}"] if self.prefix == path and path.startswith("/") else []
         quoted = [] if self.prefix.startswith('"') else ['"'] if self._path else [f'"{self.prefix}']
         return [self.prefix, *below, *quoted]
 
@@ -153,6 +157,9 @@ class Patterns:
         """The visible columns of a graph that match."""
         known = paths or ColumnPaths(index)
         return {node for item in self.items for node in item.columns(index, known)}
+
+
+_LOCAL = "file:///"
 
 
 def _beginning(index: Index, prefix: str) -> Iterable[int]:

@@ -199,9 +199,14 @@ def _nothing(first: Run, second: Run) -> str:
     names = list(dict.fromkeys(each.aspect for each in lacking))
     names += [name for name in ("arguments", "literals") if first.reproduction is None or second.reproduction is None]
     names = list(dict.fromkeys(names))
-    if names:
-        return f"nothing that was compared differs; not compared: {', '.join(names)}"
-    return "nothing that was compared differs"
+    # A function of the job may read what nobody records: its environment, values that the driver broadcast, files.
+    known = [run.reproduction.signature for run in (first, second) if run.reproduction is not None]
+    code = sorted({found.lower() for signature in known for found in _BLACK_BOX.findall(signature)})
+    if any(read.listing is not None for read in first.inputs) and not names:
+        names = ["the content of files, which are known by size and time"]
+    names += [f"what code outside of the plan reads ({', '.join(code[:3])})"] if code else []
+    found = "nothing that was compared differs"
+    return f"{found}; not compared: {', '.join(names)}" if names else found
 
 
 def _upstream(history: History, dataset: str, first: Run, second: Run) -> Cause:

@@ -142,10 +142,12 @@ def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
 
 
 def _spellings(text: str, root: str) -> list[str]:
-    """The text as written; as the graph writes a path, absolute and below the root; with quotes; in lower case; and as
-    the name of a file that SQL reads or writes, one quoted part.
+    """The text as written; as the graph writes a path, which may be plain, absolute and below the root; with quotes; in
+    lower case; and as the name of a file that SQL reads or writes, one quoted part.
     """
     written = written_id(text.strip())
+    if written.startswith("/"):
+        written = f"file://{written}"
     parts = split_name(text.strip())
     quoted = [p if "[" in p or "/" in p or ":" in p or p == ROWS else quote(unquote(p)) for p in parts]
     below = [relative_id(written, root)] if root else []

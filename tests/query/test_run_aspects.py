@@ -136,6 +136,14 @@ def test_code_is_a_cause_where_a_function_of_python_is_called():
     assert cause(diff_runs(History(runs), *runs))[0] == "code"
 
 
+def test_what_a_function_of_python_reads_beside_its_arguments_is_not_compared():
+    one = facts(signature=PLAN + "\npython_udf f(x)")
+    runs = [a_run(n, [read("in", IN)], [wrote("out", str(n), str(n))], one) for n in (1, 2)]
+    found = "nothing that was compared differs; not compared: the content of files, which are known by size and time"
+    expected = f"{found}, what code outside of the plan reads (python_udf)"
+    assert cause(diff_runs(History(runs), *runs)) == ("unknown", expected)
+
+
 def test_a_commit_of_other_files_is_no_change_of_the_code():
     assert different(software=(Software("git", "c2"), *CODE[1:])).state("code") == EQUAL
 

@@ -9,6 +9,7 @@ from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.errors import UnknownNameError, UsageError
+from govtool.model import Derivation, OutputColumn, Statement
 from govtool.query.patterns import Pattern, Patterns
 from govtool.query.select import select
 from govtool.query.selectors import select_many
@@ -205,3 +206,17 @@ def test_a_file_that_sql_names_is_found_without_its_quotes():
         assert select(index, f"{text}.city").text == '"/in/c.csv".city'
     assert list(Pattern("/in/*").datasets(index)) == [index.find_dataset('"/in/c.csv"')]
     assert [index.name(node) for node in Patterns(["/in/*.city"]).columns(index)] == ['"/in/c.csv".city']
+
+
+def test_a_plain_path_is_that_of_a_local_file_too():
+    made = [f"{folder}/{name}" for folder in ("file:///in", "s3://in") for name in ("a.csv", "b.csv")]
+    index = index_of(
+        [
+            Derivation(name, "file", "update", Statement("f", "insert", "spark", "j"), columns=(OutputColumn("x"),))
+            for name in made
+        ]
+    )
+    assert select(index, "/in/a.csv").text == "file:///in/a.csv"
+    assert [index.dataset_name(d) for d in Pattern("/in/*").datasets(index)] == ["file:///in/a.csv", "file:///in/b.csv"]
+    assert Pattern("/in/*.csv.x").matches("file:///in/a.csv.x")
+    assert not Pattern("/in/*").matches("s3://in/a.csv")

@@ -12,8 +12,10 @@ from govtool.capture.spark.plan import (
     Conditional,
     Elements,
     Expression,
+    Join,
     Named,
     Node,
+    Output,
     Project,
     Reference,
     Renamed,
@@ -97,6 +99,28 @@ def union(children: Sequence[Node], outputs: tuple[Named, ...] = (), *, distinct
         else:
             arms.append(plain)
     return Union(tuple(arms), outputs or outputs_of(children[0]), distinct)
+
+
+def several(first: Node, datasets: Sequence[str], outputs: tuple[Named, ...]) -> Node:
+    """Several datasets that one scan reads as if they were one: each may hold any row.
+
+    Args:
+        first: The scan of the first.
+        datasets: The others.
+        outputs: The columns of the scan.
+    """
+    node = first
+    values: list[list[Expression]] = [[Attribute(o.id, o.name)] for o in outputs]
+    for number, dataset in enumerate(datasets):
+        own = tuple(Named(-1 - number * len(outputs) - i, o.name) for i, o in enumerate(outputs))
+        node = Join(node, Scan(dataset, own))
+        for value, named in zip(values, own, strict=True):
+            value.append(Attribute(named.id, named.name))
+    made = (
+        Output(o.id, o.name, Apply("", tuple(value), EdgeKind.IDENTITY)) if datasets else Output(o.id, o.name, value[0])
+        for o, value in zip(outputs, values, strict=True)
+    )
+    return Project(node, tuple(made))
 
 
 def cast(name: str, value: Expression, source: str, target: str) -> Expression:

@@ -56,6 +56,8 @@ class BatchProgress:
     offsets: tuple[SourceProgress, ...] = ()
     sink: str = ""
     """The folder that a sink of files writes into; empty: another sink."""
+    is_kept: bool = False
+    """The sink keeps its rows in the driver's memory, where any query of the application may read them."""
 
     @classmethod
     def read(cls, line: Mapping[str, Any]) -> BatchProgress | None:
@@ -63,7 +65,8 @@ class BatchProgress:
         key = BatchKey.read([line.get("query"), line.get("run"), line.get("batch")])
         if key is None:
             return None
-        return cls(key, tuple(_sources(line.get("sources"))), folder_of(str(line.get("sink") or "")))
+        sink = str(line.get("sink") or "")
+        return cls(key, tuple(_sources(line.get("sources"))), folder_of(sink), sink.startswith("MemorySink"))
 
     @classmethod
     def reported(cls, event: Mapping[str, Any]) -> BatchProgress | None:

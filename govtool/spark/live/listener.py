@@ -167,7 +167,7 @@ class Recorder:
         number = self.next_number()
         session, _, application = self.sessions[key]
         plans = execution
-        if self.replay is not None and not error:  # a job without records is spared the compiler
+        if self._prefetches and not error:
             execution = self._prefetcher(session, application).fetched(execution, EXECUTION)
         line: dict[str, Any] = {"e": "execution", "n": number, "name": name, "ok": not error, "session": key}
         line["application"] = application
@@ -206,6 +206,11 @@ class Recorder:
         self.write(line)
         if self.replay is not None and not error:
             self.replay.executed(session, plans, number, application, plan, positions)
+
+    @property
+    def _prefetches(self) -> bool:
+        """True if answers are fetched together: a job of one action is spared the compiler."""
+        return self.replay is not None or self._number > 1
 
     def _prefetcher(self, session: Any, application: str) -> Prefetcher:
         if application not in self._prefetchers:
@@ -259,7 +264,7 @@ class Recorder:
         if application not in self._stores:
             self._stores[application] = session._jsparkSession.sharedState().statusStore()
         store = self._stores[application]
-        if self.replay is None:
+        if not self._prefetches:
             return store
         return self._prefetcher(session, application).fetched(store, stored_executions(numbers.upcoming()))
 

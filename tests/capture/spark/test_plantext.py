@@ -607,3 +607,24 @@ def test_casts_that_lose_something_are_not_of_a_union(item: str, kind: str) -> N
         "(4) Union",
     )
     assert found[column] == [f"shop.u.{column} {kind}", "shop.v.w identity"]
+
+
+def test_a_cached_table_says_behind_its_number_whether_it_is_columnar() -> None:
+    assert drawn(
+        "Scan In-memory table t (3) (columnarIn=false, columnarOut=true)\n   +- InMemoryRelation (4)\n"
+        "         +- Scan parquet shop.u (1)",
+        "(3) Scan In-memory table t\nOutput [1]: [x#9]\nArguments: [x#9]",
+        "(4) InMemoryRelation\nArguments: [w#7L, x#9, y#8], StorageLevel(disk, memory, deserialized, 1 replicas)",
+    )["x"] == ["shop.u.a identity"]
+
+
+def test_a_table_function_in_python_makes_its_own_columns_only() -> None:
+    found = drawn(
+        "BatchEvalPythonUDTF (3)\n+- Scan parquet shop.u (1)",
+        "(3) BatchEvalPythonUDTF\nInput [3]: [k#1L, a#2, b#3]\nArguments: words(upper(a#2))#8, [k#1L], [word#9, size#10]",
+    )
+    assert {name: found[name] for name in ("k", "word", "size")} == {
+        "k": ["shop.u.k identity"],
+        "word": ["shop.u.a opaque"],
+        "size": ["shop.u.a opaque"],
+    }

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from govtool.capture.spark.analyzed.tree import Json
 from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, table_name, topic_name
 
+MAX_PLACES = 64
+"""Datasets that one relation may be of."""
+
 _VERSION = re.compile(r"@(?:v\d+|\d{17})\Z")
 """The version of a Delta table, behind its path."""
 _STATE = re.compile(r"(?:branch|tag|snapshot_id|at_timestamp)_.+\Z")
@@ -34,6 +37,22 @@ def place_of(facts: Json) -> DatasetPlace | None:
     if paths:
         return DatasetPlace(path_name(common_path(paths)), "file")
     return None
+
+
+def places_of(facts: Json) -> tuple[DatasetPlace, ...]:
+    """The datasets that facts about a leaf name: several where a reader was given several paths.
+
+    Of more than `MAX_PLACES` paths in one folder, that folder; none where they are in several.
+    """
+    first = place_of(facts)
+    paths = [str(path) for path in facts.get("paths") or () if path]
+    if first is None or first.kind != "file" or facts.get("table") or len(paths) < 2:
+        return () if first is None else (first,)
+    names = tuple(dict.fromkeys(path_name(path) for path in paths))
+    if len(names) <= MAX_PLACES:
+        return tuple(DatasetPlace(name, "file") for name in names)
+    folders = {name.name.rstrip("/").rpartition("/")[0] for name in names}
+    return (first,) if len(folders) == 1 else ()
 
 
 def common_path(paths: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.expressions import ExpressionReader
 from govtool.capture.spark.analyzed.functions import function_name
-from govtool.capture.spark.analyzed.place_names import place_of, table_parts, type_text
+from govtool.capture.spark.analyzed.place_names import places_of, table_parts, type_text
 from govtool.capture.spark.analyzed.tree import (
     CatalystTree,
     Json,
@@ -271,16 +271,17 @@ class RelationReader(ExpressionReader):
         """A table, a path, whatever else a plan begins with."""
         outputs = named(tree.fields.get("output"))
         facts = self.leaves.get(str(tree.fields.get("leaf", ""))) or {}
-        place = place_of(facts)
-        if place is None:
-            source = facts.get("relation") or tree.name
+        places = places_of(facts)
+        if not places:
+            source = "files of many folders" if facts.get("paths") else facts.get("relation") or tree.name
             return p.LineageBreak((), outputs, "break.source", f"a source without a name: {source}")
-        known = self.places.get(place.id)
-        if known is None or place.aliases:
-            self.places[place.id] = place
         types = {id_of(item): item.fields.get("dataType") for item in trees(tree.fields.get("output"))}
-        self.columns[place.id] = tuple((column_path(o.name), type_text(types.get(o.id))) for o in outputs)
-        return p.Scan(place.id, outputs)
+        for place in places:
+            if place.id not in self.places or place.aliases:
+                self.places[place.id] = place
+            self.columns[place.id] = tuple((column_path(o.name), type_text(types.get(o.id))) for o in outputs)
+        first = p.Scan(places[0].id, outputs)
+        return first if len(places) == 1 else build.several(first, [place.id for place in places[1:]], outputs)
 
 
 def _join_type(value: object) -> str:

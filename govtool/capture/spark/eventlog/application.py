@@ -87,9 +87,14 @@ class Application:
     """Of the latest batches of streaming queries."""
     collected: int | None = None
     """The number of the first execution whose rows the driver got; None: it got none."""
+    kept: int | None = None
+    """The number of the first execution after a stream left rows in the driver's memory; None: none did."""
+    created: set[tuple[str, str]] = field(default_factory=set)
+    """Databases and names of the tables that the application made in the session catalog, and did not drop."""
     rdd_jobs: RddJobs = field(default_factory=RddJobs)
     notes: list[Diagnostic] = field(default_factory=list)
     events: int = 0
+    _last: int = 0
     _open: dict[int, dict[int, SqlExecution]] = field(default_factory=dict)
     """Executions by root."""
     _roots: dict[int, int] = field(default_factory=dict)
@@ -165,6 +170,18 @@ class Application:
                 self._environment(event)
             case "StreamingQueryListener$QueryProgressEvent":
                 self._progressed(_dict(event.get("progress")))
+            case "CreateTableEvent" | "DropTableEvent" | "RenameTableEvent":
+                self._catalogued(event, name)
+
+    def _catalogued(self, event: dict[str, Any], name: str) -> None:
+        """A table of the session catalog was made, dropped or renamed."""
+        database, table = str(event.get("database") or ""), str(event.get("name") or "")
+        if name == "CreateTableEvent":
+            self.created.add((database, table))
+        elif (database, table) in self.created:
+            self.created.remove((database, table))
+            if event.get("newName"):
+                self.created.add((database, str(event["newName"])))
 
     def _accumulated(self, event: dict[str, Any]) -> None:
         for update in _list(event.get("accumUpdates")):
@@ -196,6 +213,7 @@ class Application:
         register(line.data, execution.registered, first=True)
         self._open.setdefault(root, {})[number] = execution
         self._roots[number] = root
+        self._last = max(self._last, number)
         if self.collected is None and _COLLECTED.search(execution.details[:300]):
             self.collected = number
         if not self.script:
@@ -288,6 +306,8 @@ class Application:
         found = BatchProgress.reported(event)
         if found is not None:
             self.progress[found.key] = found
+            if found.is_kept and self.kept is None:
+                self.kept = self._last + 1
             if len(self.progress) > MAX_OPEN:
                 del self.progress[next(iter(self.progress))]
 

@@ -13,7 +13,7 @@ from govtool.capture.spark.eventlog.runs import inputs_of, outputs_of, run_of
 from govtool.capture.spark.eventlog.scanned import columns_of
 from govtool.capture.spark.executed import Executed
 from govtool.capture.spark.execution import Action, Reading, WrittenDataset
-from govtool.capture.spark.identity import DatasetPlace, column_path, path_name
+from govtool.capture.spark.identity import DEFAULT_DATABASE, DatasetPlace, column_path, path_name, table_name
 from govtool.capture.spark.interpreter import interpret, is_internal
 from govtool.capture.spark.plantext.plan_write import PlanWrite
 from govtool.capture.spark.plantext.read import PlanText, read_plan
@@ -36,6 +36,9 @@ _MIXED = Diagnostic(
 _LOCAL = re.compile(r"^\(\d+\) LocalTableScan.*\nOutput \[[1-9]", re.MULTILINE)
 _DRIVER = Diagnostic(
     "break.driver", "warning", "rows of the driver, which had collected others before: they may hold some of them"
+)
+_KEPT = Diagnostic(
+    "break.driver", "warning", "rows in the driver's memory, where a stream had left its own: they may be these"
 )
 _LATER = frozenset({"break.source", "break.operator", "unresolved"})
 """Breaks that another execution of the same action may mend."""
@@ -254,7 +257,18 @@ class EventLogInterpreter:
         progress = self.application.progress.get(key) if key is not None and execution.id == execution.root else None
         if progress is None or not progress.sink:
             return None
-        return WrittenDataset(DatasetPlace(path_name(progress.sink), "file"), "insert", "append", "append", alone=True)
+        return WrittenDataset(self._sink(progress.sink), "insert", "append", "append", alone=True)
+
+    def _sink(self, uri: str) -> DatasetPlace:
+        """The dataset of a stream into files: the table that the application made whose own folder that is, if any."""
+        path = path_name(uri)
+        warehouse = self.application.config.get("spark.sql.warehouse.dir")
+        for database, table in self.application.created if warehouse else ():
+            folder = "" if database == DEFAULT_DATABASE else f"{database}.db/"
+            if path_name(f"{str(warehouse).rstrip('/')}/{folder}{table}") == path:
+                name = table_name((database, table), case_sensitive=self.names.case_sensitive)
+                return DatasetPlace(name, "table", (path,))
+        return DatasetPlace(path, "file")
 
     def _notes(self, execution: SqlExecution, plan: PlanText, *, is_open: bool) -> tuple[Diagnostic, ...]:
         """Everything that is not understood of a plan; ``is_open``: nothing that it could write to is known."""
@@ -265,19 +279,20 @@ class EventLogInterpreter:
                 notes.append(_SINK)
             if self._streams(execution) is None and len(plan.scans) > 1:
                 notes.append(_MIXED)
-        if plan.write is not None and self._may_be_collected(execution):
-            notes.append(_DRIVER)
+        if plan.write is not None and (driver := self._driver_rows(execution)) is not None:
+            notes.append(driver)
         if plan.uncertain:
             text = f"{plan.uncertain} expressions of unknown structure; their sources are certain"
             notes.append(Diagnostic("plan.expression", "info", text))
         return tuple(notes)
 
-    def _may_be_collected(self, execution: SqlExecution) -> bool:
-        """Return whether a DataFrame of rows of the driver is written after the driver had got rows."""
-        collected = self.application.collected
-        if collected is None or execution.id < collected or "DataFrameWriter" not in execution.details[:300]:
-            return False  # values of a statement are a part of its text
-        return _LOCAL.search(execution.plan) is not None
+    def _driver_rows(self, execution: SqlExecution) -> Diagnostic | None:
+        """Why rows of the driver that an execution writes may be of another query; None if they are not."""
+        collected, kept = self.application.collected, self.application.kept
+        after = [d for since, d in ((collected, _DRIVER), (kept, _KEPT)) if since is not None and execution.id >= since]
+        if not after or "DataFrameWriter" not in execution.details[:300]:
+            return None  # values of a statement are a part of its text
+        return after[-1] if _LOCAL.search(execution.plan) is not None else None
 
 
 def _batch(group: Sequence[SqlExecution], plans: Mapping[int, PlanText | PlanTextError]) -> _Batch:

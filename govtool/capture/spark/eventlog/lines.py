@@ -30,6 +30,9 @@ WANTED = frozenset(
         "SparkListenerJobStart",
         "SparkListenerJobEnd",
         "StreamingQueryListener$QueryProgressEvent",
+        "CreateTableEvent",
+        "DropTableEvent",
+        "RenameTableEvent",
     }
 )
 _PREFIX = b'{"Event":"'

@@ -93,7 +93,12 @@ def _scanned(application: Application, plans: Iterable[tuple[SqlExecution, PlanT
     figures: dict[str, list[Figures]] = {}
     for execution, plan in plans:
         found: dict[str, list[Figures]] = {}
+        read = {
+            operator.id: {dataset for other, dataset in plan.scans if other is operator} for operator, _ in plan.scans
+        }
         for operator, dataset in plan.scans:
+            if len(read[operator.id]) > 1:
+                continue  # one scan counts what it reads of several datasets together
             registered = registered_by(operator, execution.registered.scans)
             if registered is not None:
                 found.setdefault(dataset, []).append(figures_of(registered, application.values))

@@ -9,6 +9,9 @@ from govtool.capture.spark.analyzed.read import read_plan
 from govtool.capture.spark.analyzed.tree import nodes_of, tree_of
 from govtool.capture.spark.live.spool import Line
 
+_STREAM = "stream"
+"""A streaming query as a whole, which has no number: each writes for itself, even if two write the same query."""
+
 
 def grouped(executions: Iterable[Line]) -> list[list[Line]]:
     """Executions by root, in order of their end; an execution without a number stands alone, unless the next one
@@ -31,7 +34,7 @@ def _by_root(executions: Iterable[Line]) -> list[list[Line]]:
         groups.setdefault(key, []).append(line)
     found: list[list[Line]] = []
     for group in groups.values():
-        alone = group[0].get("execution") is None
+        alone = group[0].get("execution") is None and group[0].get("name") != _STREAM
         if alone and found and found[-1][0].get("execution") is None and _same_query(found[-1][-1], group[0]):
             found[-1].extend(group)
         else:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from govtool.capture.spark.analyzed.place_names import place_of
+from govtool.capture.spark.analyzed.place_names import places_of
 from govtool.capture.spark.execution import Reading
+from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.redact import clean_config, clean_value
 from govtool.model.listing import FileListing, listing_from
 from govtool.model.reproduction import Reproduction
 from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.spark.live.files import summed
 
 _DRIVER_LEAVES = frozenset({"LocalRelation", "LogicalRDD"})
 
@@ -66,9 +68,25 @@ def _relations(lines: Iterable[Line], by_name: Mapping[str, str]) -> Iterator[tu
     for line in lines:
         for leaf in (line.get("leaves") or {}).values():
             if isinstance(leaf, Mapping) and isinstance(leaf.get("listing"), Mapping):
-                place = place_of(leaf)
-                if place is not None:
-                    yield by_name.get(place.id, place.id), leaf
+                places = places_of(leaf)
+                for place in places:
+                    own = leaf if len(places) == 1 else {**leaf, "listing": _below(place, leaf["listing"])}
+                    yield by_name.get(place.id, place.id), own
+
+
+def _below(place: DatasetPlace, listing: Mapping[str, object]) -> object:
+    """The part of a listing that is below one of the places that were read; None where it cannot be told apart."""
+    listed = listing.get("listed")
+    if not isinstance(listed, list) or not listed:
+        return None
+    files = [(str(uri), int(size), int(modified)) for uri, size, modified in listed]
+    own = [file for file in files if _is_below(place, file[0])]
+    return {**summed(own), **{key: value for key, value in listing.items() if key == "changed"}}
+
+
+def _is_below(place: DatasetPlace, uri: str) -> bool:
+    name, root = path_name(uri), place.name
+    return name.namespace == root.namespace and f"{name.name}/".startswith(f"{root.name.rstrip('/')}/")
 
 
 def _input(read: RunInput, facts: Mapping[str, object], lead: Line) -> RunInput:

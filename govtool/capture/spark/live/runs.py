@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.capture.spark.analyzed.place_names import common_path, place_of
+from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.dependencies import PlanDependencies
 from govtool.capture.spark.executed import PLAN, PLAN_TEXT, moment
 from govtool.capture.spark.execution import Reading, WrittenDataset
@@ -154,7 +154,9 @@ def _scan_names(scan: Mapping[str, Any]) -> Iterable[str]:
     if scan.get("name"):
         yield table_name(str(scan["name"])).id
     if scan.get("paths"):
-        yield path_name(common_path([str(path) for path in scan["paths"]])).id
+        names = {path_name(str(path)).id for path in scan["paths"]}
+        if len(names) == 1:  # what one scan reads of several datasets is counted together
+            yield names.pop()
     elif scan.get("name"):
         yield path_name(str(scan["name"]).rpartition(" ")[2]).id
 

@@ -45,8 +45,9 @@ class Aggregates(PlanReader):
             return p.Project(p.Distinct(child, tuple(keys.values())), _without_first(kept))
         bound = [*keys.items(), *bindings]
         full = tuple(p.Output(o.id, o.name, _let(bound, o.value)) for o in made)
-        if not functions and len(keys) == len(full) and {o.id for o in full} == set(keys):
-            return _distinct(child, keys, full)
+        taken = _keys_taken(made)
+        if not functions and len(keys) == len(full) and set(taken.values()) == set(keys):
+            return _distinct(child, {new: keys[old] for new, old in taken.items()}, full)
         return p.Aggregate(child, tuple(keys.values()), full)
 
     def _indistinct(self, operator: Operator, child: p.Node, keys: Mapping[int, p.Expression]) -> p.Node:
@@ -290,6 +291,19 @@ def _bindings(attributes: Sequence[p.Named], values: Sequence[p.Expression]) -> 
     if len(attributes) == len(values):
         return [(named.id, value) for named, value in zip(attributes, values, strict=True)]
     return [(named.id, p.Apply("", tuple(values), EdgeKind.AGGREGATION)) for named in attributes]
+
+
+def _keys_taken(outputs: Iterable[p.Output]) -> dict[int, int]:
+    """The keys that outputs of an aggregate are as they stand, by the outputs' ids.
+
+    Partition columns that are written come as ``empty2null(day#1) AS day#2``, which is no alias of anybody's.
+    """
+    found = {}
+    for output in outputs:
+        value = output.value
+        if isinstance(value, p.Attribute) and (value.id == output.id or value.name == output.name):
+            found[output.id] = value.id
+    return found
 
 
 def _distinct(child: p.Node, keys: Mapping[int, p.Expression], outputs: tuple[p.Output, ...]) -> p.Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.operator_names import plain_name
@@ -12,6 +13,9 @@ from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind
 
 _GENERATE = re.compile(r"(.*?)(?:, (\[.*?\]))?, (true|false)(?:, ([\w`.]+))?, (\[.*\])\Z", re.DOTALL)
+_SIDE = re.compile(r"\[(1|true|-1|null) AS vcol1?#")
+"""The mark of the rows of a side of EXCEPT ALL and INTERSECT ALL."""
+_FUNCTION = re.compile(r"\s*([\w$.<>]+)\((.*)\)#\d+L?\Z", re.DOTALL)
 _CALL = re.compile(r"\s*([\w$.<>]+)\((.*)\)\Z", re.DOTALL)
 
 
@@ -61,15 +65,37 @@ class Generators(PlanReader):
         below = operator
         while len(self._inputs(below)) == 1:
             below = self._inputs(below)[0]
-        sides = [self._nodes[side.id] for side in self._inputs(below)]
-        if plain_name(below) != "Union" or len(sides) != 2 or not all(isinstance(s, p.Project) for s in sides):
+        sides: dict[bool, list[p.Node]] = {True: [], False: []}
+        for side in self._inputs(below) if plain_name(below) == "Union" else []:
+            node, mark = self._nodes[side.id], _SIDE.match(side.fields.get("Output", ""))
+            if not isinstance(node, p.Project) or mark is None:
+                sides.clear()
+                break
+            own = tuple(o for o in node.outputs if not o.name.startswith("vcol"))
+            sides[mark[1] in ("1", "true")].append(p.Project(node.child, own))
+        if not all(sides.get(is_left) for is_left in (True, False)):
             return self._unknown(operator, "Generate of replicaterows")
-        plain: list[p.Node] = []
-        for side in sides:
-            assert isinstance(side, p.Project)
-            own = tuple(o for o in side.outputs if not o.name.startswith("vcol"))
-            plain.append(p.Project(side.child, own))
-        return p.SetOperation(plain[0], plain[1], outputs)
+        # A UNION ALL on either side is one with the union that counts.
+        left, right = (arms[0] if len(arms) == 1 else build.union(arms) for arms in sides.values())
+        return p.SetOperation(left, right, outputs)
+
+    def _table_function(self, operator: Operator) -> p.Node:
+        """A table function in Python: ``f(a#1)#2, [columns of the input that stay], [columns that it makes], 301``."""
+        parts = lists.arguments(operator.fields.get("Arguments", ""))
+        call = _FUNCTION.match(parts[0]) if parts else None
+        listed = [part for part in parts[1:] if part.startswith("[")]
+        made = lists.split(listed[-1]) if listed else None
+        if call is None or made is None or made.more:
+            return self._unknown(operator, operator.name)
+        outputs = tuple(p.Named(*item) for item in map(named_of, made.items) if item is not None)
+        return p.Generate(
+            self._child(operator),
+            call[1].lower(),
+            tuple(self.reader.expression(item) for item in lists.arguments(call[2])),
+            outputs,
+            reason=f"python-udf: {call[1]}",
+            kept=self._kept(operator, listed[0] if len(listed) > 1 else None, outputs),
+        )
 
     def _drops_all(self, operator: Operator, outputs: tuple[p.Named, ...]) -> bool:
         above = {o.id for o in self._read_above(operator)}

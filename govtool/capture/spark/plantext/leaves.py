@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.expressions import written_conditions
 from govtool.capture.spark.plantext.operator_names import plain_name
 from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, named_of
 from govtool.capture.spark.plantext.tree import Operator
-from govtool.model import EdgeKind
 
 _BATCH = re.compile(r"\bSQLExecutionRDD\[\d+\] at start at ")
 """The RDD that ``foreachBatch`` hands to its function: made where the query was started."""
@@ -47,24 +47,10 @@ class Leaves(PlanReader):
             self._note(found_.reason, found_.message)
         node = self._scan(operator, found_.place.id, outputs)
         if found_.places:
-            node = self._several(operator, node, [place.id for place in found_.places], outputs)
+            others = [place.id for place in found_.places]
+            self.lineage.scans += [(operator, dataset) for dataset in others]
+            node = build.several(node, others, outputs)
         return self._pushed(operator, node, found_.place.id, outputs)
-
-    def _several(self, operator: Operator, first: p.Node, datasets: list[str], outputs: tuple[p.Named, ...]) -> p.Node:
-        """Several places that one scan reads as if they were one."""
-        node = first
-        values: list[list[p.Expression]] = [[p.Attribute(o.id, o.name)] for o in outputs]
-        for number, dataset in enumerate(datasets):
-            own = tuple(p.Named(-1 - number * len(outputs) - i, o.name) for i, o in enumerate(outputs))
-            node = p.Join(node, p.Scan(dataset, own))
-            self.lineage.scans.append((operator, dataset))
-            for value, named in zip(values, own, strict=True):
-                value.append(p.Attribute(named.id, named.name))
-        made = (
-            p.Output(o.id, o.name, p.Apply("", tuple(value), EdgeKind.IDENTITY))
-            for o, value in zip(outputs, values, strict=True)
-        )
-        return p.Project(node, tuple(made))
 
     def _scan(self, operator: Operator, dataset: str, outputs: tuple[p.Named, ...]) -> p.Node:
         self.lineage.scans.append((operator, dataset))

@@ -92,6 +92,13 @@ PYTHON = frozenset(
     }
 )
 """Python functions of a row or a batch of rows."""
+TABLE_FUNCTIONS = frozenset(
+    {
+        "ArrowEvalPythonUDTF",
+        "BatchEvalPythonUDTF",
+    }
+)
+"""Python functions that make rows of one row."""
 TYPED = frozenset(
     {
         "AppendColumns",

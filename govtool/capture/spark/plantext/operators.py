@@ -241,6 +241,8 @@ _METHODS: dict[str, Callable[[Builder, Operator], p.Node]] = {
     "View": Builder._view,
     "DeserializeToObject": Builder._objects,
     "Generate": Builder._generate,
+    "ArrowEvalPythonUDTF": Builder._table_function,
+    "BatchEvalPythonUDTF": Builder._table_function,
     "Expand": Builder._expand,
     "UnionLoop": Builder._loop,
     "MergeRows": Builder._merge_rows,

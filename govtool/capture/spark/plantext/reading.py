@@ -87,7 +87,8 @@ class PlanReader(ABC):
                     made = key in ("Results", "Result") or (key == "Output" and bool(operator.children))
                     self._add_list(text, operator.counts.get(key), made=made)
             name = plain_name(operator)
-            if name in _DEFINING or not operator.children or name in operator_names.PYTHON:
+            python = name in operator_names.PYTHON or name in operator_names.TABLE_FUNCTIONS
+            if name in _DEFINING or not operator.children or python:
                 for argument in lists.arguments(operator.fields.get("Arguments", "")):
                     if argument.startswith("["):
                         self._add_list(argument, None, made=name != "Expand")

@@ -23,7 +23,11 @@ MAX_TEXT = 32 << 20
 """Characters of one plan; the largest seen in the wild have 8 million."""
 MAX_OPERATORS = 50_000
 
-_NODE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)(?:, Statistics\(.*\))?\Z", re.DOTALL)
+_NODE = re.compile(
+    r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)"
+    r"(?: \(columnarIn=\w+, columnarOut=\w+\))?(?:, Statistics\(.*\))?\Z",
+    re.DOTALL,
+)
 _LINE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(\S.*)\Z", re.DOTALL)
 _HEAD = re.compile(r"\((\d+)\) (.*?)(?: \[codegen id : \d+\])?\s*\Z", re.DOTALL)
 _FIELD = re.compile(
