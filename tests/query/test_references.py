@@ -91,14 +91,14 @@ def test_columns_behind_a_list_of_names_go_by_their_position(view, renamed, smal
 @pytest.mark.parametrize(
     "view",
     [
-        "select x.a from some.where as x(a, b)",
-        "with q(a, b) as (select * from some.where) select a from q",
-        "select a from (select * from some.where) as q(a, b)",
+        "select x.a from lake.t as x(a, b)",
+        "with q(a, b) as (select * from lake.t) select a from q",
+        "select a from (select * from lake.t) as q(a, b)",
     ],
 )
 def test_a_list_of_names_over_unknown_columns_may_mean_any_of_them(view):
-    index = graph(view, "select id from some.where")
-    assert verdicts(index, "drop", "some.where.id") == {"v0.a": "unknown", "v1.id": "breaks"}
+    index = graph(view, "select id from lake.t")
+    assert verdicts(index, "drop", "lake.t.id") == {"v0.a": "unknown", "v1.id": "breaks"}
 
 
 def test_via_and_evidence_of_a_reference():

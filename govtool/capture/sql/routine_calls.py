@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
 
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.scripts.dynamic import CALLS_ROUTINE
@@ -70,13 +70,18 @@ _ADMINISTERS: Final = re.compile(
 
 _EFFECT: Final = re.compile(rf"\s*(SELECT|PERFORM)\s+{_NAME}\s*\(", re.IGNORECASE)
 _RUN_BY_TRIGGER: Final = re.compile(rf".*?\bEXECUTE\s+(?:FUNCTION|PROCEDURE)\s+{_NAME}", re.IGNORECASE | re.DOTALL)
+_KNOWN_TO_PARSER: Final = frozenset({*Postgres.Parser.FUNCTIONS, *Postgres.Parser.FUNCTION_PARSERS})
 _FROM: Final = re.compile(r"\b(?:FROM|INTO)\b", re.IGNORECASE)
 _LITERAL: Final = re.compile(r"'[^']*'")
 _OF_POSTGRES: Final = re.compile(
     r"""pg_catalog\.\w+|pg_\w+|set_config|current_setting|(?:set|next|curr|last)val|lo_\w+|txid_\w+|has_\w+_privilege|
-    (?:obj|col|shobj)_description|inet_\w+|to_\w+|jsonb?_\w+|array_\w+|regexp_\w+|(?:\w+\.)?_?st_\w+|postgis_\w+|
-    (?:\w+\.)?(?:add|drop|update)geometry\w+|uuid_\w+|gen_\w+|gin_\w+|brin_\w+|ts_\w+|tsvector_\w+|set_limit|
+    (?:obj|col|shobj)_description|inet_\w+|to_(?:char|date|timestamp|number|jsonb?|ts\w+|hex|reg\w+)|
+    jsonb?_\w+|array_\w+|regexp_\w+|postgis_\w+|
+    (?:\w+\.)?(?:add|drop|update)geometry\w+|uuid_generate_\w+|gen_(?:random_\w+|salt)|gin_\w+|
+    brin_\w+|ts_(?:rank\w*|headline|lexize|debug|stat)|tsvector_\w+|set_limit|
     create_hypertable|create_distributed_table|suppress_redundant_updates_trigger|version|setseed|moddatetime|
+    row|distinct|all|any|some|not|interval|(?:clock|statement|transaction)_timestamp|timeofday|\w+_agg|quote_\w+|digest|
+    crypt|hmac|encode|decode|current_\w+|session_user|
     set_(?:chunk|integer|number)\w*|format""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -119,7 +124,7 @@ def _called_by_postgres(head: str, text: str) -> str | None:
     if found is None or (found[1].upper() == "SELECT" and _FROM.search(_LITERAL.sub("", text))):
         return None
     name = _plain(found[2])
-    is_known = _last_part(name).upper() in exp.FUNCTION_BY_NAME or _OF_POSTGRES.fullmatch(name)
+    is_known = _last_part(name).upper() in _KNOWN_TO_PARSER or _OF_POSTGRES.fullmatch(name)
     return None if is_known else found[2]
 
 

@@ -31,6 +31,10 @@ def _opaque(dialect: str, *texts: str) -> int:
         ("postgres", ("SET search_path TO etl; CALL load(1);", PROCEDURE)),
         ("tsql", ("CREATE OR ALTER PROCEDURE dbo.load AS INSERT INTO d SELECT c FROM s\nGO\nEXEC db..load",)),
         ("snowflake", ("CREATE TASK etl.t AS INSERT INTO d SELECT c FROM s; EXECUTE TASK etl.t;",)),
+        ("postgres", ("SELECT pg_catalog.set_config('search_path', '', false); SELECT setval('s', 1); SELECT now()",)),
+        ("postgres", ("CREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'SELECT 1'; SELECT f();",)),
+        ("postgres", ("SELECT f(a) FROM t",)),  # a value of each row
+        ("duckdb", ("SELECT f()",)),  # whose functions change nothing
     ],
 )
 def test_a_call_of_what_is_defined_or_only_administers_is_understood(dialect: str, texts: tuple[str, ...]) -> None:
@@ -54,11 +58,16 @@ def test_a_call_of_what_is_defined_or_only_administers_is_understood(dialect: st
         ("postgres", "CALL add_orders_policy();"),
         ("trino", "CALL a.system.load_orders();"),
         # Mentions that define nothing.
-        ("postgres", "CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION f(); CALL f();"),
+        ("postgres", "GRANT EXECUTE ON FUNCTION f() TO etl; CALL f();"),
         ("postgres", "ALTER PROCEDURE f() OWNER TO etl; CALL f();"),
         ("snowflake", "ALTER TASK f RESUME; CALL f();"),
         ("postgres", "CREATE TABLE s AS -- filled by procedure f\nSELECT 1 AS event; CALL f();"),
         ("postgres", PROCEDURE + "CALL finance.load(1);"),  # of another schema
+        # Calls by other statements of PostgreSQL.
+        ("postgres", "SELECT f();"),
+        ("postgres", "SELECT etl.f(1, 'a FROM b') AS done"),
+        ("postgres", "CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();"),
+        ("postgres", "DO $$ BEGIN PERFORM f(c) FROM t; END $$;"),
         # Calls in tasks and events.
         ("snowflake", "CREATE TASK t AS CALL load_all();"),
         ("mysql", "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO CALL load_all();"),
