@@ -45,17 +45,17 @@ class LinearRegex:
         """Return whether the expression matches anywhere in a name."""
         if self._simple is not None and _is_plain(name):
             return self._simple.search(name) is not None
-        return self._linear.search(_encodable(name)) is not None
+        return self._linear.search(encodable(name)) is not None
 
     def fullmatch(self, name: str) -> bool:
         """Return whether the expression matches a whole name."""
         if self._simple is not None and _is_plain(name):
             return self._simple.fullmatch(name) is not None
-        return self._linear.fullmatch(_encodable(name)) is not None
+        return self._linear.fullmatch(encodable(name)) is not None
 
     def groups(self, name: str) -> tuple[str, ...] | None:
         """Return what the groups of the expression match where it matches a whole name."""
-        found = self._linear.fullmatch(_encodable(name))
+        found = self._linear.fullmatch(encodable(name))
         return None if found is None else tuple(found.groups())
 
 
@@ -67,7 +67,7 @@ def _compiled(text: str) -> Any:
     options.max_mem = _MEMORY
     options.log_errors = False
     try:
-        return re2.compile(_encodable(text), options)
+        return re2.compile(encodable(text), options)
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
@@ -78,7 +78,7 @@ def _is_plain(name: str) -> bool:
     return len(name) <= LONGEST_SIMPLE and name.isascii() and "\n" not in name
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """Replace lone surrogates, which have no bytes in UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")
 

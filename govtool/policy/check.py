@@ -278,11 +278,10 @@ _MODES: Mapping[str, Mapping[Mode, RuleVerdict]] = {
 def _question(governed: Governed, rule: PlacedPart[Rule]) -> Question:
     form, body = rule.value.form, rule.value.body
     if form == "purpose":
-        sinks = _purposes(governed, body)
         return Question(
             rule,
             body.class_,
-            sinks,
+            _purposes(governed, body),
             _MODES["direct"],
             {0: Truth.YES},
             "the purposes of the dataset are not known",

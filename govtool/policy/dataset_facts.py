@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from govtool.graph.codes import HIDDEN
 from govtool.graph.index import Index
 from govtool.model.fact import MASKING_POLICY, WAIVER
 from govtool.policy.policy_set import PolicySet
 from govtool.policy.terms import Metadata, PlacePattern, is_duration
+from govtool.query.name_columns import NameColumns
 from govtool.query.patterns import ColumnPaths, Patterns
 
 
@@ -64,8 +66,10 @@ class DatasetFacts:
         self, index: Index, policies: PolicySet, more: Sequence[Metadata] = (), tool_facts: Iterable[ToolFact] = ()
     ) -> None:
         self.index = index
-        self.paths = ColumnPaths(index)
+        self.names = NameColumns(index)
+        self.paths = ColumnPaths(index, self.names)
         self.known: dict[int, About] = {}
+        self._at_place: dict[PlacePattern, dict[int, Truth]] = {}
         self.column_tags: dict[int, set[str]] = {}
         self._unseen: dict[int, dict[str, set[str]]] = {}
         """Tags of columns that the graph does not show."""
@@ -77,7 +81,7 @@ class DatasetFacts:
         self.zones: dict[str, set[int]] = {}
         """The datasets of each zone."""
         for name, zone in policies.zones.items():
-            members = self.zones[name] = Patterns(zone.value.datasets, index.paths_root).datasets(index)
+            members = self.zones[name] = self._matching(zone.value.datasets)
             if not members and not zone.value.optional:
                 self.empty_zones.append(name)
             for dataset in members:
@@ -123,8 +127,12 @@ class DatasetFacts:
         elif key == "description":
             about.description = about.description or fact.value
 
+    def _matching(self, datasets: Sequence[str]) -> set[int]:
+        """The visible datasets that any of some patterns matches."""
+        return Patterns(datasets, self.index.paths_root).datasets(self.index, self.names)
+
     def _collect(self, item: Metadata) -> None:
-        for dataset in Patterns(item.datasets, self.index.paths_root).datasets(self.index):
+        for dataset in self._matching(item.datasets):
             about = self.known.setdefault(dataset, About())
             about.owner = item.owner or about.owner
             about.retention = item.retention or about.retention
@@ -152,30 +160,42 @@ class DatasetFacts:
         found: list[str | None] = [p for p, own in self._unseen.get(dataset, {}).items() if own & wanted]
         return [*found, None] if self.about(dataset).tags & wanted else found
 
-    def where(self, place: PlacePattern) -> dict[int, Truth]:
+    def where(self, place: PlacePattern) -> Mapping[int, Truth]:
         """Visible datasets that are, or may be, at a place; the others are not."""
-        names = Patterns(place.datasets, self.index.paths_root)
-        found: dict[int, Truth] = {}
+        if place not in self._at_place:
+            self._at_place[place] = self._found_at(place)
+        return self._at_place[place]
+
+    def _found_at(self, place: PlacePattern) -> dict[int, Truth]:
         # Of a zone the members are known; anywhere else may be any dataset.
         within = place.zone is not None and not place.zone.startswith("!")
-        for dataset in sorted(self.zones.get(place.zone or "", ())) if within else self.index.datasets():
-            truth = self._at(place, dataset, names)
-            if truth:
-                found[dataset] = truth
-        return found
+        among: Collection[int] | None = self._matching(place.datasets) if place.datasets else None
+        if within:
+            members = self.zones.get(place.zone or "", set())
+            among = members if among is None else members.intersection(among)
+        # Most datasets have no facts, and are at a place, or are not, for one reason.
+        usual = _at(place, _NOTHING)
+        if among is None:
+            among = self._visible() if usual else self.known.keys()
+        found = dict.fromkeys(sorted(among), usual)
+        for dataset in found.keys() & self.known.keys():
+            found[dataset] = _at(place, self.known[dataset])
+        return {dataset: truth for dataset, truth in found.items() if truth}
 
-    def _at(self, place: PlacePattern, dataset: int, names: Patterns) -> Truth:
-        about = self.about(dataset)
-        truth = Truth.YES
-        if place.zone:
-            wanted = place.zone.removeprefix("!")
-            if (wanted in about.zones) == place.zone.startswith("!"):
-                return Truth.NO
-        if place.region:
-            truth = _in_region(about.regions, place.region)
-        if truth and names and not names.match(self.index.dataset_name(dataset)):
+    def _visible(self) -> list[int]:
+        import numpy as np
+
+        shown: list[int] = np.flatnonzero((np.asarray(self.index.dataset_flags) & HIDDEN) == 0).tolist()
+        return shown
+
+
+def _at(place: PlacePattern, about: About) -> Truth:
+    """Return whether a dataset with some facts is in the zone and in the region of a place."""
+    if place.zone:
+        wanted = place.zone.removeprefix("!")
+        if (wanted in about.zones) == place.zone.startswith("!"):
             return Truth.NO
-        return truth
+    return _in_region(about.regions, place.region) if place.region else Truth.YES
 
 
 def _in_region(regions: set[str], wanted: str) -> Truth:

@@ -80,8 +80,8 @@ def govern(
     dataset = np.asarray(index.node_dataset)
     for origin in origins:
         truth = np.zeros(index.dataset_count, np.int8)
-        for number, value in places.where(origin).items():
-            truth[number] = value
+        at_origin = places.where(origin)
+        truth[np.fromiter(at_origin, np.int64, len(at_origin))] = list(at_origin.values())
         anywhere = np.isin(np.arange(index.dataset_count), sorted(maybe.opaque)) & (truth != Truth.YES)
         for one in (Truth.YES, Truth.UNKNOWN):
             every.append(seeds.chosen(truth[dataset[seeds.nodes]] == one))

@@ -16,14 +16,16 @@ dataset, or in the path of the column *within* its dataset:
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import takewhile
+from functools import cached_property
+from typing import Any
 
 from govtool.graph.index import Index
 from govtool.linear import LinearRegex
 from govtool.names import absolute_id, join_name, renewed_text, split_name, unquote, written_id
+from govtool.query.name_columns import FEW, NameColumns, ending, matching, searching
 
 _QUOTED = r'"(?:[^"]|"")*"'
 _PART = rf'(?:{_QUOTED}|\[[^\]]*\]|[^."\[])+'
@@ -46,13 +48,16 @@ class Pattern:
     root: str = ""
     """The folder to which names of local files are relative (``Index.paths_root``): their absolute names match, too."""
     is_regex: bool = field(init=False)
-    _regex: LinearRegex = field(init=False, repr=False, compare=False)
-    _last: LinearRegex | None = field(init=False, repr=False, compare=False)
+    regex: LinearRegex = field(init=False, repr=False, compare=False)
+    """What a name has, of a regular expression, or is as a whole, of a glob."""
+    last: LinearRegex | None = field(init=False, repr=False, compare=False)
     """The pattern of the last part of a name, if there is one."""
-    _path: LinearRegex | None = field(init=False, repr=False, compare=False)
+    path: LinearRegex | None = field(init=False, repr=False, compare=False)
     """What matches the names of files in SQL, without their quotes, if the pattern is one of paths."""
     prefix: str = field(init=False, repr=False, compare=False)
     """The prefix of every name that matches a glob; empty for a regular expression."""
+    literal: str = field(init=False, repr=False, compare=False)
+    """A text that every name that matches a glob has in it; empty for a regular expression."""
     _rest: bool = field(init=False, repr=False, compare=False)
     """True if the last part says less than the whole pattern."""
 
@@ -66,10 +71,11 @@ class Pattern:
         parts = split_name(text)
         regex = LinearRegex(text[1:-1]) if is_regex else _matcher(parts)
         last = None if is_regex or "**" in parts[-1] else _matcher(parts[-1:])
-        object.__setattr__(self, "_regex", regex)
+        object.__setattr__(self, "regex", regex)
         object.__setattr__(self, "prefix", "" if is_regex else _literal(parts))
-        object.__setattr__(self, "_last", last)
-        object.__setattr__(self, "_path", None if is_regex else _path_matcher(text))
+        object.__setattr__(self, "literal", "" if is_regex else max(_literals(parts), key=len))
+        object.__setattr__(self, "last", last)
+        object.__setattr__(self, "path", None if is_regex else _path_matcher(text))
         object.__setattr__(self, "_rest", parts[:-1] != ["**"])
 
     def matches(self, name: str) -> bool:
@@ -85,50 +91,108 @@ class Pattern:
         if "/" not in parts[0]:
             return False
         bare = join_name([unquote(parts[0]), *parts[1:]])
-        return self._matches(bare) or (self._path is not None and self._path.fullmatch(bare))
+        return self._matches(bare) or (self.path is not None and self.path.fullmatch(bare))
 
     def _matches(self, name: str) -> bool:
-        return self._regex.search(name) if self.is_regex else self._regex.fullmatch(name)
+        return self.regex.search(name) if self.is_regex else self.regex.fullmatch(name)
 
     def _may_end(self, path: str) -> bool:
         """Return whether a column of this path may match, whatever its dataset."""
         if self.is_regex:
-            return self._regex.search(path)
-        return self._last is None or self._last.fullmatch(split_name(path)[-1])
+            return self.regex.search(path)
+        return self.last is None or self.last.fullmatch(split_name(path)[-1])
 
-    def datasets(self, index: Index) -> Iterable[int]:
-        """The visible datasets of a graph that match; they lie in the order of their names."""
-        for dataset in sorted({dataset for prefix in self._prefixes() for dataset in _beginning(index, prefix)}):
-            if self.matches(index.dataset_name(dataset)) and not index.is_hidden(dataset):
-                yield dataset
+    def datasets(self, index: Index, names: NameColumns | None = None) -> list[int]:
+        """The visible datasets of a graph that match, in the order of their names.
+
+        Args:
+            index: The graph.
+            names: Its names; given by callers that ask with several patterns.
+        """
+        known = names or NameColumns(index)
+        found = {dataset for prefix in self._prefixes() for dataset in self._among(index, known, prefix)}
+        return sorted(dataset for dataset in found if not index.is_hidden(dataset))
+
+    def _among(self, index: Index, names: NameColumns, prefix: str) -> Iterable[int]:
+        """The datasets that match, of those whose names begin so; they lie in the order of their names."""
+        every = range(index.dataset_count)
+        low = bisect_left(every, prefix, key=index.dataset_name)
+        high = bisect_right(every, prefix, low, key=lambda dataset: index.dataset_name(dataset)[: len(prefix)])
+        if high - low <= FEW:
+            return (dataset for dataset in range(low, high) if self.matches(index.dataset_name(dataset)))
+        found: list[int] = (matching(self, names.datasets.slice(low, high - low)) + low).tolist()
+        return found
 
     def _prefixes(self) -> list[str]:
         """The beginnings of the names that can match; those of relative and of quoted names differ."""
         below = ["file:"] if self.root and self.prefix.startswith("file:/") else []
-        quoted = [] if self.prefix.startswith('"') else ['"'] if self._path else [f'"{self.prefix}']
+        quoted = [] if self.prefix.startswith('"') else ['"'] if self.path else [f'"{self.prefix}']
         return [self.prefix, *below, *quoted]
 
     def columns(self, index: Index, paths: ColumnPaths) -> Iterable[int]:
         """The columns of a graph that match; only names that can match are put together."""
-        whole = self.is_regex or (self._last is not None and not self._rest)
-        for number, path in enumerate(paths.texts):
-            if not self._may_end(path):
-                continue
-            for node in paths.nodes(number):
-                if whole or self.matches(f"{index.dataset_name(index.node_dataset[node])}.{path}"):
-                    yield node
+        whole = self.is_regex or (self.last is not None and not self._rest)
+        numbers = self._ending(paths)
+        count = sum(map(paths.count, numbers))
+        if whole or count <= FEW:
+            nodes = (node for number in numbers for node in paths.nodes(number))
+            return nodes if whole else (node for node in nodes if self.matches(index.name(node)))
+        found: list[int] = paths.names.matching_columns(self, paths.all_nodes(numbers)).tolist()
+        return found
+
+    def _ending(self, paths: ColumnPaths) -> list[int]:
+        """The paths, by number, of which a column may match, whatever its dataset."""
+        if not self.is_regex and self.last is None:
+            return list(range(paths.path_count))
+        if paths.path_count <= FEW:
+            return [number for number, path in enumerate(paths.texts) if self._may_end(path)]
+        expression = self.regex if self.last is None else self.last
+        search = searching if self.is_regex else ending
+        found: list[int] = search(expression, paths.column).tolist()
+        return found
 
 
 class ColumnPaths:
-    """The distinct paths of a graph's columns and the columns that bear them, hidden datasets left out."""
+    """The distinct paths of a graph's columns and the columns that bear them, hidden datasets left out.
 
-    def __init__(self, index: Index) -> None:
+    Args:
+        index: The graph.
+        names: Its names.
+    """
+
+    def __init__(self, index: Index, names: NameColumns | None = None) -> None:
+        self.names = names or NameColumns(index)
+        self._index = index
         self._offsets, self._nodes = index.arrays["path"], index.arrays["path_node"]
-        self.texts = [index.text(i) for i in index.arrays["path_suffix"]]
+        self.path_count = len(index.arrays["path_suffix"])
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The paths, by number."""
+        return [self._index.text(i) for i in self._index.arrays["path_suffix"]]
+
+    @cached_property
+    def column(self) -> Any:
+        """The paths as an Arrow column."""
+        return self.names.taken(self._index.arrays["path_suffix"])
+
+    def count(self, number: int) -> int:
+        """The number of columns with the path of a number."""
+        count: int = self._offsets[number + 1] - self._offsets[number]
+        return count
 
     def nodes(self, number: int) -> list[int]:
         """The columns with the path of a number."""
         return self._nodes[self._offsets[number] : self._offsets[number + 1]].tolist()
+
+    def all_nodes(self, numbers: Iterable[int]) -> Any:
+        """The columns with the paths of some numbers: int64."""
+        import numpy as np
+
+        nodes = np.asarray(self._nodes)
+        return np.concatenate([nodes[:0], *(nodes[self._offsets[n] : self._offsets[n + 1]] for n in numbers)]).astype(
+            np.int64
+        )
 
 
 class Patterns:
@@ -145,20 +209,15 @@ class Patterns:
         """Return whether a dataset's name, or a full column name by a glob, matches."""
         return any(item.matches(name) for item in self.items)
 
-    def datasets(self, index: Index) -> set[int]:
+    def datasets(self, index: Index, names: NameColumns | None = None) -> set[int]:
         """The visible datasets of a graph that match."""
-        return {dataset for item in self.items for dataset in item.datasets(index)}
+        known = names or NameColumns(index)
+        return {dataset for item in self.items for dataset in item.datasets(index, known)}
 
     def columns(self, index: Index, paths: ColumnPaths | None = None) -> set[int]:
         """The visible columns of a graph that match."""
         known = paths or ColumnPaths(index)
         return {node for item in self.items for node in item.columns(index, known)}
-
-
-def _beginning(index: Index, prefix: str) -> Iterable[int]:
-    """The datasets whose name begins so; they lie in the order of their names."""
-    first = bisect_left(range(index.dataset_count), prefix, key=index.dataset_name)
-    return takewhile(lambda d: index.dataset_name(d).startswith(prefix), range(first, index.dataset_count))
 
 
 def _literal(parts: list[str]) -> str:
@@ -169,6 +228,15 @@ def _literal(parts: list[str]) -> str:
             return text + re.split(r"[*?]", part)[0]
         text += part + ("." if number < len(parts) - 1 else "")
     return text
+
+
+def _literals(parts: list[str]) -> list[str]:
+    """The texts without wildcards in a glob's parts.
+
+    >>> _literals(["**", "*mart?", '"a*b"'])
+    ['', '', 'mart', '', '"a*b"']
+    """
+    return [text for part in parts for text in ([part] if part.startswith('"') else re.split(r"[*?]+", part))]
 
 
 def _matcher(parts: list[str]) -> LinearRegex:

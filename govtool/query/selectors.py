@@ -78,6 +78,8 @@ def select_many(
         AmbiguousNameError: Several.
         UsageError: The text is no selector (``usage.selector``).
     """
+    if not texts and not exclude:
+        return Selection(tuple(index.datasets()), ())
     selector = _Selector(index, methods or {})
     chosen = set(selector.everything()) if not texts else selector.union(texts)
     left_out = selector.union(exclude) if exclude else set()
