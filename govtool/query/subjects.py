@@ -7,7 +7,7 @@ subject reaches of the others is reached by one of these walks, which are twice 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from govtool.graph.codes import PARTITION
@@ -49,7 +49,7 @@ def reached_subjects(
     """
     if not _is_derived(index, parts):
         return []
-    best = _reached(index, parts, _halves(parts, range(len(parts))), rules.rank, walk_from)
+    best = _reached(index, parts, _halves(parts, range(len(parts))), rules, walk_from)
     return sorted(_with_implied(index, best, rules), key=lambda one: _order(one.found))
 
 
@@ -64,12 +64,12 @@ def read_subjects(
     if not _is_derived(index, parts):
         return []
     single = [part._replace(own=part.own if part.is_dataset else part.own[-1:]) for part in parts]
-    best = _reached(index, single, _halves(single, range(len(parts))), rules.rank, walk_from, implies=False)
+    best = _reached(index, single, _halves(single, range(len(parts))), rules, walk_from, implies=False)
     relations = [index.node_dataset[part.own[0]] for part in parts]
     numbers = {dataset: number for number, dataset in enumerate(dict.fromkeys(relations))}
     rows = [part._replace(text="", own=() if part.is_dataset else part.own[:1]) for part in parts]
     halves = _halves(rows, [numbers[dataset] for dataset in relations])
-    best = {**_reached(index, rows, halves, rules.rank, walk_from, implies=False), **best}
+    best = {**_reached(index, rows, halves, rules, walk_from, implies=False), **best}
     return sorted(_with_implied(index, best, rules), key=lambda one: _order(one.found))
 
 
@@ -77,27 +77,50 @@ def _reached(
     index: Index,
     parts: Sequence[SubjectPart],
     halves: Iterable[tuple[list[SubjectPart], list[SubjectPart]]],
-    rank: Sequence[int],
+    rules: Rules,
     walk_from: Callable[[list[int]], Reach],
     *,
     implies: bool = True,
 ) -> dict[int, ReachedSubject]:
-    """The nodes of the second half of each pair that the first reaches, in their worst states."""
-    best: dict[int, ReachedSubject] = {}
+    """The nodes of the second half of each pair that the first reaches, in their worst states.
+
+    The rows of its relation stand for a column, and for a field that is reached by itself if they decide about all.
+    """
+    own: dict[int, ReachedSubject] = {}
+    implied: dict[int, ReachedSubject] = {}
+    every = range(len(rules.rank))
+    deciding = [state for state in every if rules.implies(state)]
     for chosen, others in halves:
-        seeds = [seed for part in chosen for seed in part.seeds]
+        reach = walk_from([seed for part in chosen for seed in part.seeds])
         known = {node for part in chosen for node in part.own}
-        reach = walk_from(seeds)
         for part in others:
             for node in part.own:
-                if node in known:
+                if node in known or index.is_elided(index.node_dataset[node]):
                     continue
-                around = _around(index, node, part, known) if implies else _shown(index, node)
-                found = _found(index, reach, rank, around)
-                former = best.get(node)
-                if found is not None and (former is None or _order(found) < _order(former.found)):
-                    best[node] = ReachedSubject(found, reach, part.text)
-    return best
+                _keep(own, _worst(index, reach, rules, node, node, every), reach, part)
+                rows = index.rows(index.node_dataset[node])
+                if implies and not part.is_dataset and rows not in known:
+                    states = every if index.container(node) is None else deciding
+                    _keep(implied, _worst(index, reach, rules, node, rows, states), reach, part)
+    columns = {node: one for node, one in implied.items() if node in own or index.container(node) is None}
+    worse = {n: one for n, one in columns.items() if n not in own or one.found.rank < own[n].found.rank}
+    return {**own, **worse}
+
+
+def _keep(best: dict[int, ReachedSubject], found: Reached | None, reach: Reach, part: SubjectPart) -> None:
+    """Keep what was found of a node if it is worse, or nearer, than what is known."""
+    if found is not None and (found.node not in best or _order(found) < _order(best[found.node].found)):
+        best[found.node] = ReachedSubject(found, reach, part.text)
+
+
+def _worst(index: Index, reach: Reach, rules: Rules, node: int, place: int, states: Iterable[int]) -> Reached | None:
+    """A node in the worst of some states in which a walk reached a place that stands for it."""
+    keys = (state * index.node_count + place for state in states)
+    found = [(rules.rank[key // index.node_count], key) for key in keys if key in reach]
+    if not found:
+        return None
+    rank, key = min(found)
+    return Reached(node, key, rank, reach.hops(key))
 
 
 def with_subjects(
@@ -144,27 +167,6 @@ def _halves(
             groups[number >> bit & 1].append(part)
         yield groups
         yield groups[1], groups[0]
-
-
-def _around(index: Index, node: int, part: SubjectPart, known: Collection[int]) -> list[int]:
-    """A node, and the rows of its relation where they imply it: no more than what an answer would show of it."""
-    if not _shown(index, node):
-        return []
-    rows = index.rows(index.node_dataset[node])
-    is_alone = not part.is_dataset and index.container(node) is None and rows not in known
-    return [node, rows] if is_alone else [node]
-
-
-def _shown(index: Index, node: int) -> list[int]:
-    """A node, if answers show its relation."""
-    return [] if index.is_elided(index.node_dataset[node]) else [node]
-
-
-def _found(index: Index, reach: Reach, rank: Sequence[int], around: Sequence[int]) -> Reached | None:
-    """The worst state in which a walk reached the first of some nodes, or one that it is reached with."""
-    keys = (state * index.node_count + one for one in around for state in range(len(rank)))
-    key = min((key for key in keys if key in reach), key=lambda key: rank[key // index.node_count], default=None)
-    return None if key is None else Reached(around[0], key, rank[key // index.node_count], reach.hops(key))
 
 
 def _with_implied(index: Index, best: dict[int, ReachedSubject], rules: Rules) -> Iterator[ReachedSubject]:
