@@ -349,7 +349,7 @@ def test_a_deletion_of_a_run_has_the_rows_of_its_outputs(dealers, capsys, tmp_pa
     assert found["replayed"] == []
     sold = found["relations"]["Sold"]
     assert sold["columns"] == ["BidId", "Dealer", "CarId", "Price"]
-    assert sold["tuples"] == [{"execution": 1, "before": ["B1", 1, "C2", 20000], "status": "deleted"}]
+    assert sold["tuples"] == [{"execution": 1, "node": "car", "before": ["B1", 1, "C2", 20000], "status": "deleted"}]
     lists = tmp_path / "lists.jsonl"
     lists.write_text(json.dumps([request]) + "\n" + json.dumps([labels(records_of(folder))["F1"]]) + "\n")
     store = ["--run", "car", "--store", str(folder / "store")]
