@@ -103,7 +103,7 @@ CANNOT_RUN: Mapping[tuple[str, str], str] = {
 MOST_THAT_CANNOT_RUN = 4
 
 FEWEST: Mapping[str, tuple[int, int]] = {
-    "README.md": (2, 1),
+    "README.md": (1, 1),
     "docs/erasure.md": (1, 1),
     "docs/policies.md": (3, 0),
     "docs/python.md": (0, 31),
