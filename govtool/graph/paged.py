@@ -394,6 +394,6 @@ class PagedIndex(Index):
 
 
 _ANSWERS = tuple(
-    name for name in PagedIndex.__dict__ if name in Index.__dict__ and not name.startswith("_") and name != "is_paged"
+    name for name in PagedIndex.__dict__ if hasattr(Index, name) and not name.startswith("_") and name != "is_paged"
 )
 """Questions that pages answer in their own way; once the index is whole, ``Index`` answers."""

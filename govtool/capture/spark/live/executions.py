@@ -147,8 +147,9 @@ class LiveInterpreter:
     def _number(self, action: Action[LiveExecution]) -> None:
         name = self._live.runs.id_of(action.lead.line)
         for member in action.members:
-            number = int(member.line.get("n", -1))
-            self._numbered[number] = tuple(dict.fromkeys((*self._numbered.get(number, ()), name)))
+            number = member.line.get("n")
+            if isinstance(number, int):
+                self._numbered[number] = tuple(dict.fromkeys((*self._numbered.get(number, ()), name)))
 
     def _executions(self, lines: Sequence[Line]) -> Iterator[LiveExecution]:
         """Executions of one root. Spark counts them as they begin, and the listener hears of them as they end."""
