@@ -24,6 +24,7 @@ from govtool.capture.openlineage.events import stamp
 from govtool.capture.openlineage.export_facets import LineageFacets
 from govtool.capture.openlineage.facets import SPEC, Kept, facet
 from govtool.capture.openlineage.identity import JOBS
+from govtool.capture.sql.fingerprint import redact
 from govtool.model import Derivation
 
 _CORE = f"{SPEC}/2-0-2/OpenLineage.json#/$defs"
@@ -31,6 +32,8 @@ _TYPES = {
     "view": ("VIEW", None), "materialized_view": ("VIEW", "MATERIALIZED"), "file": ("FILE", None),
     "temporary": ("TABLE", "TEMPORARY"), "query": ("QUERY", None), "function": ("FUNCTION", None),
 }  # fmt: skip
+_PLANS = frozenset({"plan", "plan-text"})
+"""Kinds of evidence whose text is a plan of Spark, on several lines: a reader of events keeps it as it keeps SQL."""
 _RUNS = uuid.UUID("6f1c54f2-58a1-5f0c-9d0c-0d9f4f1d4c55")
 """The name space of run ids that are no UUIDs."""
 
@@ -79,12 +82,12 @@ class _Group:
 
 
 class _Described:
-    """What derivations state about datasets: columns with types, kinds, and symlinks by the dataset they lead to."""
+    """What derivations state about datasets: columns with types, kinds, and the other names that each has."""
 
     def __init__(self, derivations: Iterable[Derivation]) -> None:
         self.columns: dict[str, dict[str, str | None]] = {}
         self.kinds: dict[str, str] = {}
-        self.links: dict[str, list[tuple[str, str]]] = {}
+        self._links: dict[tuple[str, str], set[str]] = {}
         for derivation in derivations:
             if not derivation.target.startswith(JOBS):
                 self._add(derivation)
@@ -104,10 +107,22 @@ class _Described:
                 known[column.path] = column.type or known.get(column.path)
 
     def _add_link(self, derivation: Derivation) -> None:
-        text = derivation.statement.text
-        if text.startswith("symlink"):
-            (source,) = {edge.source.dataset for edge in derivation.edges}
-            self.links.setdefault(source, []).append((derivation.target, text.partition(" ")[2]))
+        """Keep what makes the target another name of its source: the types of symlinks, nothing for the way back."""
+        word, _, relation = derivation.statement.text.partition(" ")
+        for source in {edge.source.dataset for edge in derivation.edges}:
+            types = self._links.setdefault((source, derivation.target), set())
+            if word:  # of what came as no symlink, the types that OpenLineage's own integrations give
+                is_place = derivation.target_kind == "file"
+                types.add(relation if word == "symlink" else "LOCATION" if is_place else "TABLE")
+
+    def links(self) -> dict[str, list[tuple[str, str]]]:
+        """The other names of datasets with the types of their symlinks, each pair by the name that states it."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for (source, target), types in self._links.items():
+            if not types and not self._links.get((target, source)) and source < target:
+                types = {"LOCATION" if self.kinds.get(target) == "file" else "TABLE"}
+            found.setdefault(source, []).extend((target, relation) for relation in types)
+        return found
 
 
 class _Writer:
@@ -125,6 +140,7 @@ class _Writer:
 
     def _datasets(self) -> Iterator[Event]:
         described = _Described(self.derivations)
+        known_links = described.links()
         for identity in sorted(described.columns):
             name = self.name(identity)
             facets = self.kept.dataset(identity, PRODUCER) if self.kept else {}
@@ -134,7 +150,7 @@ class _Writer:
             if kind is not None and not (kind[0] == "FILE" and name.is_path):
                 body = {"datasetType": kind[0]} | ({"subType": kind[1]} if kind[1] else {})
                 facets["datasetType"] = facet(PRODUCER, "1-0-1/DatasetTypeDatasetFacet", body)
-            if links := described.links.get(identity):
+            if links := known_links.get(identity):
                 listed = [{**reference(self.name(other)), "type": relation} for other, relation in sorted(links)]
                 facets["symlinks"] = facet(PRODUCER, "1-0-1/SymlinksDatasetFacet", {"identifiers": listed})
             yield {
@@ -213,11 +229,12 @@ class _Writer:
             yield from self._of_run(group, group.run, event)
 
     def _job_facets(self, group: _Group, entries: list[dict[str, Any]]) -> dict[str, Any]:
-        """The facets of a job: its kept ones, its SQL, and the entries of further jobs that it leads to."""
+        """The facets of a job: its kept ones, its SQL or plan, and the entries of further jobs that it leads to."""
         facets = self.kept.job(group.file, PRODUCER) if self.kept else {}
         statement = next(iter(group.derivations.values()))[0].statement
         if statement.text:
-            body = {"query": statement.text} | ({"dialect": statement.dialect} if statement.dialect else {})
+            text = redact(statement.text, statement.dialect) if statement.how in _PLANS else statement.text
+            body = {"query": text} | ({"dialect": statement.dialect} if statement.dialect else {})
             facets["sql"] = facet(PRODUCER, "1-1-0/SQLJobFacet", body)
         if entries:
             facets["lineage"] = lineage_facet({"entries": entries}, "LineageJobFacet")

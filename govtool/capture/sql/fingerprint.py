@@ -267,7 +267,7 @@ _TYPE_BEFORE = re.compile(
 )
 _ORDINALS = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
 _ORDINAL_END = re.compile(
-    r"\s*(?:[,);]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
+    r"\s*(?:[,);…]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
 )
 _COMPARED = re.compile(r"(?:[<>=]|\b(?:LIKE|ILIKE|IN\s*\(|BETWEEN|AND|,))\s*\Z", re.IGNORECASE)
 _SUBSCRIPT = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.IGNORECASE)
@@ -321,7 +321,14 @@ def redact(text: str, dialect: str = "") -> str:
     redacted = without_users(" ".join(scanner(dialect).sub(replace, text).split()))
     if _ACCOUNTS.match(redacted):
         redacted = clean_message(redacted)
-    return redacted if len(redacted) <= MAX_REDACTED else redacted[: MAX_REDACTED - 1] + "…"
+    return redacted if len(redacted) <= MAX_REDACTED else _cut(redacted, dialect)
+
+
+def _cut(text: str, dialect: str) -> str:
+    """The beginning of a text, not ending within a string or a quoted name: read again, it is the same."""
+    end = MAX_REDACTED - 1
+    within = (m.start() for m in scanner(dialect).finditer(text) if m.start() < end < m.end())
+    return text[: next(within, end)] + "…"
 
 
 def _without_dollars(text: str) -> str:

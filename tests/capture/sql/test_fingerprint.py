@@ -260,3 +260,12 @@ def test_text_between_dollars(text):
 def test_many_tags_of_dollars_that_nothing_closes():
     text = " ".join(f"$a{number}$" for number in range(200_000))
     assert _without_dollars(text) == text
+
+
+@pytest.mark.parametrize("end", ["'gs://b/x.csv'", '"Ann Lee"', "group by 1 order by 2", "in ('a', 'b')", "'it''s'"])
+def test_a_text_that_is_cut_is_the_same_when_it_is_read_again(end):
+    for size in range(MAX_REDACTED - 40, MAX_REDACTED + 1):
+        text = f"SELECT {'a, ' * (size // 3)}{'b' * (size % 3 + 1)} FROM t WHERE c = 1 {end} and location = {end}"
+        once = redact(text, "postgres")
+        assert once.endswith("…")
+        assert redact(once, "postgres") == once
