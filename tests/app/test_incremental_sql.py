@@ -169,6 +169,38 @@ def test_calls_are_known_by_what_scripts_with_memos_define(two: _Two):
     assert two.ingest().summary["coverage"]["opaque"] == 1
 
 
+@pytest.mark.parametrize("call", ["CALL etl.renew();", "SELECT etl.renew();", "SELECT renew();"])
+def test_a_script_that_calls_is_read_again_only_if_what_it_calls_is_gone(two: _Two, call: str):
+    kind = "PROCEDURE etl.{}()" if call.startswith("CALL") else "FUNCTION etl.{}() RETURNS void"
+    routine = f"CREATE {kind} LANGUAGE sql AS $$ INSERT INTO d SELECT id FROM orders $$;"
+    two.write("p.sql", routine.format("renew"))
+    two.write("calls.sql", call)
+    assert two.ingest().summary["coverage"]["opaque"] == 0
+    two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
+    two.ingest()
+    assert "calls.sql" not in two.extracted
+    two.write("p.sql", routine.format("other"))
+    assert two.ingest().summary["coverage"]["opaque"] == 1
+    assert "calls.sql" in two.extracted
+    two.write("p.sql", routine.format("renew"))
+    assert two.ingest().summary["coverage"]["opaque"] == 0
+
+
+def test_templates_are_read_again_only_if_a_macro_changed(two: _Two):
+    macro = "{% macro key() %}id{% endmacro %}\n"
+    two.write("m.sql", macro + "CREATE VIEW m AS SELECT id FROM users;")
+    two.write("t.sql", "CREATE VIEW t AS SELECT {{ key() }} FROM users;")
+    two.write("u.sql", "{# no macro here #}CREATE VIEW u AS SELECT email FROM users;")
+    two.ingest()
+    two.write("m.sql", macro + "-- a comment\nCREATE VIEW m AS SELECT id FROM users;")
+    two.write("u.sql", "{# still no macro here #}CREATE VIEW u AS SELECT email FROM users;")
+    two.ingest()
+    assert two.extracted == ["m.sql", "u.sql"]
+    two.write("m.sql", macro.replace("id", "email") + "CREATE VIEW m AS SELECT id FROM users;")
+    two.ingest()
+    assert "t.sql" in two.extracted
+
+
 def test_statements_that_settle_each_other_are_opened_once(two: _Two):
     """Each of two scripts fills what the other fills, and makes a table that the other makes, too."""
     both = (

@@ -27,7 +27,7 @@ from govtool.capture.sql.extract import Options, ScriptMaker, macros_of, walk_al
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.results import Extraction, PartMaker, ScriptPart, joined
-from govtool.capture.sql.routine_calls import mark_unknown_calls
+from govtool.capture.sql.routine_calls import defined_routines, mark_unknown_calls, missing_routines
 from govtool.capture.sql.script_memos import (
     ScriptMemo,
     dropped_names,
@@ -40,6 +40,7 @@ from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.surroundings import known_table, signature
+from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.walk.query import MAX_DEPTH
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, TableInfo
 from govtool.capture.sql.walk.state import Inline
@@ -108,10 +109,11 @@ def extract_with_memos(
     files = [item.file for item in read if isinstance(item, Script)]
     if len(set(files)) < len(files):
         raise NotReusable
-    marks = _marks(read, options, how)
+    macros = macros_of(read, options)
+    marks = _marks(read, macros, how)
     usable = {} if earlier is None else {f: r for f, r in earlier.scripts.items() if marks.get(f) == r.mark}
     for number in range(ROUNDS + 2):
-        attempt = _Attempt(read, options, marks, usable)
+        attempt = _Attempt(read, options, macros, marks, usable)
         found = attempt.run(Stages(report), None if earlier is None else earlier.guard)
         if found is not None:
             return found
@@ -120,13 +122,10 @@ def extract_with_memos(
     raise NotReusable
 
 
-def _marks(read: Iterable[Script | Diagnostic], options: Options, how: str) -> dict[str, str]:
+def _marks(read: Iterable[Script | Diagnostic], macros: MacroLibrary, how: str) -> dict[str, str]:
     """By file a digest of all that decides how its text is parsed."""
     scripts = [item for item in read if isinstance(item, Script)]
-    macros = hashlib.sha256(how.encode())
-    for text in [script.text for script in scripts if "{" in script.text and "macro" in script.text]:
-        macros.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
-    templated = macros.hexdigest()
+    templated = _digest([how, macros.loose.digest])
     found = {}
     for script in scripts:
         parts = [templated if "{" in script.text else how, script.file, script.session or "", script.text]
@@ -145,6 +144,7 @@ class _Attempt:
         self,
         read: Sequence[Script | Diagnostic],
         options: Options,
+        macros: MacroLibrary,
         marks: Mapping[str, str],
         usable: Mapping[str, ScriptMemo],
     ) -> None:
@@ -154,7 +154,7 @@ class _Attempt:
         self._options = options
         self._marks = marks
         self._usable = usable
-        self._macros = macros_of(read, options)
+        self._macros = macros
         self._batch = Batch(known_tables(options), described_tables(options))
         self._batch.keeps_places = options.evidence
         self._batch.taping = True
@@ -332,11 +332,15 @@ class _Attempt:
 
     def _check(self, maker: PartMaker) -> None:
         """Find scripts whose memos do not hold for what is decided in the end."""
+        needed = {name for memo in self._memos.values() for name in memo.needs}
+        known = self._batch.routines | defined_routines(self._batch.scripts) if needed else frozenset()
+        missing = missing_routines(needed, known)
         for script, memo in self._memos.items():
             whole = all(self._walked.get(s, 0) == len(self._values[s]) for s in script.statements)
             dropped = dropped_names(script, maker.read_names) == memo.dropped
             hinted = all(maker.hint(name) == text for name, text in memo.hints.items())
-            if not (whole and dropped and hinted):
+            defined = missing.isdisjoint(memo.needs)
+            if not (whole and dropped and hinted and defined):
                 self.unusable.add(script.file)
 
     def _result(self, maker: PartMaker, guard: str, unread: list[Diagnostic], stages: Stages) -> MemoExtraction:

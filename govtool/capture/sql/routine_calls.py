@@ -135,16 +135,37 @@ def unknown_routine(statement: StatementState, defined: Mapping[str, Collection[
         statement: A call (``is_call``).
         defined: Names of ``defined_routines``, by their last part.
     """
+    name = _called_name(statement)
+    if name is None:
+        return statement.parsed.text[:60]
+    return None if _is_defined(name, defined) or _administers(name) else name
+
+
+def _called_name(statement: StatementState) -> str | None:
+    """Return the name of the routine that a call runs; None if the text does not show it."""
     written = None
     if statement.script.dialect == "postgres":
         written = _called_by_postgres(statement.parsed.head, statement.parsed.text)
     if written is None:
         match = _CALLED.match(statement.parsed.text)
-        if match is None:
-            return statement.parsed.text[:60]
-        written = match[1]
-    name = _plain(written)
-    return None if _is_defined(name, defined) or _administers(name) else name
+        written = None if match is None else match[1]
+    return None if written is None else _plain(written)
+
+
+def needed_routines(script: ScriptState) -> frozenset[str]:
+    """Return the names of the routines that must be defined somewhere for the calls of a script to be understood.
+
+    Args:
+        script: One none of whose calls is of an unknown routine.
+    """
+    names = {_called_name(statement) for statement in script.statements if is_call(statement)}
+    return frozenset(name for name in names if name is not None and not _administers(name))
+
+
+def missing_routines(needed: Collection[str], known: Collection[str]) -> frozenset[str]:
+    """Return those of the needed routines that are not among the known ones, as ``defined_routines`` names them."""
+    defined = _by_last_part(known)
+    return frozenset(name for name in needed if not _is_defined(name, defined))
 
 
 def mark_unknown_calls(scripts: Iterable[ScriptState], known: frozenset[str]) -> None:
@@ -158,9 +179,7 @@ def mark_unknown_calls(scripts: Iterable[ScriptState], known: frozenset[str]) ->
     calls = [statement for script in every for statement in script.statements if is_call(statement)]
     if not calls:
         return
-    defined: dict[str, list[str]] = {}
-    for name in known | defined_routines(every):
-        defined.setdefault(_last_part(name), []).append(name)
+    defined = _by_last_part(known | defined_routines(every))
     for statement in calls:
         unknown = unknown_routine(statement, defined)
         if unknown is None:
@@ -175,6 +194,13 @@ def _plain(name: str) -> str:
     """The parts of a name without quotes, in lower case; of ``db..name`` the last, as its schema is not written."""
     parts = [part.strip('"`[]').lower() for part in _NAME_PART.findall(name)]
     return ".".join(parts[-1:] if ".." in re.sub(r"\s", "", name) else parts)
+
+
+def _by_last_part(names: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(_last_part(name), []).append(name)
+    return found
 
 
 def _last_part(name: str) -> str:

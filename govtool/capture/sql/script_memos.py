@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
-from govtool.capture.sql.routine_calls import defined_routines
+from govtool.capture.sql.routine_calls import defined_routines, needed_routines
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.states import ScriptState, StatementState, WalkOutcome
 from govtool.model import Derivation, Diagnostic
@@ -53,6 +53,8 @@ class ScriptMemo:
     """Relations of a script that drops or renames some, and whether any statement of the batch reads them."""
     routines: tuple[str, ...]
     """Names of the routines that it defines."""
+    needs: tuple[str, ...]
+    """Names of the routines that it calls, which somebody has to define."""
     hints: Mapping[str, str]
     """What its notes add about names in the supplied schema, by name."""
     part: Value
@@ -73,7 +75,7 @@ class ScriptMemo:
 
     def to_value(self) -> Value:
         """As JSON values."""
-        names = [list(self.temporary), dict(self.dropped), list(self.routines), dict(self.hints)]
+        names = [list(self.temporary), dict(self.dropped), list(self.routines), list(self.needs), dict(self.hints)]
         how = [self.mark, list(self.sizes), *names]
         return [*how, list(self.statements), self.part, self.outlined]
 
@@ -84,7 +86,7 @@ class ScriptMemo:
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, sizes, temporary, dropped, routines, hints, statements, part, outlined = value
+        mark, sizes, temporary, dropped, routines, needs, hints, statements, part, outlined = value
         return cls(
             str(mark),
             tuple(map(int, sizes)),
@@ -92,6 +94,7 @@ class ScriptMemo:
             tuple(temporary),
             dict(dropped),
             tuple(routines),
+            tuple(map(str, needs)),
             dict(hints),
             part,
             outlined,
@@ -112,11 +115,11 @@ def has_memo(script: ScriptState, part: ScriptPart) -> bool:
 
     It cannot where nothing of a statement was understood: its text is shown as it was written, and memos keep no texts.
     Nor where statements depend on each other in more ways than by the tables that they define: script variables,
-    branches, search paths, calls of routines; nor where other scripts need trees of it.
+    branches, search paths; nor where other scripts need trees of it.
     """
     if any(shortfall.status != "partial" for shortfall in part.shortfalls):
         return False
-    if script.logged or script.special or script.calls or script.assignments:
+    if script.logged or script.special or script.assignments:
         return False
     return all(_has_memo(statement) for statement in script.statements)
 
@@ -140,6 +143,7 @@ def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker) -> ScriptMe
         tuple(sorted(script.temporary)),
         dropped_names(script, maker.read_names),
         tuple(sorted(defined_routines([script]))),
+        tuple(sorted(needed_routines(script))),
         dict(part.hints),
         _part_value(part),
         [[d.target, d.target_kind, [c.path for c in d.columns], len(d.edges)] for d in part.derivations],

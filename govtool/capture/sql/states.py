@@ -37,8 +37,6 @@ class ScriptState:
         """The sizes of the texts whose trees were to be held, where walks are recorded."""
         self.special = False
         """True if it holds something that applies to all scripts."""
-        self.calls = False
-        """True if it calls routines."""
         self.routines: frozenset[str] = frozenset()
         """Of a script that is not parsed, the names of the routines that it defines."""
         self.mark = ""

@@ -15,7 +15,7 @@ from govtool.capture.sql.definitions import Definitions
 from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.live_variables import assigning
 from govtool.capture.sql.relations import column_name
-from govtool.capture.sql.routine_calls import defined_routines, is_call
+from govtool.capture.sql.routine_calls import defined_routines
 from govtool.capture.sql.scripts.branches import exclusive
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
@@ -107,7 +107,6 @@ class Tables(Definitions):
         for statement in script.statements:
             self._find_definitions(statement)
         script.special = self.special > special
-        script.calls = any(is_call(statement) for statement in script.statements)
 
     def add_earlier(self, script: ScriptState, functions: Callable[[StatementState, str], Inline | None]) -> None:
         """Add a script that is known from an earlier extraction.

@@ -166,8 +166,9 @@ class OriginFinder:
         if known is None:
             known = self._items[id(select)] = {}
             for item in items:
-                known.setdefault("*" if _is_star(item) else self.item_name(item), item)
-                if _is_star(item) and known["*"] is not item:
+                if not _is_star(item):
+                    known.setdefault(self.item_name(item), item)
+                elif known.setdefault("*", item) is not item:
                     known["**"] = item  # several: which of them has it is not known
         if position >= 0:
             return None if "**" in known else known.get("*")
@@ -214,9 +215,10 @@ class OriginFinder:
             return None
         holder, queries = inside
         alias = holder.args.get("alias")
-        listed = [self.name(c) for c in alias.args.get("columns") or ()] if isinstance(alias, nodes.TableAlias) else []
-        position = listed.index(name) if name in listed else -1
-        query, queries = self._plain(holder.this if isinstance(holder, nodes.CTE) else holder, queries)
+        columns = alias.args.get("columns") if alias.__class__ is nodes.TableAlias else None
+        listed = [self.name(column) for column in columns] if columns else None
+        position = listed.index(name) if listed and name in listed else -1
+        query, queries = self._plain(holder.args["this"] if holder.__class__ is nodes.CTE else holder, queries)
         if listed and position < 0:
             return None
         while isinstance(query, nodes.SetOperation) and not isinstance(query, nodes.Union):  # its first arm names it

@@ -152,10 +152,13 @@ class StatementText:
     def span(self, start: int, end: int, line: int) -> Span:
         """Return the span of a part of the text, relative to a line of the file."""
         breaks = self._line_breaks()
-        lines = bisect_left(breaks, start)
-        last = bisect_left(breaks, end, lines)
+        lines = last = bisect_left(breaks, start)
+        if last < len(breaks) and breaks[last] < end:
+            last = bisect_left(breaks, end, lines)
         if self.line_of is None or self.template is None:
-            return lines, self._column(start, lines), last - lines, self._column(end - 1, last)
+            first_column = start - breaks[lines - 1] if lines else start + self.column
+            last_column = end - 1 - breaks[last - 1] if last else end - 1 + self.column
+            return lines, first_column, last - lines, last_column
         return self._template_span(self.text[start:end], self.line_of(lines), self.line_of(last), line)
 
     def _template_span(self, part: str, first: int, last: int, line: int) -> Span:
@@ -178,10 +181,6 @@ class StatementText:
                 self._breaks.append(at)
                 at = self.text.find("\n", at + 1)
         return self._breaks
-
-    def _column(self, offset: int, lines: int) -> int:
-        """The 1-based column of a character with so many line breaks before it."""
-        return offset - self._line_breaks()[lines - 1] if lines else offset + self.column
 
     def _is_there(self, node: exp.Expr, start: int, end: int) -> bool:
         if start < 0 or end >= len(self.text):
