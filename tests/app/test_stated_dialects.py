@@ -80,6 +80,20 @@ def test_files_outside_the_root_are_not_read(project):
     assert stated_dialect(root, "etl") is None
 
 
+def test_a_profile_whose_aliases_grow_without_end_states_none(project):
+    levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
+    profile = "shop: {outputs: {prod: {type: *a29}}}"
+    root = project({**DBT, "profiles.yml": "\n".join(["a0: &a0 [x]", *levels, profile])})
+    assert stated_dialect(root, "etl") is None
+
+
+def test_a_link_to_itself_states_none(project):
+    root = project(DBT)
+    for name in (".sqlfluff", "pyproject.toml", "etl/profiles.yml"):
+        (root / name).symlink_to((root / name).name)
+    assert stated_dialect(root, "etl") is None
+
+
 def test_init_writes_the_dialect_and_asks_for_the_others(project):
     root = project({**DBT, "etl/a\nstore = 'x'/profiles.yml": PROFILES, "wh/x.sql": "select 1"})
     written = write_config(root, None)
