@@ -1,5 +1,7 @@
 """The SQL dialect of a source that ``govtool init`` finds, where a file of the project states it."""
 
+import os
+
 import pytest
 
 from govtool.app.project.dialects import stated_dialect
@@ -106,3 +108,17 @@ def test_init_writes_the_dialect_and_asks_for_the_others(project):
     }
     assert found.store is None
     assert '# dialect = "postgres"' in written.file.read_text()
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"a\nb", b"a\x1b[31mb"])
+def test_folders_whose_names_no_source_can_have_are_left_out(project, name):
+    root = project({"etl/a.sql": "select 1"})
+    folder = root / os.fsdecode(name)
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("the file system takes no such names")
+    (folder / "b.sql").write_text("select 2")
+    written = write_config(root, ".govtool")
+    assert [source.paths for source in written.sources] == [("etl",)]
+    assert [source.written for source in load_config(root).sources] == [("etl",)]
