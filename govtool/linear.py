@@ -39,7 +39,7 @@ class LinearRegex:
         self.text = text
         self._linear: Any = _compiled(text)
         chosen = simple or (text if _is_simple(text) else "")
-        self._simple = re.compile(chosen, re.ASCII) if chosen else None
+        self._simple = _simple(chosen) if chosen else None
 
     def search(self, name: str) -> bool:
         """Return whether the expression matches anywhere in a name."""
@@ -72,6 +72,14 @@ def _compiled(text: str) -> Any:
         reason = error.args[0] if error.args else ""
         words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise ValueError(f"{text!r} is not a regular expression: {words}") from error
+
+
+def _simple(text: str) -> re.Pattern[str] | None:
+    """The expression for ``re``; None where that has other rules: ``$+``, and ``(?i)`` behind other text."""
+    try:
+        return re.compile(text, re.ASCII)
+    except re.error:
+        return None
 
 
 def _is_plain(name: str) -> bool:

@@ -105,3 +105,11 @@ def test_aliases_with_many_stars():
 def test_names_without_bytes_in_utf8():
     assert Pattern("/^a/").matches("a\udc80") is True
     assert Pattern("**.b").matches("a\udc80.b") is True
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("/a(?i)b/", "aB"), ("/b$?/", "b"), ("/b$+/", "ab"), ("/a(?:(?i)b)/", "aB")]
+)
+def test_what_only_re_refuses_is_matched(text, name):
+    assert Pattern(text).matches(name)
+    assert not Pattern(text).matches("c")

@@ -20,7 +20,7 @@ def chains(index: Index, edges: Iterable[int], *, backward: bool = False) -> Ite
     """Carry edges on until no end of theirs is in a temporary table.
 
     An edge stays as it is where it cannot be carried on: nothing is known behind the table, or something there is not
-    understood. Each place within temporary tables is passed once for an edge.
+    understood. For an edge, each place within temporary tables is passed once by chains of a kind, masked or not.
     """
     for edge in edges:
         found, whole = _behind(index, edge, backward)
@@ -33,15 +33,17 @@ def _behind(index: Index, edge: int, backward: bool) -> tuple[list[Chain], bool]
     """The chains that begin with an edge (end with it, backward), and whether these are all."""
     found: list[Chain] = []
     whole = True
-    seen: set[int] = set()
+    seen: set[tuple[int, EdgeKind, bool]] = set()
     stack: list[Chain] = [(edge,)]
     while stack:
         chain = stack.pop()
         node = index.edge_source[chain[0]] if backward else index.edge_target[chain[-1]]
         if not index.is_elided(index.node_dataset[node]):
             found.append(chain)
-        elif node not in seen:
-            seen.add(node)
+            continue
+        passed = (node, chain_kind(index, chain), any(map(index.is_masking, chain)))
+        if passed not in seen:
+            seen.add(passed)
             further = index.in_edges(node) if backward else index.out_edges(node)
             whole = whole and bool(further) and not index.fields(node) and index.container(node) is None
             whole = whole and all(index.kind(one) is not EdgeKind.OPAQUE for one in further)

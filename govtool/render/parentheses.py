@@ -5,8 +5,21 @@ A canonical string has none around a sum within a difference, as ``+`` binds tig
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 _MONUS, _PLUS = " ⊖ ", " + "
 _PAIRS = {"(": ")", "[": "]"}
+
+
+class _Level(NamedTuple):
+    """What is between two brackets, up to some place."""
+
+    bracket: str
+    start: int
+    """The first piece of its last operand."""
+    is_difference: bool = False
+    has_sum: bool = False
+    """True if a ``+`` stands in its last operand, outside of all brackets."""
 
 
 def parenthesised(text: str) -> str:
@@ -16,40 +29,34 @@ def parenthesised(text: str) -> str:
     """
     if _MONUS not in text or _PLUS not in text:
         return text
-    open_brackets: list[str] = []
-    levels: list[list[str]] = [[""]]
+    pieces: list[str] = []
+    levels = [_Level("", 0)]
     at = 0
     while at < len(text):
-        character = text[at]
+        level, character = levels[-1], text[at]
         if text.startswith(_MONUS, at):
-            levels[-1].append("")
+            _close(pieces, level, is_operand=True)
             at += len(_MONUS)
+            pieces.append(_MONUS)
+            levels[-1] = level._replace(start=len(pieces), is_difference=True, has_sum=False)
             continue
         if character in _PAIRS:
-            open_brackets.append(character)
-            levels.append([""])
+            levels.append(_Level(character, len(pieces) + 1))
         elif character in _PAIRS.values():
-            if not open_brackets or _PAIRS[open_brackets[-1]] != character:
+            if _PAIRS.get(level.bracket) != character:
                 return text
-            inner = _difference(levels.pop())
-            levels[-1][-1] += f"{open_brackets.pop()}{inner}{character}"
-        else:
-            levels[-1][-1] += character
+            _close(pieces, level, is_operand=level.is_difference)
+            levels.pop()
+        elif text.startswith(_PLUS, at):
+            levels[-1] = level._replace(has_sum=True)
+        pieces.append(character)
         at += 1
-    return text if open_brackets else _difference(levels[0])
+    _close(pieces, levels[-1], is_operand=levels[-1].is_difference)
+    return text if len(levels) > 1 else "".join(pieces)
 
 
-def _difference(operands: list[str]) -> str:
-    if len(operands) == 1:
-        return operands[0]
-    return _MONUS.join(f"({operand})" if _is_sum(operand) else operand for operand in operands)
-
-
-def _is_sum(operand: str) -> bool:
-    """True if a ``+`` stands outside of all brackets."""
-    depth = 0
-    for at, character in enumerate(operand):
-        depth += (character in _PAIRS) - (character in _PAIRS.values())
-        if depth == 0 and operand.startswith(_PLUS, at):
-            return True
-    return False
+def _close(pieces: list[str], level: _Level, *, is_operand: bool) -> None:
+    """End an operand: one of a difference is put in parentheses if it is a sum."""
+    if is_operand and level.has_sum:
+        pieces[level.start] = f"({pieces[level.start]}"
+        pieces[-1] += ")"

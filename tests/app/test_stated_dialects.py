@@ -1,5 +1,7 @@
 """The SQL dialect of a source that ``govtool init`` finds, where a file of the project states it."""
 
+import os
+
 import pytest
 
 from govtool.app.project.dialects import stated_dialect
@@ -80,6 +82,20 @@ def test_files_outside_the_root_are_not_read(project):
     assert stated_dialect(root, "etl") is None
 
 
+def test_a_profile_whose_aliases_grow_without_end_states_none(project):
+    levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30)]
+    profile = "shop: {outputs: {prod: {type: *a29}}}"
+    root = project({**DBT, "profiles.yml": "\n".join(["a0: &a0 [x]", *levels, profile])})
+    assert stated_dialect(root, "etl") is None
+
+
+def test_a_link_to_itself_states_none(project):
+    root = project(DBT)
+    for name in (".sqlfluff", "pyproject.toml", "etl/profiles.yml"):
+        (root / name).symlink_to((root / name).name)
+    assert stated_dialect(root, "etl") is None
+
+
 def test_init_writes_the_dialect_and_asks_for_the_others(project):
     root = project({**DBT, "etl/a\nstore = 'x'/profiles.yml": PROFILES, "wh/x.sql": "select 1"})
     written = write_config(root, None)
@@ -92,3 +108,17 @@ def test_init_writes_the_dialect_and_asks_for_the_others(project):
     }
     assert found.store is None
     assert '# dialect = "postgres"' in written.file.read_text()
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"a\nb", b"a\x1b[31mb"])
+def test_folders_whose_names_no_source_can_have_are_left_out(project, name):
+    root = project({"etl/a.sql": "select 1"})
+    folder = root / os.fsdecode(name)
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("the file system takes no such names")
+    (folder / "b.sql").write_text("select 2")
+    written = write_config(root, ".govtool")
+    assert [source.paths for source in written.sources] == [("etl",)]
+    assert [source.written for source in load_config(root).sources] == [("etl",)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from govtool.capture.dbt.files import yaml_mapping
 from govtool.capture.dbt.hooks import hook_sql
 
 PROJECT = """\
@@ -55,8 +56,14 @@ def test_a_link_with_another_name_is_another_model(ingested, project: Path):
         ({"on-run-start": None, "models": {"p": {"+tags": ["x"]}}}, ""),
         ({"on-run-start": ["a b", ""]}, "a b;"),
         ({"seeds": {"p": {"post-hook": {"sql": "delete from x;", "transaction": False}}}}, "delete from x;"),
+        ({"on-run-end": ["delete from a -- old", "delete from b"]}, "delete from a -- old\n;delete from b;"),
         ({"models": {"p": {"+pre-hook": "analyze {{ this }}"}}}, "analyze {{ each_model() }};"),
     ],
 )
 def test_hooks_are_found_in_every_form(settings, sql):
     assert hook_sql(settings, "").strip() == sql
+
+
+@pytest.mark.parametrize("text", ["on-run-end: &a {sql: *a}", "on-run-end: &a [*a, {sql: *a}]", "models: &a {m: *a}"])
+def test_hooks_that_hold_themselves_are_none(text):
+    assert hook_sql(yaml_mapping(text), text) == ""

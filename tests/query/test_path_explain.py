@@ -114,6 +114,27 @@ def test_explain_passes_through_temporary_tables() -> None:
     assert [s.source for s in explain(index, "t2.a").incoming] == ["t1.a"]
 
 
+def test_every_kind_of_way_through_temporary_tables_is_shown() -> None:
+    index = graph(
+        temporary("t1", "a", "s.x -> a identity"),
+        temporary(
+            "t2",
+            "a",
+            edge("t1.a -> a transformation", functions=("case",)),
+            edge("t1.a -> a transformation", functions=("sha256",), masking=True),
+            "t1.a -> a conditional",
+            line=2,
+        ),
+        view("v", "b", "t2.a -> b identity", file="job.sql", line=3),
+    )
+    for steps in (explain(index, "v.b").incoming, explain(index, "s.x").outgoing):
+        assert sorted((s.source, s.target, s.label, s.masking) for s in steps) == [
+            ("s.x", "v.b", "case()", False),
+            ("s.x", "v.b", "condition", False),
+            ("s.x", "v.b", "sha256()", True),
+        ]
+
+
 def test_explain_shows_a_temporary_table_behind_which_nothing_is_known() -> None:
     unread = graph(temporary("t1", "a", "s.x -> a identity"))
     assert [s.target for s in explain(unread, "s.x").outgoing] == ["t1.a"]

@@ -23,3 +23,9 @@ from govtool.render.parentheses import parenthesised
 )
 def test_sums_within_differences_stand_in_parentheses(canonical, shown):
     assert parenthesised(canonical) == shown
+
+
+def test_deep_differences_are_read_in_one_pass():
+    depth = 100_000  # each level was copied for each above it: hours
+    deep = parenthesised("(a ⊖ " * depth + "b + c" + ")" * depth)
+    assert deep == "(a ⊖ " * depth + "(b + c)" + ")" * depth

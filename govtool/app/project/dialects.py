@@ -8,6 +8,7 @@ outside the root is read, and nothing is guessed from the SQL.
 from __future__ import annotations
 
 import configparser
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -62,7 +63,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _text(file: Path, root: Path) -> str:
-    return text(file) if file.resolve().is_relative_to(root.resolve()) else ""
+    return text(file) if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root)) else ""
 
 
 def _adapter(profile: object) -> str:
@@ -72,8 +73,9 @@ def _adapter(profile: object) -> str:
         return ""
     target = profile.get("target", "default")
     chosen = [outputs[target]] if isinstance(target, str) and target in outputs else list(outputs.values())
-    types = {str(each.get("type")) if isinstance(each, dict) else "" for each in chosen}
-    return ADAPTERS.get(types.pop(), "") if len(types) == 1 else ""
+    types = [each.get("type") if isinstance(each, dict) else None for each in chosen]
+    known = {kind if isinstance(kind, str) else "" for kind in types}
+    return ADAPTERS.get(known.pop(), "") if len(known) == 1 else ""
 
 
 def _sqlfluff(source: str) -> str:

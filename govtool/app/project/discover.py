@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,7 @@ from govtool.config import CONFIG_FILE, load_config
 from govtool.config_sources import SourceSettings
 from govtool.errors import UsageError
 
+_NOT_NAMED = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "dbt_packages", "dbt_modules", "site-packages"})
 _MAX_FILES = 20_000
 _MAX_READ = 1_000
@@ -162,12 +164,17 @@ def _files(root: Path, projects: list[str]) -> Iterator[Path]:
     for folder, folders, files in os.walk(root):
         here = Path(folder)
         deep = len(here.relative_to(root).parts) >= _MAX_DEPTH
-        folders[:] = [] if deep else sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
+        folders[:] = [] if deep else sorted(f for f in folders if _is_looked_at(f) and f not in _SKIPPED)
         if "dbt_project.yml" in files:
             projects.append(here.relative_to(root).as_posix())
             folders[:] = []
             continue
-        yield from (here / name for name in sorted(files) if not name.startswith("."))
+        yield from (here / name for name in sorted(files) if _is_looked_at(name))
+
+
+def _is_looked_at(name: str) -> bool:
+    """False of hidden names, and of those that no source can have: with control characters, or bytes without text."""
+    return not name.startswith(".") and not _NOT_NAMED.search(name)
 
 
 def _raw(root: Path, project: str) -> bool:

@@ -210,8 +210,11 @@ def _require_header(relation: BoundaryRelation, wanted: Any, name: str) -> None:
         path = local_path(file.uri)
         if path is None:
             continue
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-            header = next(csv.reader(lines), [])
+        try:
+            with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+                header = next(csv.reader(lines), [])
+        except (OSError, csv.Error):
+            continue  # Spark says what is wrong with it
         if header and [each.strip().lower() for each in header] != [each.lower() for each in wanted.names]:
             raise UsageError(
                 f"{name} in {relation.path} has the columns ({', '.join(header)}); ({_shown(wanted)}) are declared",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 _OF_RUNS: Final = ("on-run-start", "on-run-end")
@@ -14,8 +15,9 @@ _OF_NODES: Final = frozenset({"pre-hook", "post-hook", "+pre-hook", "+post-hook"
 _TREES: Final = ("models", "seeds", "snapshots")
 _THIS: Final = re.compile(r"\{\{-?\s*this\b")
 """The model that a hook is run for: any of those that the setting is for, so it is left unknown."""
+_COMMENT: Final = re.compile(r"--|#")
 _MOST: Final = 10_000
-"""Settings that are looked at."""
+"""Settings that are looked at, and hooks; aliases of YAML can make them endless."""
 
 
 def hook_sql(settings: Mapping[str, Any], text: str) -> str:
@@ -30,7 +32,8 @@ def hook_sql(settings: Mapping[str, Any], text: str) -> str:
     """
     written = text.splitlines()
     lines = [""] * len(written)
-    for hook in _hooks(settings):
+    ends: list[int] = []
+    for hook in islice(_hooks(settings), _MOST):
         sql = hook.strip().rstrip(";")
         if not sql:
             continue
@@ -39,7 +42,12 @@ def hook_sql(settings: Mapping[str, Any], text: str) -> str:
         lines += [""] * (at + len(more) + 1 - len(lines))
         for number, line in enumerate((first, *more)):
             lines[at + number] += line
-        lines[at + len(more)] += ";"
+        ends.append(at + len(more))
+    for end in sorted(ends, reverse=True):
+        if _COMMENT.search(lines[end]):  # the line's end would be within it
+            lines[end + 1 : end + 2] = [";" + "".join(lines[end + 1 : end + 2])]
+        else:
+            lines[end] += ";"
     return _THIS.sub("{{ each_model()", "\n".join(lines)) if any(lines) else ""
 
 
@@ -61,11 +69,7 @@ def _hooks(settings: Mapping[str, Any]) -> Iterator[str]:
 
 def _texts(value: object) -> Iterator[str]:
     """The SQL of a hook: a text, ``{sql: …}``, or a list of these."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from _texts(value.get("sql"))
-    elif isinstance(value, list):
-        for item in value:
-            if not isinstance(item, list):
-                yield from _texts(item)
+    for item in value if isinstance(value, list) else [value]:
+        sql = item.get("sql") if isinstance(item, dict) else item
+        if isinstance(sql, str):
+            yield sql
