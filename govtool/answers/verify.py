@@ -47,6 +47,13 @@ class VerifyAnswer(Answer):
     recorded: DatasetVersion | None
     files: TableFiles | None = None
     """Of a table whose log is what was recorded: its files."""
+    writer: str | None = None
+    """The last run that wrote it, where none recorded its content."""
+
+    @property
+    def run(self) -> str | None:
+        """The run that made what was recorded, or wrote it at last."""
+        return self.recorded.run if self.recorded else self.writer
 
     @property
     def matches(self) -> bool:
@@ -67,7 +74,7 @@ class VerifyAnswer(Answer):
             "state": self.state,
             "found": identity_object(self.found),
             "recorded": identity_object(recorded.identity if recorded else None),
-            "run": recorded.run if recorded else None,
+            "run": self.run,
             **({} if self.files is None else {"files": _files_object(self.files)}),
             "ancestors": [
                 {"dataset": ancestor.dataset, "digest": ancestor.digest, "commit": ancestor.commit}
@@ -83,7 +90,7 @@ class VerifyAnswer(Answer):
             self.state,
             found.digest if found else None,
             recorded.identity.digest if recorded else None,
-            recorded.run if recorded else None,
+            self.run,
         )
 
 

@@ -19,7 +19,7 @@ from govtool.cli.options import (
     TodayOption,
 )
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK, StoreError, UnknownNameError, UsageError
+from govtool.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, StoreError, UnknownNameError, UsageError
 
 
 def policy_lint(
@@ -41,6 +41,7 @@ def policy_lint(
       govtool policy lint --policy policies/privacy.yml --fail-on warning
 
     With a store, patterns and zones are looked up in its graph; without one, only the files are read.
+    What check refuses is an error: exit code 2.
     """
     from govtool.answers.answer import at_least
     from govtool.answers.check import SEVERITIES
@@ -65,6 +66,8 @@ def policy_lint(
     found = lint(policies, index, day, tool_facts)
     for form, file in outputs:
         ui.show(remarks(form, found, len(policies.rules)), file)
+    if any(remark.severity == "error" for remark in found):
+        return EXIT_USAGE
     return EXIT_FINDINGS if any(remark.severity in worst for remark in found) else EXIT_OK
 
 

@@ -71,7 +71,14 @@ def remarks(form: str, found: Sequence[PolicyRemark], rules: int) -> Table | Ite
             TableColumn("place", style="dim"),
         ),
         rows=[(r.severity, r.code, r.message, r.place) for r in found],
-        summary=f"{count(rules, 'rule')}, {count(kinds['warning'], 'warning')}, {count(kinds['note'], 'note')}",
+        summary=", ".join(
+            (
+                count(rules, "rule"),
+                *([count(kinds["error"], "error")] if kinds["error"] else []),
+                count(kinds["warning"], "warning"),
+                count(kinds["note"], "note"),
+            )
+        ),
     )
     return laid_out(form, table)
 

@@ -43,7 +43,7 @@ def render_verified(form: str, answer: VerifyAnswer) -> Table | Iterable[str]:
         ("state", answer.state),
         ("found", _identity(answer.found) if answer.found else "nothing"),
         ("recorded", _identity(answer.recorded.identity) if answer.recorded else "nothing"),
-        ("run", answer.recorded.run if answer.recorded else ""),
+        ("run", answer.run or ""),
     ]
     if answer.files is not None:
         rows.append(("files", _files(answer.files)))
@@ -57,6 +57,8 @@ def render_verified(form: str, answer: VerifyAnswer) -> Table | Iterable[str]:
 
 def _sentence(answer: VerifyAnswer) -> str:
     files = answer.files
+    if answer.writer is not None:
+        return "a run wrote it, but the data is gone, and its content was not recorded"
     if files is not None and files.missing:
         return f"the table's log is what was recorded, but {count(len(files.missing), 'file')} of the table is gone"
     if files is not None and files.resized:

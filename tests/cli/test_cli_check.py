@@ -350,6 +350,14 @@ def test_a_policy_test_that_fails_says_what_was_found(govtool, project):
     assert "the SQL was not understood" in done.out
 
 
+def test_lint_ends_as_check_does_where_a_zone_is_empty(warehouse, project):
+    (project / "policies" / "privacy.yml").write_text(POLICY.replace('["mart.**"]', '["marts.**"]'))
+    done = warehouse("policy", "lint")
+    assert done.code == 2
+    assert "the zone mart matches no dataset" in done.out
+    assert "1 error, " in done.out
+
+
 def test_lint_finds_what_matches_nothing_and_explain_says_it_in_words(warehouse, project):
     idle = '  - {class: personal, columns: ["**.nothing"]}\ndeclassify:'
     (project / "policies" / "privacy.yml").write_text(POLICY.replace("declassify:", idle))

@@ -42,6 +42,27 @@ def test_the_four_states(govtool, data):
     assert "data is gone" in govtool("verify", "data/raw").out
 
 
+def test_what_a_run_wrote_and_is_gone_is_provenance_without_data(govtool, project):
+    event = {
+        "eventType": "COMPLETE",
+        "eventTime": "2026-11-01T00:00:00Z",
+        "run": {"runId": "0193400a-0000-7000-8000-000000000042"},
+        "job": {"namespace": "n", "name": "nightly"},
+        "inputs": [],
+        "outputs": [{"namespace": "file", "name": str(project / "out")}],
+    }
+    (project / "event.json").write_text(json.dumps(event))
+    assert govtool("init", "--no-sources").code == 0
+    assert govtool("ingest", "openlineage", "event.json").code == 0
+    assert state(govtool, "out") == "data-missing"
+    done = govtool("verify", "out")
+    assert "0193400a-0000-7000-8000-000000000042" in done.out
+    assert "a run wrote it, but the data is gone, and its content was not recorded" in done.out
+    (project / "out").mkdir()
+    (project / "out" / "part-0.csv").write_text("1")
+    assert state(govtool, "out") == "no-provenance"
+
+
 def test_the_same_again_is_no_commit(govtool, data):
     govtool("snapshot", "data/raw", "--run", "load-1")
     assert "recorded already" in govtool("snapshot", "data/raw", "--run", "load-1").out

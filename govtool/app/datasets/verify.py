@@ -18,6 +18,7 @@ from govtool.errors import UsageError
 from govtool.model.version import CONTENT, Ancestor, DatasetVersion
 
 if TYPE_CHECKING:
+    from govtool.query.runs import Writing
     from govtool.store import Commit, Reader
 
 
@@ -41,8 +42,8 @@ def verify_data(
         rows: Where the files differ, compare digests of the rows.
 
     Raises:
-        UsageError: there is no data and nothing was recorded (``usage.no-data``), or a dataset has no place that is
-            known (``usage.place``).
+        UsageError: there is no data, and no run or snapshot of it (``usage.no-data``), or a dataset has no place
+            that is known (``usage.place``).
         StoreError: the data or the store cannot be read.
     """
     from govtool.app.datasets.places import place_of
@@ -60,6 +61,9 @@ def verify_data(
     dataset = known[0].dataset if known else names[0]
     if not known:
         if found is None:
+            written = _last_writing(store, commit, names)
+            if written is not None:
+                return VerifyAnswer(store.uri, written.version.dataset, MISSING, None, None, writer=written.run.id)
             raise UsageError(
                 f"there is no data in {place}, and nothing was recorded of it",
                 code="usage.no-data",
@@ -113,6 +117,15 @@ def _names(place: str) -> list[str]:
     with contextlib.suppress(UsageError):  # a folder elsewhere on this machine, which only runs name
         found.append(dataset_name(place, None))
     return [*found, path_id(place)]
+
+
+def _last_writing(store: Reader, commit: Commit, names: list[str]) -> Writing | None:
+    """The last write of a dataset under any of its names, whether its content was recorded or not."""
+    from govtool.app.runs.lookup import read_history
+
+    history = read_history(store, commit)
+    last = next(filter(None, (history.before(name, None) for name in names)), None)
+    return None if last is None else history.writing(last)
 
 
 def _recorded(store: Reader, commit: Commit, names: list[str]) -> list[DatasetVersion]:
