@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -89,8 +88,6 @@ def local_spark() -> Any:
     """
     from pyspark.sql import SparkSession
 
-    # Where a job is interrupted, py4j logs a traceback before the exception arrives: not where nobody set up logging.
-    logging.getLogger("py4j").addHandler(logging.NullHandler())
     builder = SparkSession.builder.master("local[*]").appName("govtool trace")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
     for name, value in quiet.items():
