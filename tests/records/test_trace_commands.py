@@ -12,7 +12,7 @@ import jsonschema
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from recorded import BY_LAND, USERS
+from recorded import BY_LAND, USERS, VIEWS
 
 import govtool
 from govtool.cli.main import main
@@ -77,6 +77,28 @@ def test_an_output_is_named_by_its_end_its_path_or_its_id(run, shop, place):
 def test_a_computed_column_chooses_rows(run):
     _, answer = back(run, "report", "--where", "total >= 60 AND n = 2")
     assert counts(answer["inputs"]) == {"views": 2, "users": 1}
+
+
+def test_the_written_rows_are_asked_where_another_evaluation_chooses_others(run, shop, capsys):
+    sql = "SELECT user, page, spent FROM views ORDER BY page LIMIT 1"
+    write = shop.run(sql, "top", "views", run="app-2/0")
+    place = shop.folder / "top" / "out.parquet"
+    columns = zip(("user", "page", "spent"), VIEWS[-1], strict=True)  # a row that no evaluation of the plan gives
+    pq.write_table(pa.table({name: [value] for name, value in columns}), place)
+    shop.commit(replace(write, output_files=shop.relation(place.parent)))
+    words = ["trace", "back", "top", "--where", "user = 'eve'"]
+    assert main(words) == 3
+    assert "does not give these rows again" in capsys.readouterr().err
+    assert main([*words[:-1], "user IN ('ann', 'bob')"]) == 2
+    assert "no row of top meets" in capsys.readouterr().err
+
+
+def test_a_limit_without_ties_is_traced_by_the_written_rows(run, shop):
+    sql = "SELECT user, page, spent FROM views ORDER BY spent DESC NULLS LAST, page LIMIT 3"
+    shop.commit(shop.run(sql, "top", "views", run="app-2/0"))
+    _, answer = back(run, "top", "--where", "user = 'ann'")
+    assert counts(answer["inputs"]) == {"views": 1}
+    assert answer["inputs"][0]["exactness"] == "exact"
 
 
 def test_forward_to_rows_of_the_written_files(run):
@@ -218,6 +240,16 @@ def test_an_application_with_several_writes_is_narrowed_by_the_output(run, shop)
         govtool.open().records(run="app-1")
     assert [name.partition(" ")[0] for name in error.value.nearest] == ["app-1/0", "app-1/1"]
     assert back(run, "lands", "--where", "land = 'fr'", "--run", "app-1")[1]["run"] == "app-1/1"
+
+
+def test_of_many_writes_the_last_are_listed_as_the_hint_names_the_last(shop):
+    parts = [f"part{n:02}" for n in range(22)]
+    sql = "SELECT DISTINCT land FROM users"
+    shop.commit(*(shop.run(sql, "lands", "users", run=f"app-2/{n}", part=part) for n, part in enumerate(parts)))
+    with pytest.raises(AmbiguousNameError) as error:
+        govtool.open().records("lands")
+    assert [name.partition(" ")[0] for name in error.value.nearest] == [f"app-2/{n}" for n in range(2, 22)]
+    assert error.value.hint == "choose one: --run app-2/21"
 
 
 def test_a_script_is_its_last_application(run, shop):

@@ -20,15 +20,19 @@ from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.leaves import with_files
 from govtool.records.lineage import DUPLICATES, Lineage
-from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf
+from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf, WindowCall
 from govtool.records.plan.nodes import (
+    Deduplicate,
     Distinct,
     Filter,
     Join,
+    Limit,
     LocalRows,
     Plan,
     Project,
     Relation,
+    Tail,
+    Window,
     Write,
     outputs,
 )
@@ -78,18 +82,19 @@ class OpenedWrite:
     def rows(self, condition: str | None = None) -> RecordSet:
         """The output rows that meet a condition.
 
-        The condition is evaluated over the plan's own rows. Where input files are missing, or cells cannot be
-        evaluated again, it is evaluated over the recorded output, and the rows are matched by the columns that are
-        the same in both.
+        The condition is evaluated over the plan's own rows. Where input files are missing, cells cannot be evaluated
+        again, or another evaluation may choose other rows, it is evaluated over the recorded output, and the rows are
+        matched by the columns that are the same in both.
 
         Raises:
             UsageError: The condition does not parse, or names what is not there.
+            EvidenceError: Another evaluation of the plan chose other rows (``evidence.not-reproduced``).
         """
         lineage = self.lineage
         if (
             self.record is not None
             or self.output is None
-            or not (lineage.refused or lineage.blank or lineage.looseness)
+            or not (lineage.refused or lineage.blank or lineage.looseness or _chooses_rows(self.plan.root))
         ):
             return lineage.loose_rows(condition)
         node: Node = self.output
@@ -263,6 +268,19 @@ def open_write(
     output = written_output(run, root, lineage)
     lineage = replace(lineage, written=output)
     return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars)
+
+
+def _chooses_rows(root: Node) -> bool:
+    """Return whether an evaluation chooses among rows: across a limit, of duplicates, in the order of a window."""
+    from govtool.records.replay.compare import counts_rows
+
+    for node in walk_nodes(root):
+        calls = [named.value for named in node.columns] if isinstance(node, Window) else []
+        if isinstance(node, (Deduplicate, Limit, Tail)) or any(
+            isinstance(call, WindowCall) and counts_rows(call) for call in calls
+        ):
+            return True
+    return False
 
 
 def _own_keys() -> Any:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 RECORDING = "govtool run --records -- job.py"
 """The command that records."""
 _CANDIDATES = 20
+"""So many writes are listed, the last ones: hints name the last."""
 
 
 def find_writer(
@@ -165,7 +166,7 @@ def only(writes: Sequence[RecordRun], what: str, named: str = "--run", every: st
     """
     if len(writes) == 1:
         return writes[0]
-    shown = tuple(_line(each) for each in writes[:_CANDIDATES])
+    shown = tuple(_line(each) for each in writes[-_CANDIDATES:])
     raise AmbiguousNameError(
         f"{len(writes)} writes fit {what!r}",
         code="usage.ambiguous-run",
@@ -309,13 +310,13 @@ def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
         raise UsageError(
             f"what is now in {output!r} is in part that of {parts[-1].run}: later writes replaced its other files",
             code="usage.no-run",
-            nearest=tuple(_line(each) for each in writes[:_CANDIDATES]),
+            nearest=tuple(_line(each) for each in writes[-_CANDIDATES:]),
             hint=f"trace all that it wrote: --run {parts[-1].run}",
         )
     raise UsageError(
         f"what is now in {output!r} was not left by a write that is recorded",
         code="usage.no-run",
-        nearest=tuple(_line(each) for each in writes[:_CANDIDATES]),
+        nearest=tuple(_line(each) for each in writes[-_CANDIDATES:]),
         hint=f"trace an earlier write: --run {writes[-1].run}",
     )
 
@@ -335,6 +336,6 @@ def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
     raise UsageError(
         f"what is now in {dataset!r} was not read by a write that is recorded",
         code="usage.no-run",
-        nearest=tuple(_line(each) for each in writes[:_CANDIDATES]),
+        nearest=tuple(_line(each) for each in writes[-_CANDIDATES:]),
         hint=f"trace an earlier one: --run {writes[-1].run}",
     )

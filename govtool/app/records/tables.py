@@ -228,7 +228,13 @@ def read_untraceable(store: Reader, commit: Commit) -> list[RecordRun]:
 
 def _sorted_runs(store: Reader, commit: Commit) -> list[RecordRun]:
     found = _runs(store, [ref for ref in store.fragments(commit) if ref.table == RECORD_RUNS])
-    return sorted(found, key=lambda run: run.run)
+    return sorted(found, key=lambda run: _in_order(run.run))
+
+
+def _in_order(run: str) -> tuple[str, int, str]:
+    """A key by which a run comes after those before it in its application: ``app/10`` after ``app/9``."""
+    application, _, number = run.rpartition("/")
+    return (application, int(number), run) if number.isdecimal() else (run, -1, run)
 
 
 def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:

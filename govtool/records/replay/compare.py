@@ -206,7 +206,7 @@ def ties(lineage: TracedPlan, node: Node) -> bool:
     for each in walk_nodes(node):
         if isinstance(each, Window):
             calls = [named.value for named in each.columns if isinstance(named.value, WindowCall)]
-            if any(_has_peers(lineage, each.child, call) for call in calls if _counts_rows(call)):
+            if any(_has_peers(lineage, each.child, call) for call in calls if counts_rows(call)):
                 return True
     return False
 
@@ -220,7 +220,8 @@ def _has_peers(lineage: TracedPlan, node: Node, call: WindowCall) -> bool:
     return bool(lineage.executor.fetch(Limit(Project(tied, (passed(peers.attribute),)), 1)))
 
 
-def _counts_rows(call: WindowCall) -> bool:
+def counts_rows(call: WindowCall) -> bool:
+    """Return whether a window counts rows: where some tie, nothing decides what each of them gets."""
     if isinstance(call.function, Call):
         return call.function.name in _NUMBERING
     bounds = (call.frame.lower, call.frame.upper) if call.frame is not None and call.frame.kind == "rows" else None
