@@ -37,6 +37,20 @@ def kind_of(type_: int, label: str) -> int:
     return V if type_ == VALUE or (type_ in BOUNDARY and label == CELL) else P
 
 
+def function_label(name: str) -> str:
+    """The label of a function: its name, with ``()`` after one that is a word of the graph's language or a sign.
+
+    So the value of ``x + 1`` has the label ``+()``, and that of a function ``SUM`` of the user's the label ``SUM()``.
+    """
+    is_plain = any(map(str.isalnum, name)) and name not in WORDS and not is_guard(name)
+    return name if is_plain else f"{name}()"
+
+
+def is_function(label: str) -> bool:
+    """Return whether a label can only be that of a function."""
+    return label.endswith("()") and len(label) > 2
+
+
 def is_guard(label: str) -> bool:
     """Return whether a label is that of a comparison, such as ``[<=]`` or ``[COUNT >= 2]``."""
     return label.startswith("[") and label.endswith("]")

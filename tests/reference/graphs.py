@@ -102,15 +102,16 @@ def _constants(graph, inside):
             and node["type"] in ("val", "op")
             and graph.out_of(n)
             and all(t in inside | found for t in graph.out_of(n))
-            and _is_free(graph, n)
+            and is_free(graph, n)
         }
         if not more:
             return found
         found |= more
 
 
-def _is_free(graph, node):
-    return graph.nodes[node]["type"] in ("val", "op") and all(_is_free(graph, s) for s in graph.into(node))
+def is_free(graph, node):
+    """Whether no tuple leads to an operator or a value."""
+    return graph.nodes[node]["type"] in ("val", "op") and all(is_free(graph, s) for s in graph.into(node))
 
 
 def closure(graph: PlainGraph, node, *, backward: bool) -> set:

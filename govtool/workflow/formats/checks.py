@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,10 @@ LONGEST = 65_536
 _SHOWN = 6
 _OF_TUPLES = frozenset({terms.TIMES, terms.PLUS, terms.DELTA, terms.MONUS})
 _OF_VALUES = frozenset({terms.TENSOR, terms.CONSTANT, *terms.AGGREGATES})
+_NO_OPERATOR = _OF_VALUES | {terms.CELL}
+"""Words that a black box of tuples can only have as the name of a function."""
+_NO_VALUE = _OF_TUPLES | {terms.CONSTANT, terms.CELL}
+"""Words that a black box of values can only have as the name of a function."""
 
 
 @dataclass(slots=True)
@@ -63,7 +68,7 @@ class GraphFile:
             self.refuse(line, f"a node is an object, and this is {_noun(body)}")
         id_ = self._id(body, line)
         type_ = self._type(body, line, id_)
-        label = self._text(body.get("label"), line, f"the label of node {_shown(id_)}")
+        label = _present(type_, self._text(body.get("label"), line, f"the label of node {_shown(id_)}"), body.get("bb"))
         self._check_label(type_, label, line, id_)
         kind = body.get("kind") or terms.KINDS[terms.kind_of(type_, label)]
         if kind != terms.KINDS[terms.kind_of(type_, label)]:
@@ -189,7 +194,9 @@ class GraphFile:
                 return Decimal(value)
             if type_ == "float" and isinstance(value, str):
                 return float(value)
-        except (InvalidOperation, ValueError):
+            if type_ == "json" and isinstance(value, str):
+                value, type_ = json.loads(value), None
+        except (InvalidOperation, ValueError, RecursionError):
             type_ = value
         if type_ is not None:
             self.refuse(line, f"node {_shown(id_)} has a value of an unknown type: {_shown(type_)}")
@@ -341,8 +348,15 @@ def _noun(value: object) -> str:
 
 
 def _is_operator(label: str) -> bool:
-    """Return whether a label may be that of an ``op`` node; names of functions have a letter or a digit."""
-    return label in _OF_TUPLES or terms.is_guard(label) or (label[:1] != "[" and any(map(str.isalnum, label)))
+    """Return whether a label may be that of an ``op`` node; names of functions have a letter or a digit, or ``()``."""
+    is_named = terms.is_function(label) or (label[:1] != "[" and any(map(str.isalnum, label)))
+    return label in _OF_TUPLES or terms.is_guard(label) or is_named
+
+
+def _present(type_: int, label: str, black_box: object) -> str:
+    """The label of a node today: files of version 0.1 had functions by bare names such as ``+``."""
+    wrong = _NO_OPERATOR if type_ == terms.OPERATOR else _NO_VALUE if type_ == terms.VALUE else ()
+    return terms.function_label(label) if black_box is True and label in wrong else label
 
 
 def _shown(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -53,12 +54,30 @@ class EdgeRow(NamedTuple):
 
 
 def value_body(value: Value) -> dict[str, Any]:
-    """A value in the JSON form: with its type where JSON has none for it."""
+    """A value in the JSON form: with its type where JSON has none for it; ``json``: its text, with ``NaN`` in it."""
     if isinstance(value, Decimal):
         return {"value": str(value), "value_type": "decimal"}
     if isinstance(value, float) and not np.isfinite(value):
         return {"value": str(value), "value_type": "float"}
+    if isinstance(value, (list, dict)) and not _is_plain(value):
+        return {"value": json.dumps(value, ensure_ascii=False), "value_type": "json"}
     return {"value": value}
+
+
+def _is_plain(value: Value) -> bool:
+    """Return whether JSON has what is in a list or an object, and no name in it is one of ours."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, float) and not np.isfinite(each):
+            return False
+        if isinstance(each, dict):
+            if "value_type" in each:
+                return False
+            pending += each.values()
+        elif isinstance(each, list):
+            pending += each
+    return True
 
 
 def node_rows(view: GraphView) -> Iterator[NodeRow]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
 
 from govtool.arrays.sets import Array
-from govtool.records.plan.expressions import Attribute, Call, Expression, Udf
+from govtool.records.plan.expressions import Attribute, Call, Cast, Expression, Literal, Udf
 from govtool.records.plan.tree import walk
+from govtool.records.plan.types import INTEGRAL, LONG, VOID
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.annotate.circuit import (
     NONE,
@@ -139,7 +140,7 @@ class CircuitWriter:
             self._edges(block.right[chosen], made, terms.RIGHT)
         elif isinstance(block, Guard):
             made = self._made(start, chosen, "op", guard_label(block.function.expression), black_box=True)
-            self._operands(block.function, chosen, made, is_guard=True)
+            self._compared(block.function, chosen, made)
         else:
             self._opaque_or_value(start, block, chosen)
 
@@ -148,19 +149,31 @@ class CircuitWriter:
             self._terms(start, block, chosen)
         elif isinstance(block, ValueFunction):
             values = _taken(block.table.read(block.result)[0], chosen)
-            made = self._made(start, chosen, "val", function_label(block.expression), black_box=True, values=values)
+            made = self._made(
+                start,
+                chosen,
+                "val",
+                terms.function_label(function_name(block.expression)),
+                black_box=True,
+                values=values,
+            )
             self._operands(block, chosen, made)
         elif isinstance(block, Box):
             table, column = block.result
             made = self._made(
-                start, chosen, "val", block.label, black_box=True, values=_taken(table.read(column)[0], chosen)
+                start,
+                chosen,
+                "val",
+                terms.function_label(block.label),
+                black_box=True,
+                values=_taken(table.read(column)[0], chosen),
             )
             self._edges(block.over[chosen], made)
             if block.cells is not None:
                 self._list_edges(block.cells, chosen, made)
             self._gate(block.gate, made)
         elif isinstance(block, LimitGuard):
-            made = self._made(start, chosen, "op", block.label, black_box=True)
+            made = self._made(start, chosen, "op", terms.function_label(block.label), black_box=True)
             self._edges(block.over[chosen], made)
             self._gate(block.gate, made)
         elif isinstance(block, Gate):
@@ -187,7 +200,7 @@ class CircuitWriter:
         self._edges(right[both], made)
 
     def _terms(self, start: int, block: Terms, chosen: Array) -> None:
-        label = _AGGREGATES.get(block.call.name, block.call.name)
+        label = _AGGREGATES.get(block.call.name) or terms.function_label(block.call.name)
         opaque = block.call.name not in _AGGREGATES or block.around is not None or block.gate != NONE
         table, column = block.result
         values = _taken(table.read(column)[0], chosen)
@@ -238,11 +251,25 @@ class CircuitWriter:
         if gate != NONE:
             self._edges(np.full(len(made), gate), made)
 
-    def _operands(self, function: ValueFunction, chosen: Array, made: Array, *, is_guard: bool = False) -> None:
-        left = _left_columns(function.expression)
-        for column, nodes in function.cells:
-            side = terms.PLAIN if not is_guard else terms.LEFT if column in left else terms.RIGHT
-            self._edges(nodes[chosen], made, side)
+    def _operands(self, function: ValueFunction, chosen: Array, made: Array) -> None:
+        for _, nodes in function.cells:
+            self._edges(nodes[chosen], made)
+
+    def _compared(self, condition: ValueFunction, chosen: Array, made: Array) -> None:
+        """The operands of a comparison. One that is computed in it gets a node: what it is made of is not compared."""
+        for side, operand in zip((terms.LEFT, terms.RIGHT), _sides(condition.expression), strict=True):
+            read = {term.id for term in walk(operand) if isinstance(term, Attribute)}
+            cells = [nodes[chosen] for column, nodes in condition.cells if column in read]
+            if is_copied(operand):
+                for nodes in cells:
+                    self._edges(nodes, made, side)
+            elif cells:
+                label = terms.function_label(function_name(operand))
+                there = np.any([nodes != NONE for nodes in cells], axis=0)
+                computed = self._builder.nodes("val", label, int(there.sum()), black_box=True, **self._own)
+                for nodes in cells:
+                    self._edges(nodes[there], computed)
+                self._builder.edges(computed, made[there], side)
 
 
 def _inputs(block: Block, mask: Array) -> list[Array]:
@@ -271,7 +298,7 @@ def _inputs(block: Block, mask: Array) -> list[Array]:
 def _is_bag(block: Block) -> bool:
     if isinstance(block, Terms):
         return _AGGREGATES.get(block.call.name) == "COLLECT" and block.around is None and block.gate == NONE
-    return isinstance(block, ValueFunction) and function_label(block.expression) in _STRUCTS
+    return isinstance(block, ValueFunction) and function_name(block.expression) in _STRUCTS
 
 
 def _contents(block: Block, places: Array) -> Iterator[tuple[Array, Array]]:
@@ -299,17 +326,25 @@ def _taken(column: Any, rows: Array) -> Any:
 
 def guard_label(condition: Expression) -> str:
     """The label of a guard: its comparison in brackets."""
-    return f"[{function_label(condition)}]"
+    return f"[{function_name(condition)}]"
 
 
-def function_label(expression: Expression) -> str:
-    """The label of a computed value: the outermost function, which may be the user's own."""
+def function_name(expression: Expression) -> str:
+    """The name of what computes a value: the outermost function, which may be the user's own."""
     if isinstance(expression, Udf):
         return expression.reference.qualname.rpartition(".")[2]
     return expression.name if isinstance(expression, Call) else type(expression).__name__.lower()
 
 
-def _left_columns(condition: Expression) -> frozenset[int]:
-    """Columns that the left operand of a comparison reads; all of them where it is none."""
-    part = condition.arguments[0] if isinstance(condition, Call) and len(condition.arguments) == 2 else condition
-    return frozenset(term.id for term in walk(part) if isinstance(term, Attribute))
+def _sides(condition: Expression) -> tuple[Expression, Expression]:
+    """The operands of a comparison; what is no comparison is one, beside nothing."""
+    if isinstance(condition, Call) and len(condition.arguments) == 2:
+        return condition.arguments[0], condition.arguments[1]
+    return condition, Literal(None, VOID)
+
+
+def is_copied(operand: Expression) -> bool:
+    """Return whether an operand has the value of a column, maybe as a wider integer."""
+    if isinstance(operand, Cast) and operand.type == LONG and isinstance(operand.value, Attribute):
+        return operand.value.type in INTEGRAL
+    return isinstance(operand, Attribute)

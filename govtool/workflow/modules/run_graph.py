@@ -214,7 +214,7 @@ class _Invocation:
         """Tuples of which nothing is known but what the invocation read."""
         graph = self.run.graph
         self.run.coarse[self._title(relation)] = reason
-        box = graph.nodes("op", self.invocation.module, black_box=True, **self.own)
+        box = graph.nodes("op", terms.function_label(self.invocation.module), black_box=True, **self.own)
         for tuples in self.inputs.values():
             for read in (tuples.nodes, *tuples.cells.values()):
                 graph.edges(read[read >= 0], box[0])
@@ -250,7 +250,8 @@ class _Invocation:
         order = matched(values, list(root.columns), self.run.files.rows(relation))
         absent = np.flatnonzero(times <= 0)
         chosen = np.concatenate([present[order], absent])
-        wanted = [annotation[chosen], *(column[chosen] for column in cells.values())]
+        # The gate has a node although no row reads it: what opens it may let rows appear.
+        wanted = [annotation[chosen], *(column[chosen] for column in cells.values()), np.array([rows.gate])]
         writer = CircuitWriter(
             annotator.circuit,
             self.run.graph,
@@ -259,7 +260,9 @@ class _Invocation:
             leaves.resolve,
             bags=not self.run.pig_nodes,
         )
-        places = writer.write(np.concatenate(wanted) if wanted else np.empty(0, np.int64))
+        places = writer.write(np.concatenate(wanted))
+        if rows.gate != NONE:  # it opens when all that it watches goes, and must not fall with it
+            self.run.graph.edges(self.node, places[rows.gate])
         extra = {}
         if len(absent):
             self.run.candidates[self._title(relation)] = len(absent)

@@ -120,7 +120,9 @@ class _OutputRows:
         for at in range(output.present, len(output.nodes)):
             node, values = int(output.nodes[at]), tuple(output.rows[at])
             times = 0 if self._removed[node] else self._after.times(node)
-            if times and node not in self._unknown and self._is_known(cells, at):
+            # A candidate was not there: where the graph counts one, it does not hold all that the row hangs on.
+            is_right = self._before.times(node) == 0
+            if times and is_right and node not in self._unknown and self._is_known(cells, at):
                 gains += [self._changed(values, cells, at)] * times
             elif times != 0 or node in self._unknown:
                 possible.append(values)

@@ -263,3 +263,26 @@ def test_damaged_files_are_refused_or_read(noise, place):
         refused = ("usage.graph", "read")
     assert refused[0] == "usage.graph"
     assert refused[1]
+
+
+def test_functions_with_the_name_of_an_operator_stay_functions():
+    """Files of version 0.2 have ``x + 1`` as a black box with the label ``+``."""
+    nodes = [
+        {"id": "s", "type": "val", "label": "SUM"},
+        {"id": "p", "type": "val", "label": "+", "bb": True, "value": 4},
+        {"id": "c", "type": "val", "label": "const", "bb": True},
+        {"id": "m", "type": "op", "label": "COUNT", "bb": True},
+    ]
+    graph = graph_of({"nodes": nodes, "edges": [["s", "p"], ["p", "c"]]})
+    assert [graph.label_of(node) for node in range(4)] == ["SUM", "+()", "const()", "COUNT()"]
+    assert graph.is_opaque.tolist() == [False, True, True, True]
+    assert as_plain(read_json(written(GraphView(graph)).encode(), "g")) == as_plain(graph)
+
+
+@pytest.mark.parametrize("value", [[1, float("nan")], {"a": [float("-inf")]}, {"value_type": "decimal", "value": "1"}])
+def test_values_that_json_has_not_survive_every_form(value):
+    builder = GraphBuilder()
+    builder.nodes("val", "const", values=[value])
+    for form, read in (("json", read_json), ("graphml", read_graphml)):
+        again = read(written(GraphView(builder.build()), form).encode(), "g")
+        assert repr(again.value_of(0)) == repr(value)

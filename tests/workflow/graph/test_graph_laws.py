@@ -91,7 +91,7 @@ def test_inside_of_modules_is_what_is_tagged_with_them(body, modules):
 def _loose(body):
     """Functions of constants that nothing uses: no tuple leads to them, so that they are within no module."""
     graph = plain(body)
-    return {n for n in graph.nodes if reference._is_free(graph, n)}
+    return {n for n in graph.nodes if reference.is_free(graph, n)}
 
 
 @few
