@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 PARTITION = 32 << 20
 """Bytes of a partition in which a relation of many small files is read."""
 _CAUSE = "Caused by:"
+_LONGEST_HEADER = 1 << 16
+"""Characters of a CSV file in which its header must end to be compared."""
+_MOST_SHOWN = 1000
+"""Characters of a header in a message."""
 _WRITE = {
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -198,6 +202,10 @@ def first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
 def _require_header(relation: BoundaryRelation, wanted: Any, name: str) -> None:
     """Refuse a CSV file whose header is not the declared columns: Spark would say so only when it reads the rows.
 
@@ -211,13 +219,17 @@ def _require_header(relation: BoundaryRelation, wanted: Any, name: str) -> None:
         if path is None:
             continue
         try:
-            with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-                header = next(csv.reader(lines), [])
+            with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+                head = stream.read(_LONGEST_HEADER)
+            header = next(csv.reader(head.splitlines(keepends=True), strict=True), [])
         except (OSError, csv.Error):
             continue  # Spark says what is wrong with it
+        if len(head) == _LONGEST_HEADER and "\n" not in head:
+            continue
         if header and [each.strip().lower() for each in header] != [each.lower() for each in wanted.names]:
+            there = _cut(", ".join(header))
             raise UsageError(
-                f"{name} in {relation.path} has the columns ({', '.join(header)}); ({_shown(wanted)}) are declared",
+                f"{name} in {relation.path} has the columns ({there}); ({_shown(wanted)}) are declared",
                 code="usage.schema",
                 hint="the first line of a CSV file names the columns, in the order in which they are declared",
             )
