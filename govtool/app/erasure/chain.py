@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from govtool.app.records.runs import of_run, recorded
+from govtool.app.records.tables import run_order
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.execute.inputs import relations
 from govtool.records.execute.places import Place, place_of
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.records.plan.nodes import Relation
     from govtool.store import Commit, Reader
-
-_NUMBERS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ def joined(links: Sequence[ChainLink], start: Iterable[str]) -> list[ChainLink]:
 
 def ordered(links: Iterable[ChainLink]) -> RecordedChain:
     """Writes in topological order; those that do not depend on each other by their runs' ids."""
-    given = sorted(links, key=lambda link: _natural(link.run.run))
+    given = sorted(links, key=lambda link: run_order(link.run.run))
     writes = {link.run.run: link for link in given if link.output}
     owners = {place: name for name, link in writes.items() for place in link.written_places()}
     before = {
@@ -164,8 +162,3 @@ def ordered(links: Iterable[ChainLink]) -> RecordedChain:
         for name in ready or [next(name for name in writes if name not in done)]:
             done[name] = writes[name]
     return RecordedChain(tuple(done.values()), owners, tuple(link for link in given if not link.output))
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """A key by which ``app/10`` comes after ``app/9``."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in _NUMBERS.split(text)]

@@ -8,6 +8,7 @@ commits now and then, is read back. Fragments are named by their content, so tha
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from govtool.records.capture import RecordedWrite
     from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, FragmentRef, Reader
+
+_NUMBERS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +231,12 @@ def read_untraceable(store: Reader, commit: Commit) -> list[RecordRun]:
 
 def _sorted_runs(store: Reader, commit: Commit) -> list[RecordRun]:
     found = _runs(store, [ref for ref in store.fragments(commit) if ref.table == RECORD_RUNS])
-    return sorted(found, key=lambda run: _in_order(run.run))
+    return sorted(found, key=lambda run: run_order(run.run))
 
 
-def _in_order(run: str) -> tuple[str, int, str]:
-    """A key by which a run comes after those before it in its application: ``app/10`` after ``app/9``."""
-    application, _, number = run.rpartition("/")
-    return (application, int(number), run) if number.isdecimal() else (run, -1, run)
+def run_order(run: str) -> list[tuple[int, str]]:
+    """A key by which ``app/10`` comes after ``app/9``."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _NUMBERS.split(run)]
 
 
 def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
