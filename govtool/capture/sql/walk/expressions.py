@@ -213,14 +213,9 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
         if role == GENERIC:
             if kind == IDENTITY:
                 kind = TRANSFORMATION
-        elif role == FUNCTION:
-            if kind < CONDITIONAL:
-                chain = interner.prepend(function_name(item, walk.dialect), chain)
-                if kind == IDENTITY:
-                    kind = TRANSFORMATION
-        elif role == AGGREGATE and kind < CONDITIONAL:
+        elif role in (FUNCTION, AGGREGATE) and kind < CONDITIONAL:
             chain = interner.prepend(function_name(item, walk.dialect), chain)
-            kind = AGGREGATION
+            kind = _through_call(role, kind)
         for value in item.args.values():
             cls = value.__class__
             if cls is list:
@@ -230,3 +225,10 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
             elif cls not in skipped:
                 push((value, kind, chain))
     return out
+
+
+def _through_call(role: int, kind: int) -> int:
+    """Return the kind of a value's dependency through a call of a function or an aggregate."""
+    if role == AGGREGATE:
+        return AGGREGATION
+    return TRANSFORMATION if kind == IDENTITY else kind
