@@ -156,6 +156,7 @@ class SmallWalk:
         direct: list[Candidate] = []
         indirect: list[Candidate] = []
         related = self._edges(state, relation, nodes)
+        # Each page may be a request: what the edges lead to is fetched at once, unless there are too many to follow.
         if index.is_paged:
             related = iter(known := list(related))
             self._spend(0 if sum(len(edges) for _, edges in known) <= self.left else self.left + 1)

@@ -52,6 +52,7 @@ def verify_data(
 
     names = [written_id(name), within_root(written_id(name))] if name else _names(place)
     path = place
+    # Files that are here go before a dataset that is called so.
     if name is None and "://" not in place and not _is_here(place):
         found_place = place_of(store, commit, place)
         if found_place is not None:

@@ -107,6 +107,7 @@ class Emitter:
             return self._renamed(draft, evidence)
         target = draft.target
         if not target:
+            # The variants that a template makes of one place are one query.
             first = draft.statement.first_variant
             named_by = evidence if first is draft.statement else self.evidence(first, write)
             target = f"query:{named_by.fingerprint}"

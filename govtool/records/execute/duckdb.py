@@ -186,6 +186,7 @@ class DuckExecutor:
         options = f"union_by_name = {by_name}, filename = '_file', file_row_number = true, hive_partitioning = false"
         source = f"read_parquet([{listing}], {options})"
         actual = dict.fromkeys((each.name for each in leaf.columns), "") if mark else self._types_in(source)
+        # Values of partitions are in no file: they come from a table of the files, which has their ordinals, too.
         is_joined = bool(leaf.partitioned) or _FILE_INDEX in map(str.lower, actual)
         ordinal = "files._ordinal::BIGINT" if is_joined else _ordinal([file.ordinal for file in leaf.files])
         record = f"data.{mark}" if mark else f"({ordinal} << {ROW_BITS}) + data.file_row_number"

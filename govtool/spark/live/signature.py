@@ -207,6 +207,7 @@ def _expression(node: Node, digest: Callable[[str], str]) -> str:
         return "null" if value is None else f"‹{digest(f'{_type(node)} {value}')}›"
     if name in ("AttributeReference", "NamedLambdaVariable", "OuterReference") and not node.children:
         return _name(node)
+    # Their seeds differ from run to run; signatures of equal queries must not.
     if name in _RANDOM:
         return f"{_RANDOM[name]}()"
     children = [_expression(child, digest) for child in node.children]

@@ -69,6 +69,7 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | No
         place = plan.target or (place_of(facts) if isinstance(facts, Mapping) else None)
         mode = "delete" if plan.kind == "delete" else "update"
         return WrittenDataset(place, plan.kind, plan.kind, mode) if place is not None else None
+    # Views of the session hold no data: whoever reads them reads what is below.
     if not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
         return None
     kind = "insert" if facts.get("stream") else _KINDS.get(command)

@@ -33,6 +33,7 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if kind_at < 0:
         return _rule_or_synonym(reader, tokens)
     kind = word(tokens[kind_at])
+    # Wrapped text is encoded: the routine may read and write anything.
     if reader.lex.name == "oracle" and find_word(tokens[: kind_at + 6], {"WRAPPED"}, kind_at + 2) > 0:
         note = reader.diagnostic("opaque", "warning", "a routine whose text is wrapped", tokens[0])
         reader.add(tokens, None, "opaque", note, head=f"create {kind.lower()}")

@@ -62,6 +62,7 @@ def _create(walk: Walk, tree: exp.Create) -> None:
     names, types = column_list(walk, tree.this)
     query = tree.args.get("expression")
     if walk.dialect in ("tsql", "fabric") and isinstance(query, nodes.Table) and walk.name(query.this) in _GRAPH:
+        # AS NODE and AS EDGE are no queries; a table of edges has the ends as columns.
         if walk.name(query.this) == "edge":
             names, types = ['"$from_id"', '"$to_id"', *names], [None, None, *types]
         query = None
