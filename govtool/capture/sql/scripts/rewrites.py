@@ -9,7 +9,7 @@ from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, word
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites_create import create
-from govtool.capture.sql.scripts.rewriting import Rewrite, last_with, past, without, without_word
+from govtool.capture.sql.scripts.rewriting import Rewrite, last_with, moved_rows, past, without, without_word
 
 
 def _drop(reader: StatementReader, tokens: list[Token]) -> bool:
@@ -231,22 +231,7 @@ def _alter(reader: StatementReader, tokens: list[Token]) -> bool:
     if table < 0:
         return False
     end = name_end(tokens, table + 1)
-    here = tokens[0]
-    tree = reader.attempt(
-        [
-            like(here, marks.INSERT, "INSERT"),
-            like(here, marks.INTO, "INTO"),
-            *tokens[2:exchange],
-            like(here, marks.SELECT, "SELECT"),
-            like(here, marks.STAR, "*"),
-            like(here, marks.FROM, "FROM"),
-            *tokens[table + 1 : end],
-        ]
-    )
-    if tree is None:
-        return False
-    reader.add(tokens, tree, "parsed", head="alter")
-    return True
+    return moved_rows(reader, tokens, tokens[2:exchange], tokens[table + 1 : end])
 
 
 def _alter_view(reader: StatementReader, tokens: list[Token], view: int) -> bool:
