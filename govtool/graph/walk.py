@@ -304,6 +304,7 @@ class SmallWalk:
         """See ``Reach``."""
         index, n, rank, seeds = self.index, self.n, self.rules.rank, frozenset(subjects)
         best: dict[int, int] = {}
+        # A node that was reached in several states has the worst of them.
         for key in sorted(self.seen, key=lambda k: (rank[k // n], k)):
             if not index.is_elided(index.node_dataset[key % n]):
                 best.setdefault(key % n, key)
@@ -319,6 +320,7 @@ class SmallWalk:
         for node, key in best.items():
             if index.is_rows(node) and node not in seeds:
                 dataset = index.node_dataset[node]
+                # Rows stand for the columns of their dataset that have no entry of their own.
                 implied = 0
                 if self.rules.implies(key // n):
                     implied = index.column_count(dataset) - alone[dataset]

@@ -242,6 +242,7 @@ def _of_dataset(
 
     found = list(filter(concerned, writes))
     names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
+    # Each run keeps the relation in a folder of its own: the last one answers.
     if len(names) > 1 and text not in names:
         text = _of_last_run(store, commit, found, text, names_of)
         names = [text]

@@ -260,6 +260,7 @@ class PlanWalk(ExpressionWalk):
             deps = self.collect(p.Opaque(node.reason, node.arguments), env, child, _IDENTITY)
             return [ColumnValue(deps)] * width
         if name == "stack" and node.rows > 0:
+            # stack(2, a, b, c, d) fills rows one after the other: its first column has a and c.
             across = -(-len(node.arguments) // node.rows)
             cells = [p.Apply("stack", node.arguments[i::across]) for i in range(min(across, width))]
             made = [self.value(cell, env, child) for cell in cells]

@@ -76,6 +76,7 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         reader.add(tokens, None, "ignored")
         return
     queries = any(w in QUERY_WORDS for w in _words(tokens))
+    # Without a word that reads or writes rows, only what defines a relation matters.
     if not queries or ignored(head) or head in ("SET", "RESET", "REFRESH", "USE"):
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _broken_create(reader, tokens)

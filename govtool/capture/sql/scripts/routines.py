@@ -181,6 +181,7 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
         elif token.token_type == marks.R_PAREN:
             depth -= 1
         elif depth == 0:
+            # Within parentheses are defaults and types: no body begins there.
             text = word(token)
             body = -1
             if text in ("AS", "IS"):
