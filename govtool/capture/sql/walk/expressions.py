@@ -213,7 +213,7 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
         if role == GENERIC:
             if kind == IDENTITY:
                 kind = TRANSFORMATION
-        elif role in (FUNCTION, AGGREGATE) and kind < CONDITIONAL:
+        elif role >= FUNCTION and kind < CONDITIONAL:  # or an aggregate: columns and special nodes are done with
             chain = interner.prepend(function_name(item, walk.dialect), chain)
             kind = _through_call(role, kind)
         for value in item.args.values():
