@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from bench.incremental.oracle import compare, difference, report_difference
+from govtool.answers.ingest import CoverageDemand
+from govtool.app.coverage.failures import failures
 from govtool.app.ingest import sql_memos
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
@@ -95,6 +97,26 @@ def test_a_script_that_is_understood_in_part_is_not_read_again(two: _Two):
     two.write("a.sql", "-- users, as they are\nCREATE VIEW a AS SELECT * FROM users;")
     assert two.ingest().summary["coverage"]["partial"] == 1
     assert two.extracted == ["a.sql"]
+
+
+def test_a_statement_of_which_nothing_is_known_is_read_again_only_where_its_text_is_asked_for(two: _Two):
+    two.write("far.sql", "CREATE VIEW far AS SELECT id FROM dblink('host=x', 'select 1') AS t;")
+    two.ingest()
+    two.write("a.sql", "-- users, as they are\nCREATE VIEW a AS SELECT * FROM users;")
+    assert two.ingest().summary["coverage"]["opaque"] == 1
+    assert two.extracted == ["a.sql"]
+    asked = ingest_sql(two.store, two.request, demand=CoverageDemand(errors=False, shortfalls=True))
+    assert [one.text for one in failures(asked.shortfalls, keep_literals=True)] == [
+        "CREATE VIEW far AS SELECT id FROM dblink('host=x', 'select 1') AS t"
+    ]
+
+
+def test_the_words_of_what_is_not_understood_follow_renamed_tables(two: _Two):
+    two.write("odd.sql", "UPDATE people SET id = = 3;")
+    two.ingest()
+    two.write("moves.sql", "ALTER TABLE people RENAME TO persons;")
+    two.ingest()
+    assert two.extracted == ["moves.sql", "odd.sql"]
 
 
 def test_a_new_column_reaches_who_stars_over_it_and_not_who_names_others(two: _Two):

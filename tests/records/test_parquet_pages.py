@@ -90,6 +90,80 @@ def test_pieces_have_the_rows_of_the_file(tmp_path, layout):
     assert found
 
 
+NESTED = {
+    "list": pa.list_(pa.int32()),
+    "long_runs": pa.list_(pa.int64()),
+    "one": pa.list_(pa.string()),
+    "deep": pa.list_(pa.list_(pa.struct([("x", pa.float64()), ("y", pa.string())]))),
+    "map": pa.map_(pa.string(), pa.list_(pa.int16())),
+    "fixed": pa.list_(pa.binary(3)),
+    "flags": pa.list_(pa.bool_()),
+}
+
+
+def nested_rows(rng: random.Random) -> pa.Table:
+    """Nested columns with NULLs and empty lists at every level, and long runs of equal values."""
+
+    def some(make, most=4):
+        return (
+            None
+            if rng.random() < 0.15
+            else [None if rng.random() < 0.15 else make() for _ in range(rng.randrange(most))]
+        )
+
+    def pair():
+        return {"x": rng.choice([0.5, None, -0.0]), "y": rng.choice(["", "ä", None, "long" * rng.randrange(20)])}
+
+    rows = [
+        {
+            "list": some(lambda: rng.randrange(700)),
+            "long_runs": [n // 500] * (n % 3) if n % 700 else [],
+            "one": ["same"] * rng.randrange(3),
+            "deep": some(lambda: some(pair)),
+            "map": None
+            if rng.random() < 0.1
+            else [(f"k{m}", some(lambda: rng.randrange(9))) for m in range(rng.randrange(3))],
+            "fixed": some(lambda: rng.randbytes(3)),
+            "flags": some(lambda: rng.random() < 0.5),
+        }
+        for n in range(ROWS)
+    ]
+    return pa.Table.from_pylist(rows, pa.schema(list(NESTED.items())))
+
+
+@pytest.mark.parametrize("compression", ["snappy", "zstd", "gzip", "brotli", "lz4", "none"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_rows_alone_are_cut_of_nested_columns(tmp_path, compression, version, dictionary):
+    rng = random.Random(f"{compression} {version} {dictionary}")
+    data = nested_rows(rng)
+    file = tmp_path / "data.parquet"
+    layout = {"compression": compression, "data_page_version": version, "use_dictionary": dictionary}
+    pq.write_table(data, file, write_page_index=True, max_rows_per_page=50, row_group_size=1700, **layout)
+    cut_by_rows = set()
+    for turn in range(4):
+        rows = np.array(sorted(rng.sample(range(ROWS), rng.choice([1, 3, 6])) + ([1699, 1700] if turn == 1 else [])))
+        rows = np.unique(rows)
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        pieces = cut(file, data.column_names, rows, 5, folder)
+        assert pieces is not None
+        assert sorted(name for piece in pieces for name in piece.columns) == sorted(data.column_names)
+        for piece in pieces:
+            wanted = data.select(piece.columns).take(rows).to_pylist()
+            there = pq.read_table(piece.path).to_pylist()
+            marked = [row for row in there if row[MARK] >= 0]
+            assert [row.pop(MARK) for row in marked] == (rows + 5).tolist()
+            assert marked == wanted
+            query = f"SELECT * FROM read_parquet('{piece.path}') WHERE {MARK} >= 0 ORDER BY {MARK}"
+            again = duckdb.sql(query).to_arrow_table().select(piece.columns)
+            assert again.cast(data.select(piece.columns).schema).to_pylist() == wanted
+            if len(there) == len(rows):
+                cut_by_rows |= {*piece.columns}
+    fixed = {"list", "long_runs", "fixed"}
+    assert cut_by_rows >= ({*NESTED} - {"flags"} if dictionary else fixed)
+
+
 def test_files_that_cannot_be_cut(tmp_path):
     data = table(2)
 
@@ -127,6 +201,21 @@ def test_a_damaged_file_gives_its_rows_or_nothing(tmp_path):
             query = f"SELECT {MARK} FROM read_parquet('{piece.path}') WHERE {MARK} >= 0"
             with contextlib.suppress(duckdb.Error):
                 assert sorted(duckdb.sql(query).fetchall()) == [(7,), (250,)]
+
+
+def test_damaged_pages_raise_nothing(tmp_path):
+    """Bytes of data pages are changed: nothing is cut, or pieces that an engine reads or refuses."""
+    data = nested_rows(random.Random(6)).select(["list", "deep"])
+    file = tmp_path / "data.parquet"
+    pq.write_table(data, file, write_page_index=True, max_rows_per_page=150, compression="none")
+    whole, rng = file.read_bytes(), random.Random(7)
+    for turn in range(300):
+        broken = bytearray(whole)
+        for _ in range(1 + turn % 3):
+            broken[rng.randrange(4, len(whole) * 4 // 5)] = rng.randrange(256)
+        file.write_bytes(broken)
+        for piece in cut(file, ["list", "deep"], np.array([7, 250]), 0, tmp_path) or ():
+            assert pq.ParquetFile(piece.path).metadata.num_rows >= 2
 
 
 def test_a_trace_reads_pages_and_answers_the_same(tmp_path, monkeypatch):

@@ -216,8 +216,18 @@ def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from govtool.model.arrow_arrays import lists, numbers, texts
+
+    def made(kind: Any, values: list[Any]) -> Any:
+        if kind == pa.string():
+            return texts(values)
+        if kind == pa.int64():
+            return numbers(values, kind)
+        return lists(map(len, values), texts([item for listed in values for item in listed]), kind)
+
+    arrays = [made(field.type, [row[field.name] for row in rows]) for field in schema]
     sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd")
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd")
     return sink.getvalue()
 
 

@@ -17,6 +17,9 @@ FREED_YOUNG = 1000
 only the cyclic collector frees them. A thousand of them are some 100 MB; while they are young, they are freed without a
 visit of all else that the process holds."""
 
+MANY_YOUNG = 300_000
+"""New objects of which the next collection had better not visit every one: half a tenth of a second."""
+
 
 class _Left:
     """Garbage that only a full collection can free."""
@@ -53,11 +56,15 @@ class Uncollected:
             return
         if self.statements > FREED_YOUNG:
             _left.trees = True
-            # Without this the next allocation would start a collection of everything that the batch has made.
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
+            _make_old()
         gc.enable()
+
+
+def _make_old() -> None:
+    """Have all objects count as old: else the next allocation would start a visit of everything that a batch made."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 @contextmanager
@@ -69,6 +76,9 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if enabled:
+            if gc.get_count()[0] > MANY_YOUNG:
+                _left.trees = True
+                _make_old()
             gc.enable()
 
 

@@ -2,10 +2,12 @@
 
 Pages of different columns need not end at the same rows. Columns whose pages do are cut together; each set of columns
 that differs makes a piece of its own. One more column of a piece tells the wanted rows from the others of its pages.
+Of nested columns the rows alone are cut, where their encoding is known: engines read all cells of a page there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from govtool.records.parquet import footer as f
 from govtool.records.parquet.footer import ColumnPages, NoPageIndexError, PagedFile, page_values
 from govtool.records.parquet.marks import MARK, mark_chunk, mark_element
+from govtool.records.parquet.page_rows import RowPages, WholePageError
 from govtool.records.parquet.thrift import BINARY, I64, LIST, STRUCT, Struct, written
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ _WORTH = 0.5
 """Pieces with more than this part of the rows are not worth it."""
 _PLAIN = frozenset({f.TYPE, f.ENCODINGS, f.PATH, f.CODEC})
 """Fields of ColumnMetaData that hold for a part of a chunk as well: no statistics, no indexes, no Bloom filter."""
+Numbered = Mapping[tuple[int, int], Sequence[bytes]]
+"""Pages that were made, by row group and leaf."""
 Ranges = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """Row groups by number, each with ranges of its rows: first, and the one after the last."""
 
@@ -68,12 +73,13 @@ class _MarkedGroup:
 
 @dataclass(frozen=True, slots=True)
 class _PieceWriter:
-    """Writes the row groups of a piece."""
+    """Writes the row groups of a piece: pages of the file, or those that were made of its rows."""
 
     opened: PagedFile
     columns: Collection[str]
     pages: Mapping[tuple[int, int], ColumnPages]
     target: BinaryIO
+    made: Numbered
 
     def group(self, marked: _MarkedGroup) -> Struct:
         """Write a row group; return its description."""
@@ -82,8 +88,11 @@ class _PieceWriter:
             if described.top not in self.columns:
                 continue
             meta = self.opened.groups[marked.number][f.COLUMNS][1][1][leaf][f.META][1]
-            own, repeated = self.pages[marked.number, leaf], described.repeated
-            parts, changes = _chunk(self.opened, own, marked.ranges, marked.rows, repeated, self.target.tell())
+            key = (marked.number, leaf)
+            data = self.made[key] if key in self.made else _copied(self.opened, self.pages[key], marked.ranges)
+            parts, changes = _chunk(self.opened, self.pages[key], data, self.target.tell())
+            if not described.repeated and changes[f.VALUES] != marked.rows:
+                raise NoPageIndexError("pages that do not have the rows of their index")
             self.target.writelines(parts)
             total += changes[f.UNCOMPRESSED]
             kept = {field: value for field, value in meta.items() if field in _PLAIN}
@@ -139,15 +148,68 @@ def _cut(
             sets.setdefault(_ranges_of(opened, name, local, pages), []).append(name)
     if len(sets) > MAX_PIECES or _share(opened, sets) > _WORTH:
         return None
+    by_rows = _by_rows(opened, [name for name in names if name in columns], local, pages)
     starts = dict(enumerate(itertools.accumulate((group[f.GROUP_ROWS][1] for group in opened.groups), initial=first)))
+    layouts: list[tuple[Ranges, list[str], Numbered]] = [
+        (ranges, [name for name in own if name not in by_rows], {}) for ranges, own in sets.items()
+    ]
+    if by_rows:
+        single = tuple((group, tuple((row, row + 1) for row in own.tolist())) for group, own in local.items())
+        layouts.append((single, [*by_rows], {key: each for made in by_rows.values() for key, each in made.items()}))
     pieces = []
-    for number, (ranges, own) in enumerate(sets.items()):
+    for number, (ranges, own, made) in enumerate(each for each in layouts if each[1]):
         path = folder / f"{number}.parquet"
         schema = _schema(opened, own)
         with path.open("wb") as target:
-            _write(_PieceWriter(opened, own, pages, target), schema, _marked(ranges, local, starts))
+            _write(_PieceWriter(opened, own, pages, target, made), schema, _marked(ranges, local, starts))
         pieces.append(CutPiece(path, tuple(own), written({1: (LIST, (STRUCT, schema))})))
     return pieces
+
+
+def _by_rows(
+    opened: PagedFile,
+    columns: Sequence[str],
+    local: dict[int, np.ndarray[Any, Any]],
+    pages: Mapping[tuple[int, int], ColumnPages],
+) -> dict[str, dict[tuple[int, int], list[bytes]]]:
+    """By name, nested columns as pages that have the wanted rows alone; others are left out."""
+    found: dict[str, dict[tuple[int, int], list[bytes]]] = {}
+    known: dict[bytes, np.ndarray[Any, Any]] = {}
+    for name in columns:
+        leaves = [number for number, leaf in enumerate(opened.leaves) if leaf.top == name]
+        if any(opened.leaves[leaf].repeated for leaf in leaves):
+            known.clear()
+            with contextlib.suppress(WholePageError):
+                found[name] = {
+                    (group, leaf): _taken(opened, group, leaf, pages[group, leaf], rows, known)
+                    for group, rows in local.items()
+                    for leaf in leaves
+                }
+    return found
+
+
+def _taken(
+    opened: PagedFile,
+    group: int,
+    leaf: int,
+    pages: ColumnPages,
+    rows: np.ndarray[Any, Any],
+    known: dict[bytes, np.ndarray[Any, Any]],
+) -> list[bytes]:
+    """The pages of a leaf with some rows of its row group alone."""
+    import numpy as np
+
+    described = opened.groups[group]
+    codec = described[f.COLUMNS][1][1][leaf][f.META][1][f.CODEC][1]
+    taker = RowPages(opened.leaves[leaf], codec, known)
+    ends = np.append(pages.first_rows[1:], described[f.GROUP_ROWS][1])
+    at = np.searchsorted(pages.first_rows, rows, "right") - 1
+    found = []
+    for number in sorted({*at.tolist()}):
+        first = int(pages.first_rows[number])
+        page = opened.read(int(pages.offsets[number]), int(pages.sizes[number]))
+        found.append(taker.cut(page, rows[at == number] - first, int(ends[number]) - first))
+    return found
 
 
 def _by_group(rows: np.ndarray[Any, Any], sizes: Sequence[int]) -> dict[int, np.ndarray[Any, Any]]:
@@ -226,20 +288,27 @@ def _write(writer: _PieceWriter, schema: list[Struct], groups: Iterable[_MarkedG
 
 
 def _chunk(
-    opened: PagedFile, pages: ColumnPages, ranges: Sequence[tuple[int, int]], rows: int, repeated: bool, position: int
+    opened: PagedFile, pages: ColumnPages, data: Iterable[bytes], position: int
 ) -> tuple[list[bytes], dict[int, int]]:
-    """The bytes of a column's pages, its dictionary first, and the fields that describe them."""
-    dictionary, plain = opened.dictionary(pages)
-    parts, values, data = [dictionary] if dictionary else [], 0, position + len(dictionary)
-    for number in _numbers(pages, ranges):
-        page = opened.read(int(pages.offsets[number]), int(pages.sizes[number]))
-        count, size = page_values(page)
+    """The bytes of a column's pages, its dictionary first if one of them uses it, and the fields that describe them."""
+    parts, values, plain, is_coded = [], 0, 0, False
+    for page in data:
+        count, encoding, size = page_values(page)
         parts.append(page)
         values, plain = values + count, plain + size
-    if not repeated and values != rows:
-        raise NoPageIndexError("pages that do not have the rows of their index")
-    changes = {f.VALUES: values, f.UNCOMPRESSED: plain, f.COMPRESSED: sum(map(len, parts)), f.DATA_PAGE: data}
-    return parts, changes | ({f.DICTIONARY_PAGE: position} if dictionary else {})
+        is_coded = is_coded or encoding in f.DICTIONARY_ENCODINGS
+    dictionary, size = opened.dictionary(pages) if is_coded else (b"", 0)
+    changes = {f.VALUES: values, f.UNCOMPRESSED: plain + size, f.DATA_PAGE: position + len(dictionary)}
+    changes[f.COMPRESSED] = sum(map(len, parts)) + len(dictionary)
+    if not dictionary:
+        return parts, changes
+    return [dictionary, *parts], changes | {f.DICTIONARY_PAGE: position}
+
+
+def _copied(opened: PagedFile, pages: ColumnPages, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    """The pages of a column in some ranges of rows, as they are."""
+    for number in _numbers(pages, ranges):
+        yield opened.read(int(pages.offsets[number]), int(pages.sizes[number]))
 
 
 def _numbers(pages: ColumnPages, ranges: Sequence[tuple[int, int]]) -> Iterator[int]:

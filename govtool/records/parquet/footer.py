@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,20 @@ _LOCATION = (0x16, None, 0x15, None, 0x16, None, 0)
 """A PageLocation: the heads of its fields, an I64, an I32 and an I64, each followed by a number, and its end."""
 _MAX_FOOTER = 1 << 20
 """Bytes; to read larger ones here takes longer than to read the pages in vain."""
-_REPEATED = 2
+_KEPT_FOOTER = 1 << 16
+"""Bytes; footers up to this are kept as they were read, by their bytes."""
+_REQUIRED, _REPEATED = 0, 2
 _DICTIONARY_PAGE = 2
 
 # Fields of parquet.thrift by name; FileMetaData, SchemaElement, RowGroup, ColumnChunk, ColumnMetaData, PageHeader.
 VERSION, SCHEMA, ROWS, ROW_GROUPS, CREATED_BY, ENCRYPTION = 1, 2, 3, 4, 6, 8
-_ELEMENT_TYPE, _REPETITION, _NAME, _CHILDREN = 1, 3, 4, 5
+_ELEMENT_TYPE, _TYPE_LENGTH, _REPETITION, _NAME, _CHILDREN = 1, 2, 3, 4, 5
 COLUMNS, TOTAL_BYTES, GROUP_ROWS = 1, 2, 3
 _OTHER_FILE, FILE_OFFSET, META, _OFFSET_INDEX, _INDEX_LENGTH, _CRYPTO, _ENCRYPTED_META = 1, 2, 3, 4, 5, 8, 9
 TYPE, ENCODINGS, PATH, CODEC = 1, 2, 3, 4
 VALUES, UNCOMPRESSED, COMPRESSED, DATA_PAGE, DICTIONARY_PAGE = 5, 6, 7, 9, 11
-_PAGE_TYPE, _PAGE_SIZE, _PAGE_COMPRESSED, PAGE_V1, DICTIONARY_HEADER, _PAGE_V2 = 1, 2, 3, 5, 7, 8
+_PAGE_TYPE, PAGE_SIZE, _PAGE_COMPRESSED, PAGE_V1, DICTIONARY_HEADER, PAGE_V2 = 1, 2, 3, 5, 7, 8
+DICTIONARY_ENCODINGS = (2, 8)
 
 
 class NoPageIndexError(Exception):
@@ -43,13 +47,24 @@ class Leaf:
 
     Attributes:
         top: The name of the top-level column.
-        repeated: Whether a row may have several values.
+        max_repetition: The highest repetition level.
+        max_definition: The highest definition level.
+        type: Of its values, by Parquet's number.
+        size: Of values of a fixed length, their bytes.
         elements: Of the schema: where the top-level column starts, and where it ends.
     """
 
     top: str
-    repeated: bool
+    max_repetition: int
+    max_definition: int
+    type: int
+    size: int
     elements: tuple[int, int]
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a row may have several values."""
+        return self.max_repetition > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +153,15 @@ class PagedFile:
         header, length = page_header(found)
         if header[_PAGE_TYPE][1] != _DICTIONARY_PAGE or length + header[_PAGE_COMPRESSED][1] != size:
             raise NoPageIndexError("there is no dictionary before the pages")
-        return found, length + int(header[_PAGE_SIZE][1])
+        return found, length + int(header[PAGE_SIZE][1])
 
     def _footer(self, size: int) -> Struct:
         tail = self.read(size - 8, 8)
         length = int.from_bytes(tail[:4], "little")
         if tail[4:] != MAGIC or length > min(_MAX_FOOTER, size - 12):
             raise NoPageIndexError("a footer that is encrypted, too large, or none")
-        footer = ThriftReader(self.read(size - 8 - length, length)).struct()
+        found = self.read(size - 8 - length, length)
+        footer = _known_footer(found) if length <= _KEPT_FOOTER else ThriftReader(found).struct()
         if ENCRYPTION in footer:
             raise NoPageIndexError("an encrypted file")
         return footer
@@ -161,9 +177,9 @@ def leaf_element(name: str, kind: int, repetition: int) -> Struct:
     return {_ELEMENT_TYPE: (I32, kind), _REPETITION: (I32, repetition), _NAME: (BINARY, name.encode())}
 
 
-def page_struct(kind: int, size: int, head: Struct) -> Struct:
-    """The header of a page that is not compressed: its kind, its bytes, and the header of the kind."""
-    return {_PAGE_TYPE: (I32, kind), _PAGE_SIZE: (I32, size), _PAGE_COMPRESSED: (I32, size), **head}
+def page_struct(kind: int, size: int, head: Struct, stored: int | None = None) -> Struct:
+    """The header of a page: its kind, its bytes, the header of the kind, and its bytes when it is compressed."""
+    return {_PAGE_TYPE: (I32, kind), PAGE_SIZE: (I32, size), _PAGE_COMPRESSED: (I32, stored or size), **head}
 
 
 def page_header(data: bytes) -> tuple[Struct, int]:
@@ -172,19 +188,28 @@ def page_header(data: bytes) -> tuple[Struct, int]:
     return reader.struct(), reader.position
 
 
-def page_values(data: bytes) -> tuple[int, int]:
-    """The number of values in a data page, nulls included, and its bytes when it is not compressed.
+def page_values(data: bytes) -> tuple[int, int, int]:
+    """The number of values in a data page, nulls included, their encoding, and the bytes when it is not compressed.
 
     Raises:
         NoPageIndexError: It is none.
     """
     header, length = page_header(data)
-    counted = header.get(PAGE_V1) or header.get(_PAGE_V2)
+    first, second = header.get(PAGE_V1), header.get(PAGE_V2)
+    counted = first or second
     if counted is None or length + header[_PAGE_COMPRESSED][1] != len(data):
         raise NoPageIndexError("a page that is no data page")
-    return int(counted[1][1][1]), length + int(header[_PAGE_SIZE][1])
+    encoding = counted[1][2 if first else 4][1]
+    return int(counted[1][1][1]), int(encoding), length + int(header[PAGE_SIZE][1])
 
 
+@lru_cache(maxsize=64)
+def _known_footer(data: bytes) -> Struct:
+    """A footer by its bytes; nobody changes it."""
+    return ThriftReader(data).struct()
+
+
+@lru_cache(maxsize=4096)
 def _locations(data: bytes) -> np.ndarray[Any, Any]:
     """The numbers of an OffsetIndex, ``[pages, 3] int64``: offset, size and first row of each page."""
     import numpy as np
@@ -206,20 +231,24 @@ def _leaves(elements: Sequence[Struct]) -> list[Leaf]:
     for _ in range(elements[0][_CHILDREN][1]):
         start = position
         top = elements[start][_NAME][1].decode("utf-8")
-        repeated: list[bool] = []
-        position = _walk(elements, position, False, repeated)
-        found += [Leaf(top, each, (start, position)) for each in repeated]
+        below: list[tuple[int, int, int, int]] = []
+        position = _walk(elements, position, (0, 0), below)
+        found += [Leaf(top, *each, (start, position)) for each in below]
     return found
 
 
-def _walk(elements: Sequence[Struct], position: int, repeated: bool, leaves: list[bool]) -> int:
-    """Collect whether each leaf below an element is repeated; return the position after the element."""
+def _walk(
+    elements: Sequence[Struct], position: int, levels: tuple[int, int], leaves: list[tuple[int, int, int, int]]
+) -> int:
+    """Collect levels, type and size of each leaf below an element; return the position after the element."""
     element = elements[position]
-    repeated = repeated or element.get(_REPETITION, (0, 0))[1] == _REPEATED
+    kind = element.get(_REPETITION, (0, 0))[1]
+    repetition, definition = levels[0] + (kind == _REPEATED), levels[1] + (kind != _REQUIRED)
     children = element.get(_CHILDREN, (0, 0))[1]
     position += 1
     if not children:
-        leaves.append(repeated)
+        size = element.get(_TYPE_LENGTH, (0, 0))[1]
+        leaves.append((repetition, definition, element[_ELEMENT_TYPE][1], size))
     for _ in range(children):
-        position = _walk(elements, position, repeated, leaves)
+        position = _walk(elements, position, (repetition, definition), leaves)
     return position

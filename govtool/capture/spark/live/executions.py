@@ -82,7 +82,9 @@ class LiveSource:
             return tuple(RunInput(read) for read in sorted(reading.flow.reads))
         lines = [self.streams.measured(member.line) for member in action.members]
         readings = [member.reading for member in action.members if member.reading is not None]
-        return inputs_as_listed(inputs_of(reading.flow, lines, readings), action.lead.line, lines, readings)
+        read = inputs_of(reading.flow, lines, readings)
+        origins = [origin for line in lines for origin in self.streams.origins_of(line)]
+        return inputs_as_listed(read, action.lead.line, [*origins, *lines], readings)
 
     def outputs(self, action: Action[LiveExecution]) -> tuple[RunOutput, ...]:
         """Return the outputs."""
