@@ -89,6 +89,7 @@ def depends_answer(name: str, graph: ProvenanceGraph, node: str, on: Sequence[st
         tuple(dict.fromkeys(on)),
         found.depends,
         *(summaries(graph, part) for part in parts),
+        reached=found.reached,
     )
 
 

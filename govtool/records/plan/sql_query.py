@@ -183,6 +183,8 @@ def _source(context: Context, at: exp.Select, scope: Scope) -> Node:
 
 
 def _items(context: Context, at: exp.Select, scope: Scope, terms: Terms) -> list[Named]:
+    if not at.expressions:
+        raise context.wrong("nothing is selected", at)
     items: list[Named] = []
     for each in at.expressions:
         star = each.this if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else each
