@@ -205,7 +205,7 @@ class _SqlIngest:
         self._with_texts = with_texts
         self._by_memos = by_memos and not read.request.explain and not configured()
         self._assumed = schema_diagnostics(read.settings) + unmatched_relations(read.found, read.settings)
-        self._assumed += renamed_models(read.found, read.settings) + _read_twice(store, branch, read.source)
+        self._assumed += renamed_models(read.found, read.settings) + _read_twice(store, branch, read)
 
     def payload(self, *, keeps: bool) -> IngestPayload:
         """Return all that the source says now; ``keeps`` keeps what files said before that failed."""
@@ -274,9 +274,9 @@ class _SqlIngest:
         return kept_lineage(self._store, head, earlier, noted, found.derivations, facts)
 
 
-def _read_twice(store: Store, branch: str, source: str) -> tuple[Diagnostic, ...]:
+def _read_twice(store: Store, branch: str, read: SqlTexts) -> tuple[Diagnostic, ...]:
     """A warning if other sources have files of this one: their statements are in the graph, and count, twice."""
-    others = overlapping_sources(store, branch, source)
+    others = overlapping_sources(store, branch, read.source, read.origin)
     if not others:
         return ()
     message = (
