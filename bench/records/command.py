@@ -15,8 +15,10 @@ from bench.page import add_conditions, check_conditions, put
 from bench.records.results import Results
 from bench.records.workloads import WORKLOADS
 
-PARTS = ("capture", "actions", "trace", "page")
+PARTS = ("capture", "actions", "eager", "trace", "page")
 ROWS = 16_000_000
+EAGER_ROUNDS = 5
+"""The most turns of the eager baseline, whose jobs take several times as long."""
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "records.md"
 RESULTS = Path(__file__).resolve().parents[1] / "data" / "records.json"
 
@@ -42,6 +44,10 @@ def main(words: Sequence[str]) -> None:
         from bench.records import actions
 
         actions.measure(results, options.turns)
+    if "eager" in parts:
+        from bench.records import eager
+
+        eager.measure(min(options.rows), options.folder, min(options.pairs, EAGER_ROUNDS), results)
     if "trace" in parts:
         from bench.records import traces
 
