@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.plan.expressions import Attribute, Expression, Named, passed
