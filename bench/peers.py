@@ -24,9 +24,11 @@ WORKER = ROOT / "bench" / "worker.py"
 REQUIREMENTS = {
     "lineagex": ("lineagex==0.0.27", "ipython", "setuptools"),  # IPython is imported and not declared
     "sqllineage": ("sqllineage==1.5.9",),
+    "openlineage-sql": ("openlineage-sql==1.54.0",),
+    "sqllineage-rs": ("sqllineage-rs==0.2.0",),
     "pyvis": ("pyvis==0.3.2",),
 }
-LINEAGE = ("lineagex", "sqllineage")
+LINEAGE = ("lineagex", "sqllineage", "openlineage-sql", "sqllineage-rs")
 """Those that read SQL."""
 
 OWN = ("govtool", "sqlglot", "sqlglot-prepared", "sqlglot-by-column")
@@ -59,6 +61,8 @@ def section(rounds: int = ROUNDS) -> str:
         "sqlglot": "sqlglot.lineage, all columns at once",
         "sqlglot-prepared": "sqlglot.lineage, prepared by hand",
         "sqlglot-by-column": "sqlglot.lineage, a call a column",
+        "openlineage-sql": "openlineage-sql, in Rust",
+        "sqllineage-rs": "sqllineage-rs, in Rust",
     }
     rows = [
         [
