@@ -1,7 +1,8 @@
 """Regenerates docs/benchmarks.md, all of it or one section.
 
     python -m bench                                     everything that needs no checkout
-    python -m bench lineage peers                       two sections; the others stay as they are
+    python -m bench lineage peers                       two sections; the others stay as they are; lineage takes
+                                                        --bigquery-etl PATH, too
     python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
     python -m bench incremental --bigquery-etl PATH     ingesting again after a change
     python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
@@ -101,10 +102,10 @@ def main() -> None:
             print(body)
 
 
-def _lineage(_: argparse.Namespace) -> str:
+def _lineage(arguments: argparse.Namespace) -> str:
     from bench.lineage import section
 
-    return section()
+    return section(arguments.bigquery_etl)
 
 
 def _incremental(arguments: argparse.Namespace) -> str:

@@ -313,12 +313,13 @@ def test_memos_of_another_shape_are_none(two: _Two):
     two.ingest()
     (file,) = (cache_root() / sql_memos.FOLDER).iterdir()
     sound = file.read_bytes()
-    value = json.loads(sound.partition(b"\n")[2])
-    for place in range(1, 8):
+    head, *memos = sound.partition(b"\n")[2].decode().split("\n")
+    of_a = json.loads(head)[1].index("a.sql")
+    for place in range(1, 10):
         for wrong in (None, 7, "text", [[]], {"x": []}):
-            forged = json.loads(json.dumps(value))
-            forged[1]["a.sql"][place] = wrong
-            _forge(json.dumps(forged))
+            forged = json.loads(memos[of_a])
+            forged[place] = wrong
+            _forge("\n".join([head, *memos[:of_a], json.dumps(forged), *memos[of_a + 1 :]]))
             number = place * 100 + len(json.dumps(wrong))
             two.write("b.sql", f"-- {number} {wrong!r}\nCREATE VIEW b AS SELECT id FROM a;")
             two.ingest()

@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import Coverage, CoverageReport, Reason, SourceCoverage
@@ -135,6 +136,12 @@ def coverage_fragments(
 
 def encode_diagnostics(source: str, diagnostics: Iterable[Diagnostic]) -> bytes:
     """The fragment of a source's diagnostics; equal diagnostics give equal bytes."""
+    return _encoded_diagnostics(source, tuple(diagnostics))
+
+
+@lru_cache(maxsize=1)
+def _encoded_diagnostics(source: str, diagnostics: tuple[Diagnostic, ...]) -> bytes:
+    """Once for the comparison with what was noted before, and for the commit."""
     rows = [
         {
             "source": source,

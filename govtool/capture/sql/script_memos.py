@@ -11,6 +11,7 @@ nothing, and a memo of another shape is no memo. It holds
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,8 @@ class ScriptMemo:
     part: Value
     outlined: Value
     """The figures of its derivations."""
+    text: str = ""
+    """As ``of_text`` read it; empty where it was made now."""
 
     @property
     def shows_text(self) -> bool:
@@ -82,20 +85,22 @@ class ScriptMemo:
             for target, kind, columns, edges in self.outlined
         ]
 
-    def to_value(self) -> Value:
-        """As JSON values."""
+    def to_text(self) -> str:
+        """As one line of JSON, in ASCII."""
+        if self.text:
+            return self.text
         names = [list(self.temporary), dict(self.dropped), list(self.routines), list(self.needs), dict(self.hints)]
         how = [self.mark, list(self.sizes), *names]
-        return [*how, list(self.statements), self.part, self.outlined]
+        return json.dumps([*how, list(self.statements), self.part, self.outlined], separators=(",", ":"))
 
     @classmethod
-    def of_value(cls, value: Value) -> ScriptMemo:
-        """Load the result of ``to_value``.
+    def of_text(cls, text: str) -> ScriptMemo:
+        """Load the result of ``to_text``.
 
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, sizes, temporary, dropped, routines, needs, hints, statements, part, outlined = value
+        mark, sizes, temporary, dropped, routines, needs, hints, statements, part, outlined = json.loads(text)
         return cls(
             str(mark),
             tuple(map(int, sizes)),
@@ -107,6 +112,7 @@ class ScriptMemo:
             dict(hints),
             part,
             outlined,
+            text,
         )
 
 
