@@ -47,13 +47,13 @@ def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> 
     refuse_zoomed(graph)
     above = marked(graph.edges, np.array([node]), backward=True)
     tokens = np.flatnonzero(above & (graph.type <= terms.STATE))
-    asked = np.asarray(on if isinstance(on, np.ndarray) else list(on), np.int64)
-    found = delete(graph, asked, within=above)
+    others = np.asarray(on if isinstance(on, np.ndarray) else list(on), np.int64)
+    found = delete(graph, others, within=above)
     at = int(np.searchsorted(found.removed, node))
     depends: bool | Literal["unknown"] = at < len(found.removed) and int(found.removed[at]) == node
     if not depends and node in found.unknown:
         depends = "unknown"
-    return NodeDependency(depends, _necessary(graph, node, above, tokens), tokens, bool(above[asked].any()))
+    return NodeDependency(depends, _necessary(graph, node, above, tokens), tokens, bool(above[others].any()))
 
 
 def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:
