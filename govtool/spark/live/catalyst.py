@@ -50,6 +50,8 @@ def captured(plan: Any, digests: Digests | None = None) -> dict[str, Json]:
     found.update(safely(partial(_compared_by, plan, nodes, digests or Digests(b""))) or {})
     if ".PythonUD" in text:
         found["python"] = safely(partial(functions_of, plan, python_calls(nodes)))
+    if found["plan"] and found["plan"][0]["c"] in ("CreateVariable", "DropVariable"):
+        found["variables"] = safely(partial(_variables, plan)) or []
     _supplement(plan, found["plan"], found["leaves"], [MAX_LEAVES])
     command = command_facts(plan) or definition_facts(plan)
     if command:
@@ -59,6 +61,11 @@ def captured(plan: Any, digests: Digests | None = None) -> dict[str, Json]:
         if all(commands):
             found["commands"] = commands
     return found
+
+
+def _variables(plan: Any) -> list[str]:
+    """The names of the variables that a command makes or ends."""
+    return [str(child.identifier().name()) for child in sequence(plan.children())]
 
 
 def _compared_by(plan: Any, nodes: Json, digests: Digests) -> dict[str, Json]:
