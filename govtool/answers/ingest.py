@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from govtool.store import Commit
 
 
-_NO_TEXT = frozenset({"unreadable", "not-sql", "not-json"})
-"""Codes of what was not read as SQL at all: no dialect would help."""
+_NO_TEXT = frozenset({"unreadable", "not-sql", "not-json", "stale"})
+"""Codes of what was not read as SQL at all, and of what is kept for it: no dialect would help."""
 
 
 def reading_hint(kind: str, diagnostics: Sequence[Diagnostic] = ()) -> str:
