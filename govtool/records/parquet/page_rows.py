@@ -242,7 +242,7 @@ def _unpacked(data: bytes, width: int) -> Numbers:
     kind: Any = np.uint8 if width <= _BYTE else np.int64
     whole = data.ljust(-(-len(data) // width) * width, b"\0")
     bits = np.unpackbits(np.frombuffer(whole, np.uint8), bitorder="little")
-    found: Any = bits[::width].astype(kind)
+    found: Numbers = bits[::width].astype(kind)
     for place in range(1, width):
         found |= bits[place::width].astype(kind) << place
     return found
