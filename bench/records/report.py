@@ -69,17 +69,17 @@ def _capture(entries: Mapping[str, Any]) -> str:
     costs = [_cost_row(key, entry) for key, entry in done]
     sizes = [_size_row(key, entry) for key, entry in done if "verified" in entry]
     held = [key for key, entry in done if _upper(entry) <= GOAL]
-    missed = [_title(key) for key, _ in done if key not in held]
-    pairs = sorted({len(entry["rounds"]) for _, entry in done})
+    few = [key for key, entry in done if len(entry["rounds"]) < MIN_PAIRS]
+    missed = [_title(key) for key, _ in done if key not in held and key not in few]
     return f"""## Records: what capture costs
 
 Titian's workloads as DataFrame programs over generated Parquet (`bench/records`): each job plain, plain again and under
-`govtool run --records`, in turns, {" to ".join(map(str, pairs))} times. Ratios are recorded / plain, geometric means
+`govtool run --records`, in turns, as often as the table says. Ratios are recorded / plain, geometric means
 with bootstrap intervals of 95% over the pairs (from {MIN_PAIRS} pairs on; fewer show no more than the size of things).
 **CPU** is that of all processes. The actions' CPU holds all that the
 recorder does about them; the process holds the start, the commit and its reading of the outputs too. Goal: the upper
-end of the actions' CPU at most {GOAL}. It is met by {len(held)} of {len(done)}{": all" if not missed else ""}\
-{"" if not missed else ", not by " + ", ".join(missed)}.
+end of the actions' CPU at most {GOAL}. It is met by {len(held)} of {len(done)}\
+{"" if not missed else ", not by " + ", ".join(missed)}{"" if not few else f"; {len(few)} have too few pairs to tell"}.
 
 {_PUBLISHED}
 

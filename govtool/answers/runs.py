@@ -10,6 +10,7 @@ from govtool.answers.answer import Cell, GraphAnswer
 
 if TYPE_CHECKING:
     from govtool.model.positions import PositionsCost
+    from govtool.model.records import PlanCost
     from govtool.model.run import Run, RunInput, RunOutput
     from govtool.model.version import ContentIdentity
     from govtool.query.runs import RunInputVersion, Writing, WrittenVersion
@@ -72,6 +73,8 @@ class RunAnswer(GraphAnswer):
     """Versions as they are written."""
     positions: PositionsCost | None = None
     """What the positions of its records cost, if the run kept them."""
+    plan: PlanCost | None = None
+    """What its recorded plan takes in the store, if it was recorded."""
 
     def body(self) -> Mapping[str, object]:
         """The run; each input with the version that was read."""
@@ -79,7 +82,9 @@ class RunAnswer(GraphAnswer):
         inputs: list[dict[str, object]] = [side_object(read) for read in self.run.inputs]
         for about in inputs:
             about["read"], about["exact"] = self._version(str(about["dataset"]))
-        more = {} if self.positions is None else {"positions": positions_object(self.positions)}
+        more: dict[str, object] = {} if self.positions is None else {"positions": positions_object(self.positions)}
+        if self.plan is not None:
+            more["traced"] = plan_object(self.plan)
         return {"run": {**value, "inputs": inputs, **more}}
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
@@ -180,6 +185,17 @@ def positions_object(cost: PositionsCost) -> dict[str, object]:
         "bytes": cost.bytes,
         "seconds": cost.seconds,
         "write_seconds": cost.write_seconds,
+    }
+
+
+def plan_object(cost: PlanCost) -> dict[str, object]:
+    """The JSON value of what the recorded plan of a run takes in the store."""
+    return {
+        "plan": cost.plan,
+        "listing": cost.listing,
+        "private": cost.private,
+        "boundaries": list(cost.boundaries),
+        "breaks": list(cost.breaks),
     }
 
 

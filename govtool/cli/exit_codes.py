@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -18,6 +19,8 @@ from govtool.errors import EXIT_OK, StoreError, UsageError
 from govtool.render.table import Span
 
 _STOP_SIGNALS = ("SIGTERM", "SIGHUP")
+_received: list[int] = []
+"""Signals that ended this run."""
 
 
 @contextlib.contextmanager
@@ -28,6 +31,7 @@ def interruptible() -> Iterator[None]:
     cannot set handlers, nothing changes.
     """
     previous: dict[int, Any] = {}
+    _received.clear()
     try:
         for number in (getattr(signal, name, None) for name in _STOP_SIGNALS):
             if number is not None and signal.getsignal(number) == signal.SIG_DFL:
@@ -41,7 +45,18 @@ def interruptible() -> Iterator[None]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_DFL)  # who asks twice does not wait for what is being put away
+    _received.append(number)
+    logging.disable(logging.CRITICAL)  # other packages log a traceback of what the interrupt breaks, as py4j does
     raise KeyboardInterrupt
+
+
+def is_interrupted() -> bool:
+    """Return whether a signal ended this run: a failure after it is one of what it broke.
+
+    A process below may have had the same signal, as Spark's has where a whole group is told to end; what we then read
+    from it is an error of its own.
+    """
+    return bool(_received)
 
 
 def report(lines: Iterator[list[Span]], code: int) -> int:

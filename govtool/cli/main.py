@@ -21,6 +21,7 @@ from govtool.cli.exit_codes import (
     as_os_error,
     as_usage_error,
     interruptible,
+    is_interrupted,
     note_interrupt,
     open_streams,
     reader_left,
@@ -208,20 +209,28 @@ def main(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, Abort):
         note_interrupt()
         return EXIT_INTERRUPTED
-    except GovtoolError as error:
+    except Exception as error:
+        if not is_interrupted():
+            return _failed(error)
+        note_interrupt()
+        return EXIT_INTERRUPTED
+    if code == EXIT_INTERRUPTED:
+        note_interrupt()
+    return int(code or EXIT_OK)
+
+
+def _failed(error: Exception) -> int:
+    """Write an error that is being handled; return its exit code."""
+    if isinstance(error, GovtoolError):
         return report(error_lines(error), error.exit_code)
-    except TyperException as error:
+    if isinstance(error, TyperException):
         if type(error).__name__ == "NoArgsIsHelpError":  # typer does not export the class
             sys.stdout.write(f"{error.message}\n")
             return EXIT_USAGE
         return report(error_lines(as_usage_error(error)), EXIT_USAGE) if error.message or str(error) else EXIT_USAGE
-    except MemoryError:
+    if isinstance(error, MemoryError):
         memory = GovtoolError("out of memory", code="internal.memory", hint="take fewer files at a time")
         return report(error_lines(memory), EXIT_INTERNAL)
-    except OSError as error:
+    if isinstance(error, OSError):
         return report(error_lines(as_os_error(error)), EXIT_STORE)
-    except Exception as error:
-        return report(unexpected_lines(error), EXIT_INTERNAL)
-    if code == EXIT_INTERRUPTED:
-        note_interrupt()
-    return int(code or EXIT_OK)
+    return report(unexpected_lines(error), EXIT_INTERNAL)

@@ -76,6 +76,25 @@ class RecordRun:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanCost:
+    """What the recorded plan of a run takes in a store, before compression.
+
+    Attributes:
+        plan: Bytes of the plan, or of the log of an RDD program; runs of one plan share it.
+        listing: Bytes of the files that were read and written, and of the session's settings.
+        private: Bytes of literals and of the driver's rows. None: they were removed.
+        boundaries: What a trace stops at.
+        breaks: Parts that cannot be evaluated again, with the reason.
+    """
+
+    plan: int
+    listing: int
+    private: int | None
+    boundaries: tuple[str, ...]
+    breaks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PrivateValues:
     """Literals of a write's plan, and rows that its driver held."""
 

@@ -113,7 +113,7 @@ def render_run(form: str, answer: RunAnswer) -> Table | Iterable[str]:
     if form in ("json", "jsonl"):
         return data_lines(form, answer, [answer.to_dict()])
     run = answer.run
-    rows = _run_rows(run, answer.readings, answer.names, answer.positions)
+    rows = _run_rows(run, answer.readings, answer.names, _kept(answer))
     if form == "csv":
         return to_csv(("what", "name", "value"), rows)
     table = Table(
@@ -129,7 +129,7 @@ def _run_rows(
     run: Run,
     readings: Sequence[RunInputVersion],
     names: Mapping[WrittenVersion, str],
-    positions: PositionsCost | None,
+    kept: Sequence[tuple[str, str, str]],
 ) -> list[tuple[str, str, str]]:
     facts = (
         ("application", run.application), ("user", run.user), ("started", run.started), ("ended", run.ended),
@@ -142,8 +142,7 @@ def _run_rows(
         rows.append(("read", read.dataset, _figures(read, _read(of[read.dataset], names))))
     for written in run.outputs:
         rows.append(("wrote", written.dataset, _figures(written, written.mode)))
-    if positions is not None:
-        rows.append(("kept", "positions", _cost(positions)))
+    rows += kept
     rows += [("software", item.name, item.version) for item in run.software]
     rows += [("config", name, value) for name, value in run.config.items()]
     rows += [("lost", note.code, note.message) for note in run.breaks]
@@ -169,6 +168,17 @@ def _figures(side: RunInput | RunOutput, first: str) -> str:
         version = "" if side.identity.version is None else f" version {side.identity.version}"
         parts.append(f"{side.identity.kind}{version} {side.identity.short}")
     return ", ".join(parts)
+
+
+def _kept(answer: RunAnswer) -> list[tuple[str, str, str]]:
+    """What the store has for traces of the run's rows."""
+    rows = [] if answer.positions is None else [("kept", "positions", _cost(answer.positions))]
+    plan = answer.plan
+    if plan is None:
+        return rows
+    private = "literals removed" if plan.private is None else f"literals {plan.private:,}"
+    size = f"{plan.plan:,} bytes, files and settings {plan.listing:,}, {private}; before compression"
+    return [("kept", "plan of rows", size), *rows, *(("kept", "break", why) for why in plan.breaks)]
 
 
 def _cost(positions: PositionsCost) -> str:

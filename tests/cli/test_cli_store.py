@@ -219,3 +219,20 @@ def test_interrupted(project):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
+
+
+def test_an_error_that_an_interrupt_makes_is_no_failure(project):
+    """As py4j turns what the end of Spark's process breaks into an error of its own, and logs it."""
+    code = (
+        "import logging, sys, signal, os, time; import govtool.cli.setup as module; from govtool.errors import EngineError\n"
+        "def settings(*words):\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)\n"
+        "    except KeyboardInterrupt:\n"
+        "        logging.getLogger('py4j').exception('while sending')\n"
+        "        raise EngineError('no engine', code='engine.not-exact')\n"
+        "module.settings = settings\n"
+        "from govtool.cli.main import main; sys.exit(main(['config', 'show']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

@@ -17,6 +17,7 @@ from govtool.app.rdd.lines import lines_at, lines_of, meeting
 from govtool.cli.main import main
 from govtool.errors import EvidenceError, IntegrityError, UsageError
 from govtool.model.positions import decode_cost, decode_positions, encode_positions, from_packed
+from govtool.model.records import PlanCost
 from govtool.model.run import Run
 from govtool.records.execute.places import place_of
 from govtool.records.plan.nodes import File, Relation, Session
@@ -61,6 +62,21 @@ def test_a_run_states_what_its_positions_cost(times, words):
     jsonschema.validate(found, SCHEMA["properties"]["run"]["properties"]["positions"])
     line = f'kept,positions,"2 pairs, {len(data):,} bytes{", " * bool(words)}{words}"'
     assert line in "\n".join(render_run("csv", answer)).splitlines()
+
+
+@pytest.mark.parametrize("private", [12, None])
+def test_a_run_states_what_its_plan_takes(private):
+    cost = PlanCost(1200, 340, private, ("aggregate",), ("f() is gone",))
+    answer = RunAnswer(None, Run("app/0", "job", "complete", "plan"), (), {}, None, cost)
+    found = answer.body()["run"]["traced"]
+    assert found == {
+        "plan": 1200, "listing": 340, "private": private, "boundaries": ["aggregate"], "breaks": ["f() is gone"],
+    }  # fmt: skip
+    jsonschema.validate(found, SCHEMA["properties"]["run"]["properties"]["traced"])
+    lines = "\n".join(render_run("csv", answer)).splitlines()
+    literals = "literals removed" if private is None else "literals 12"
+    assert f'kept,plan of rows,"1,200 bytes, files and settings 340, {literals}; before compression"' in lines
+    assert "kept,break,f() is gone" in lines
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"x" * 100])

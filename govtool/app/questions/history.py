@@ -214,14 +214,14 @@ def _commit_answer(store: Reader, commit: Commit) -> CommitAnswer:
 
 def _run_answer(store: Reader, run: Run, at: Commit) -> RunAnswer:
     from govtool.answers.runs import RunAnswer
-    from govtool.app.records.tables import read_positions_cost
+    from govtool.app.records.tables import read_plan_cost, read_positions_cost
     from govtool.app.runs.lookup import read_history, version_names
 
     history = read_history(store, at)
     readings = tuple(history.readings(run))
     names = version_names(history, (one.version for one in readings if one.version is not None))
     cost = read_positions_cost(store, at, run)
-    return RunAnswer(version_of(store, at), run, readings, names, cost)
+    return RunAnswer(version_of(store, at), run, readings, names, cost, read_plan_cost(store, at, run))
 
 
 def _provenance(store: Reader, name: str, at: Commit) -> ProvenanceAnswer:

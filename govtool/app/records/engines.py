@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from govtool.records.sidecar.lookup import SidecarUse
     from govtool.records.trace.back import Executor
 
+_STDERR = 2
 MAX_FILES = 2000
 """The most files in which the functions of a plan are looked for."""
 _LIBRARIES = frozenset({"node_modules", "site-packages", "__pycache__"})
@@ -94,11 +98,40 @@ def local_spark() -> Any:
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
     for name, value in quiet.items():
         builder = builder.config(name, value)
+    printed: list[str] = []
     try:
-        return builder.getOrCreate()
+        with _without_stderr(printed):
+            return builder.getOrCreate()
     except Exception as error:  # no Java, or one that is too old
+        reason = next((line for line in reversed(printed) if line.strip()), str(error).splitlines()[0])
         raise EngineError(
-            f"Spark would, and does not start: {str(error).splitlines()[0][:200]}",
+            f"Spark would, and does not start: {reason.strip()[:200]}",
             code="engine.spark",
             hint="Spark needs Java 17 or newer: set JAVA_HOME",
         ) from error
+
+
+@contextlib.contextmanager
+def _without_stderr(printed: list[str]) -> Iterator[None]:
+    """Keep what Spark's launcher and its JVM print from the terminal: they inherit stderr, and print on every start.
+
+    Args:
+        printed: Takes the lines, where the start fails.
+    """
+    try:
+        kept = os.dup(_STDERR)
+    except OSError:  # it is closed
+        yield
+        return
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as lines:
+        os.dup2(lines.fileno(), _STDERR)
+        try:
+            yield
+        except BaseException:
+            lines.seek(0)
+            printed += lines.read().decode(errors="replace").splitlines()
+            raise
+        finally:
+            os.dup2(kept, _STDERR)
+            os.close(kept)

@@ -20,6 +20,7 @@ from govtool.model.records import (
     PRIVATE_VALUES,
     RECORD_RUNS,
     RECORD_TABLES,
+    PlanCost,
     PrivateValues,
     RecordRun,
     StoredPlan,
@@ -310,6 +311,32 @@ def read_positions_cost(store: Reader, commit: Commit, run: Run) -> PositionsCos
     own = (one.positions for one in _runs(store, refs) if one.run in run.ids)
     found = next((kept[digest] for digest in own if digest in kept), None)
     return decode_cost(store.read(found)) if found is not None else None
+
+
+def read_plan_cost(store: Reader, commit: Commit, run: Run) -> PlanCost | None:
+    """What the recorded plan of a run takes in the store; None if no plan of it is there.
+
+    Args:
+        store: The store.
+        commit: The run is one of this commit.
+        run: It counts under all its ids.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    sources = {run.source, *(record.source for record in run.records)}
+    refs = [ref for ref in store.fragments(commit) if ref.source in sources and ref.table == RECORD_RUNS]
+    own = next((one for one in _runs(store, refs) if one.run in run.ids and one.plan), None)
+    if own is None:
+        return None
+    body, values = read_stored(store, commit, own)
+    listing, private = _size(own.listings + own.written), None if values is None else _size(values)
+    return PlanCost(_size(body), listing, private, own.boundaries, own.breaks)
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _runs(store: Reader, refs: Sequence[FragmentRef]) -> list[RecordRun]:
