@@ -54,7 +54,7 @@ class Index(NodeNames):
 
     def __init__(self, buffer: Any) -> None:
         self.buffer = buffer
-        self.arrays, self.meta = layout.view(buffer)
+        self.arrays, self.meta = self._view(buffer)
         try:
             self._string, self._text = self.arrays["string"], self.arrays["text"]
             self._name_arrays()
@@ -63,6 +63,10 @@ class Index(NodeNames):
         self.node_count = len(self._node_path)
         self.edge_count = len(self.edge_source)
         self.dataset_count = len(self._dataset_name)
+
+    def _view(self, buffer: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arrays by name, and what the index says of itself."""
+        return layout.view(buffer)
 
     def _name_arrays(self) -> None:
         a = self.arrays
@@ -89,6 +93,10 @@ class Index(NodeNames):
     def resident(self) -> Index:
         """The index with all of its arrays here: itself, save where ``govtool.graph.paged`` reads pages."""
         return self
+
+    def folded(self) -> Index:
+        """The index as one file (``buffer``): itself, save where ``govtool.graph.spliced`` reads two."""
+        return self.resident()
 
     def prefetch(self, nodes: Iterable[int]) -> None:
         """Called by walks with the nodes that they visit next; see ``govtool.graph.paged``."""
