@@ -162,7 +162,12 @@ class Index(NodeNames):
 
     def is_star(self, edge: int) -> bool:
         """Return whether no statement names the source: it is reached through ``*``."""
-        return bool(self.edge_tag[edge] & STAR_BIT)
+        tag = self.edge_tag[edge]
+        return bool(tag & STAR_BIT) and tag & KIND_MASK != EdgeKind.READ
+
+    def is_optional(self, edge: int) -> bool:
+        """Return whether an edge is a READ of a dataset without which there are rows all the same."""
+        return bool(self.edge_tag[edge] & STAR_BIT) and self.kind(edge) is EdgeKind.READ
 
     def is_masking(self, edge: int) -> bool:
         """Return whether the edge masks the value."""
@@ -226,6 +231,11 @@ class Index(NodeNames):
         return any(
             self._reference_derivation[one] == derivation and not self.names_own(one) for one in self.references(rows)
         )
+
+    def takes_position(self, reference: int) -> bool:
+        """Return whether a statement takes the column that it refers to by its position, and so minds no name."""
+        dataset = self.node_dataset[self._reference[reference]]
+        return not self.names_own(reference) and self.lists_columns(self.referrer(reference), dataset)
 
     def inheritors(self, node: int) -> Iterator[tuple[int, int]]:
         """Yield the columns of partitions, and of tables that inherit a column, each with the edge that shows it."""

@@ -201,6 +201,8 @@ class SmallWalk:
                 for reference in references:
                     if not index.is_referred(reference, node, seed=self.seen[before][1] < 0):
                         continue
+                    if self.rules.by_name and index.takes_position(reference):
+                        continue
                     edge, rows = index.edge_count + reference, index.referring_rows(reference)
                     if not action & STATEMENT:
                         direct.append((reached * n + rows, before, edge))

@@ -16,6 +16,7 @@ from govtool.arrays.splice import Numpy
 from govtool.graph.codes import DEFINING, ELIDED, PARTITION, REPLACE, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
 from govtool.graph.rank_large import LargeRanking
+from govtool.graph.reference_arrays import by_position, own_references
 from govtool.graph.rules import (
     BY_POSITION,
     CHECK,
@@ -205,7 +206,7 @@ class LargeWalk:
             if not action & STATEMENT:
                 yield reached * self.n + rows, before, edge
                 continue
-            own = self.dataset[self.a["reference"][reference]] == self.dataset[rows]
+            own = own_references(self.a, self.dataset, reference)
             referrer = self.a["reference_derivation"][reference]
             part = own | (self.a["derivation_whole"][referrer] != WHOLE)
             rows_state = np.where(own, self.rules.rows_only_state, self._rows_state(referrer))
@@ -218,12 +219,14 @@ class LargeWalk:
         return np.where(nothing, self.rules.rows_only_state, self.rules.rows_state).astype(np.int64)
 
     def _followed(self, reference: Array, origin: Array, state: int) -> Array:
-        """Return which references matter; see ``Index.is_referred``."""
-        own = self.dataset[self.a["reference"][reference]] == self.dataset[self.a["reference_rows"][reference]]
+        """Return which references matter; see ``Index.is_referred`` and ``Index.takes_position``."""
+        own = own_references(self.a, self.dataset, reference)
         kept: Array = ~own
+        if self.rules.by_name:
+            kept &= ~by_position(self.a, self.dataset, self.base, reference)
         if own.any():
             seeds = self.parts[0][0] if self.parts else _NONE
-            kept = kept | np.isin(origin + state * self.n, seeds) | self._defined()[origin]
+            kept |= own & (np.isin(origin + state * self.n, seeds) | self._defined()[origin])
         return kept
 
     def _defined(self) -> Array:

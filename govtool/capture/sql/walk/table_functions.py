@@ -89,7 +89,8 @@ def function_output(walk: Walk, node: exp.Expr, scope: Scope, env: Environment |
         return output
     if isinstance(call, nodes.Stack):
         return _stack(walk, call, scope, env)
-    if body is None and isinstance(call, nodes.Anonymous) and not is_built_in(name, schema, walk.dialect):
+    foreign = isinstance(call, nodes.Anonymous) and not is_built_in(name, schema, walk.dialect)
+    if body is None and (foreign or any([isinstance(value, nodes.Table) for value in call.args.values()])):  # noqa: C419
         walk.diagnose("opaque", f"the rows come from {called}(…): what it returns is not known", node)
         deps = (*deps, walk.interner.ref(file_name(f"{called}(…)"), HIDDEN) | OPAQUE)
     output = QueryOutput()
