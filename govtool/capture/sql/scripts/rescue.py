@@ -83,7 +83,7 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
     if not queries or ignored(head) or head in ("SET", "RESET", "REFRESH", "USE"):
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _broken_create(reader, tokens)
-        elif head == "CREATE" and not any(word(t) in _HARMLESS_CREATE for t in tokens[1:6]):
+        elif head == "CREATE" and not (_of_no_rows(words) or any(word(t) in _HARMLESS_CREATE for t in tokens[1:6])):
             _opaque(reader, tokens, f"{printable_head(tokens)} is not understood")
         elif head == "ALTER" and not _harmless_alter(tokens):
             _opaque(reader, tokens, "an ALTER that is not understood")
