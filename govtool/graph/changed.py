@@ -258,9 +258,11 @@ def _closed(
     datasets = np.zeros(len(texts), bool)
     for some in (new, left):
         datasets[some.columns["d.target"]] = True
-    datasets[sorted(_changed_sources(index, texts, new, left, set(removed.tolist()), datasets))] = True
     gone = np.zeros(old.count + 1, bool)
     gone[removed] = True
+    counts = ~gone[:-1] & ~scripted[c["d.target"]]
+    changed = _changed_sources(index, texts, old, (new, left), counts, datasets)
+    datasets[np.array(sorted(changed), np.int64)] = True
     while True:
         mark = datasets[c["d.target"]]
         for part, name in (("e", "source_dataset"), ("r", "dataset")):
@@ -339,24 +341,31 @@ def _has_wildcard(index: Index, texts: TextNumbers) -> bool:
 
 
 def _changed_sources(
-    index: Index, texts: TextNumbers, new: Derivations, left: Derivations, removed: set[int], targets: Any
+    index: Index,
+    texts: TextNumbers,
+    old: Derivations,
+    parts: tuple[Derivations, Derivations],
+    counts: Any,
+    targets: Any,
 ) -> set[int]:
-    """The datasets that are only read, and whose columns change: one is new, or nothing else names one any more."""
-    stated = [_mentions(each) for each in (new, left)]
+    """The datasets that are only read, and whose columns change: one is new, or nothing else names one any more.
+
+    Args:
+        index: The index before.
+        texts: Its texts and those that come.
+        old: The derivations before.
+        parts: Those that come and those that go.
+        counts: bool[old]: those that stay, and count for certain.
+        targets: bool[texts]: the datasets that derivations which come or go make.
+    """
+    come, gone = map(_mentions, parts)
     found: set[int] = set()
-    for dataset, path in sorted(stated[0] | stated[1]):
-        if targets[dataset] or dataset in found:
-            continue
-        number = index.find_dataset(texts[dataset])
-        node = None if number is None else index.find_column(number, texts[path])
-        if (
-            number is None
-            or node is None
-            or index.dataset_flags[number] & HIDDEN
-            or ((dataset, path) not in stated[0] and not _is_named(index, node, number, removed))
-        ):
+    for dataset, path in sorted(come):
+        number = None if targets[dataset] or dataset in found else index.find_dataset(texts[dataset])
+        if number is None or index.dataset_flags[number] & HIDDEN or index.find_column(number, texts[path]) is None:
             found.add(dataset)
-    return found
+    left = {pair for pair in gone - come if not targets[pair[0]] and pair[0] not in found}
+    return found | {dataset for dataset, _ in left - _named(texts, old, counts, {dataset for dataset, _ in left})}
 
 
 def _mentions(some: Derivations) -> set[tuple[int, int]]:
@@ -365,14 +374,23 @@ def _mentions(some: Derivations) -> set[tuple[int, int]]:
     return found | set(zip(c["r.dataset"].tolist(), c["r.path"].tolist(), strict=True))
 
 
-def _is_named(index: Index, node: int, dataset: int, removed: set[int]) -> bool:
-    """Return whether a derivation that stays mentions a node."""
-    edges = (*index.out_edges(node), *index.in_edges(node))
-    if any(index.edge_derivation[edge] not in removed for edge in edges):
-        return True
-    if any(index.referrer(one) not in removed for one in index.references(node)):
-        return True
-    makers = [one for one in index.makers(dataset) if one not in removed]
-    if index.path(node) == ROWS:
-        return bool(makers)
-    return any(node in index.outputs(one) for one in makers)
+def _named(texts: TextNumbers, old: Derivations, counts: Any, datasets: set[int]) -> set[tuple[int, int]]:
+    """The columns of some datasets that derivations name, of those that count; edges that stand for a ``*`` do not."""
+    import numpy as np
+
+    from govtool.arrays.sets import marked_places
+
+    c = old.columns
+    marks = np.zeros(len(texts), bool)
+    marks[np.array(sorted(datasets), np.int64)] = True
+    found: set[tuple[int, int]] = set()
+    rows = texts.number(ROWS)
+    for part, dataset, path in (("e", "source_dataset", "source_path"), ("r", "dataset", "path")):
+        places = marked_places(marks, c[f"{part}.{dataset}"])
+        places = places[counts[c[f"{part}.derivation"][places]]]
+        found |= set(zip(c[f"{part}.{dataset}"][places].tolist(), c[f"{part}.{path}"][places].tolist(), strict=True))
+    makers = old.of(np.flatnonzero(marks[c["d.target"]] & counts)).columns
+    for part, path in (("e", "target_path"), ("o", "path")):
+        owner = makers["d.target"][makers[f"{part}.derivation"]]
+        found |= set(zip(owner.tolist(), makers[f"{part}.{path}"].tolist(), strict=True))
+    return found | {(dataset, rows) for dataset in {*makers["d.target"].tolist(), *(one for one, _ in found)}}

@@ -18,6 +18,7 @@ from govtool.graph.gathered import Gathered, first_derivation, fragment_order, g
 from govtool.graph.index import Index
 from govtool.graph.spliced import SplicedIndex
 from govtool.graph.statement_arrays import _EVIDENCE
+from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import encode, read_table
 
 ROUNDS = 30
@@ -110,6 +111,20 @@ def test_nearly_all_changes_are_spliced_and_few_derivations_are_built_for_it() -
         assert found is not None
         shares.append(len(found.change["derivation_mode"]) / max(1, sum(map(len, after))))
     assert sorted(shares)[len(shares) // 2] < 0.25
+
+
+def test_a_column_that_only_an_open_star_may_carry_is_gone_with_the_last_that_names_it() -> None:
+    star = Edge(ColumnRef("s", "?"), "?", EdgeKind.OPAQUE, reason="star")
+    made = OutputColumn("a")
+    stays = Derivation("t", "view", "replace", Statement("1", "create_view", "", "t.sql"), (made,), edges=(star,))
+    names = Edge(ColumnRef("s", "b"), "a", EdgeKind.IDENTITY)
+    goes = Derivation("u", "view", "replace", Statement("2", "create_view", "", "u.sql"), (made,), edges=(names,))
+    before, after = encoded([[stays], [goes]]), encoded([[stays]])
+    found = spliced(before, after)
+    assert found is not None
+    assert built(before).find(ColumnRef("s", "b")) is not None
+    assert found.find(ColumnRef("s", "b")) is None
+    assert said(found) == said(built(after))
 
 
 @pytest.mark.parametrize(("name", "is_spliced"), [("ds.events", True), ('ds."events_*"', False)])
