@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from govtool.app.coverage.failures import failures
 from govtool.app.ingest import sql_memos
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
+from govtool.capture.sql import collector
 from govtool.capture.sql.scripts import trees
 from govtool.store import Commit, Store
 from govtool.store.cache import cache_root
@@ -357,3 +359,18 @@ def test_memos_take_a_share_of_the_cache(two: _Two, monkeypatch: pytest.MonkeyPa
     two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
     two.ingest()
     assert len(list((cache_root() / sql_memos.FOLDER).iterdir())) == 1
+
+
+def test_what_one_ingest_left_is_freed_by_the_next_in_the_same_process(monkeypatch: pytest.MonkeyPatch):
+    class Node:
+        def __init__(self) -> None:
+            self.itself = self
+
+    monkeypatch.setattr(collector, "MANY_YOUNG", 100)
+    with collector.uncollected():
+        nodes = [Node() for _ in range(1000)]
+        left = weakref.ref(nodes[0])
+        del nodes
+    assert left() is not None
+    with collector.uncollected():
+        assert left() is None

@@ -45,9 +45,7 @@ class Uncollected:
 
     def __enter__(self) -> Uncollected:
         self._was_enabled = gc.isenabled()
-        if self._was_enabled and _left.trees:
-            gc.collect()
-            _left.trees = False
+        _collect_left()
         gc.disable()
         return self
 
@@ -58,6 +56,13 @@ class Uncollected:
             _left.trees = True
             _make_old()
         gc.enable()
+
+
+def _collect_left() -> None:
+    """Free the trees of the batch before, unless the collector is off already: then whoever turned it off did this."""
+    if _left.trees and gc.isenabled():
+        gc.collect()
+        _left.trees = False
 
 
 def _make_old() -> None:
@@ -71,6 +76,7 @@ def _make_old() -> None:
 def uncollected() -> Iterator[None]:
     """Keep the cyclic collector from visiting over and over what is made and stays: texts, memos, derivations."""
     enabled = gc.isenabled()
+    _collect_left()
     gc.disable()
     try:
         yield
