@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np  # noqa: TID253 - as in walk_large
 
 from govtool.arrays.sets import Array
+from govtool.arrays.splice import Numpy
 
 
-def own_references(arrays: Mapping[str, Array], dataset: Array, reference: Array) -> Array:
-    """By reference, ``Index.names_own``."""
+def own_references(arrays: Numpy, dataset: Array, reference: Array) -> Array:
+    """By reference, ``Index.names_own``; ``dataset`` is that of each node."""
     own: Array = dataset[arrays["reference"][reference]] == dataset[arrays["reference_rows"][reference]]
     return own
 
 
-def by_position(arrays: Mapping[str, Array], dataset: Array, base: Array, reference: Array) -> Array:
-    """By reference, ``Index.takes_position`` of columns of other datasets.
+def dataset_and_derivation(arrays: Numpy, dataset: Array, reference: Array) -> Array:
+    """By reference, the dataset referred to and the derivation that refers to it, as one number."""
+    key: Array = dataset[arrays["reference"][reference]].astype(np.int64) << 32
+    return key | arrays["reference_derivation"][reference]
+
+
+def taken_by_position(arrays: Numpy, dataset: Array, base: Array) -> Array:
+    """The ``dataset_and_derivation`` of statements that take a dataset's columns by position: ``Index.takes_position``.
 
     Args:
         arrays: Those of the index.
         dataset: By node, its dataset.
         base: By dataset, the node of its rows.
-        reference: The references.
     """
     every = np.arange(len(arrays["reference"]))
     rows = base[dataset[arrays["reference"]]] == arrays["reference"]
-    listed = every[rows & ~own_references(arrays, dataset, every)]
-    taken, wanted = (
-        dataset[arrays["reference"][one]].astype(np.int64) << 32 | arrays["reference_derivation"][one]
-        for one in (listed, reference)
-    )
-    found: Array = np.isin(wanted, taken)
-    return found
+    return dataset_and_derivation(arrays, dataset, every[rows & ~own_references(arrays, dataset, every)])

@@ -16,7 +16,7 @@ from govtool.arrays.splice import Numpy
 from govtool.graph.codes import DEFINING, ELIDED, PARTITION, REPLACE, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
 from govtool.graph.rank_large import LargeRanking
-from govtool.graph.reference_arrays import by_position, own_references
+from govtool.graph.reference_arrays import dataset_and_derivation, own_references, taken_by_position
 from govtool.graph.rules import (
     BY_POSITION,
     CHECK,
@@ -55,6 +55,7 @@ class LargeWalk:
         self.any_column: set[tuple[int, int]] = set()
         self.related: dict[int, list[int]] = {}
         self.defined: Array | None = None
+        self.by_position: Array | None = None
         self.inheriting: Array | None = None
 
     def run(self, seeds: list[int], depth: int | None) -> LargeWalk:
@@ -223,7 +224,9 @@ class LargeWalk:
         own = own_references(self.a, self.dataset, reference)
         kept: Array = ~own
         if self.rules.by_name:
-            kept &= ~by_position(self.a, self.dataset, self.base, reference)
+            if self.by_position is None:
+                self.by_position = taken_by_position(self.a, self.dataset, self.base)
+            kept &= ~np.isin(dataset_and_derivation(self.a, self.dataset, reference), self.by_position)
         if own.any():
             seeds = self.parts[0][0] if self.parts else _NONE
             kept |= own & (np.isin(origin + state * self.n, seeds) | self._defined()[origin])
