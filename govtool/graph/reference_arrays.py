@@ -16,8 +16,9 @@ def own_references(arrays: Numpy, dataset: Array, reference: Array) -> Array:
 
 def dataset_and_derivation(arrays: Numpy, dataset: Array, reference: Array) -> Array:
     """By reference, the dataset referred to and the derivation that refers to it, as one number."""
-    key: Array = dataset[arrays["reference"][reference]].astype(np.int64) << 32
-    return key | arrays["reference_derivation"][reference]
+    of_dataset = dataset[arrays["reference"][reference]].astype(np.int64) << 32
+    key: Array = of_dataset | arrays["reference_derivation"][reference]
+    return key
 
 
 def taken_by_position(arrays: Numpy, dataset: Array, base: Array) -> Array:
