@@ -110,6 +110,12 @@ def verify(buffer: Any, version: int) -> None:
             raise _damaged(f"the checksum of {name} differs")
 
 
+def header(buffer: Any) -> bytes:
+    """The bytes of a packed buffer's header; it holds the checksums of everything else."""
+    whole = memoryview(buffer)
+    return bytes(whole[: _HEAD + int.from_bytes(whole[8:16], "little")])
+
+
 def _header(whole: memoryview, version: int) -> tuple[dict[str, Any], int]:
     """The header, and where the data begins."""
     magic = bytes(whole[:8])

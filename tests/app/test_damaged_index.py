@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.app.versions import index as indexes
+from govtool.app.versions import kept_files
+from govtool.arrays import layout as arrays
 from govtool.cli.main import main
 from govtool.graph import layout
 
@@ -42,6 +43,7 @@ class Warehouse:
         assert all(code == 0 for code, _, _ in self.right)
         (self.file,) = (folder / "cache").rglob(layout.FILE)
         self.good = self.file.read_bytes()
+        self.made = kept_files._noted(self.file)[0]
 
     def ask(self, question: list[str]) -> tuple[int, str, str]:
         """Exit code, answer and remarks."""
@@ -54,7 +56,7 @@ class Warehouse:
         self.file.parent.mkdir(exist_ok=True)
         self.file.write_bytes(data)
         if unnoticed:
-            indexes._note_verified(self.file.parent)
+            kept_files._note(self.file, self.made)
 
 
 @pytest.fixture
@@ -77,7 +79,7 @@ FLIPS = st.tuples(st.floats(0, 1), st.integers(0, 7))
 def test_any_flipped_bit_that_was_written_is_found(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, small: bool
 ) -> None:
-    monkeypatch.setattr(indexes, "ALWAYS_VERIFIED", 1 << 30 if small else 0)
+    monkeypatch.setattr(kept_files, "ALWAYS_VERIFIED", 1 << 30 if small else 0)
 
     @settings(max_examples=60, deadline=None, database=None)
     @given(FLIPS, st.sampled_from(range(len(QUESTIONS))))
@@ -90,7 +92,7 @@ def test_any_flipped_bit_that_was_written_is_found(
 
 def test_a_rotten_bit_of_a_large_index_is_never_a_bug(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """No write, no noticing: what is wrong but possible is answered; what is impossible is found out."""
-    monkeypatch.setattr(indexes, "ALWAYS_VERIFIED", 0)
+    monkeypatch.setattr(kept_files, "ALWAYS_VERIFIED", 0)
 
     @settings(max_examples=150, deadline=None, database=None)
     @given(FLIPS, st.sampled_from(range(len(QUESTIONS))))
@@ -113,13 +115,13 @@ def test_the_user_is_told(warehouse: Warehouse) -> None:
 def test_a_large_index_is_compared_once_and_after_a_week_again(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "ALWAYS_VERIFIED", 0)
+    monkeypatch.setattr(kept_files, "ALWAYS_VERIFIED", 0)
     compared: list[int] = []
-    verify = layout.verify
-    monkeypatch.setattr(layout, "verify", lambda buffer: (compared.append(1), verify(buffer)))
+    verify = arrays.verify
+    monkeypatch.setattr(arrays, "verify", lambda *of: (compared.append(1), verify(*of)))
     warehouse.ask(QUESTIONS[0])
     assert compared == []
-    noted = warehouse.file.parent / indexes.VERIFIED
+    noted = warehouse.file.parent / kept_files.VERIFIED
     os.utime(noted, (0, 0))
     warehouse.ask(QUESTIONS[0])
     warehouse.ask(QUESTIONS[0])
@@ -127,13 +129,13 @@ def test_a_large_index_is_compared_once_and_after_a_week_again(
 
 
 def test_a_copied_cache_is_compared(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(indexes, "ALWAYS_VERIFIED", 0)
+    monkeypatch.setattr(kept_files, "ALWAYS_VERIFIED", 0)
     shutil.copytree(tmp_path / "cache", tmp_path / "copy")
     monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "copy"))
     (copied,) = (tmp_path / "copy").rglob(layout.FILE)
-    before = (copied.parent / indexes.VERIFIED).read_text()
+    before = (copied.parent / kept_files.VERIFIED).read_text()
     assert warehouse.ask(QUESTIONS[0])[:2] == warehouse.right[0][:2]
-    assert (copied.parent / indexes.VERIFIED).read_text() != before
+    assert (copied.parent / kept_files.VERIFIED).read_text() != before
 
 
 def test_a_bug_stays_a_bug(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

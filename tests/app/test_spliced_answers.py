@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -15,6 +16,7 @@ import govtool
 from govtool.app.versions import gathered
 from govtool.app.versions.index import built_index, open_index
 from govtool.app.versions.published import publish_index
+from govtool.graph.index import Index
 from govtool.graph.spliced import SplicedIndex
 from govtool.model.columnar import DERIVATIONS, encode
 from govtool.query.change import Change
@@ -128,6 +130,52 @@ def test_it_is_published_as_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     whole = open_index(store, head)
     assert not isinstance(whole, SplicedIndex)
     assert bytes(whole.buffer) == bytes(built_index(store, head).buffer)
+
+
+def spoilt(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Each file that a cache keeps of a graph, and what may stand there instead: bits flipped, or another file."""
+    files = sorted(path for path in folder.rglob("*") if path.name in ("graph.index", "columns"))
+    whole = {path: path.read_bytes() for path in files}
+    draw = Random(1)
+    for path, data in whole.items():
+        yield path, data[: len(data) // 2]
+        for other, instead in whole.items():
+            if other != path:
+                yield path, instead
+        for _ in range(40 if path.name == "columns" else 5):
+            place = draw.randrange(len(data))
+            yield path, data[:place] + bytes([data[place] ^ 1 << draw.randrange(8)]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("is_derived", [False, True])
+def test_a_spoilt_cache_gives_no_wrong_answer(
+    is_derived: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound, cache = tmp_path / "sound", tmp_path / "cache"
+    monkeypatch.setenv("GOVTOOL_CACHE", str(sound))
+    stores = []
+    for seed in (21, 3):  # the second store's files are among those that are put in place of the first's
+        (tmp_path / str(seed)).mkdir()
+        stores.append(history(tmp_path / str(seed), seed))
+        if is_derived:
+            open_index(stores[-1], stores[-1].head())
+    store, head = stores[0], stores[0].head()
+    assert head is not None
+    right = said(built_index(store, head))
+    mine = [each for each in spoilt(sound) if each[0].parent.name.startswith(f"{store.cache_id}.")]
+    assert len(mine) > 50
+    for path, data in mine:
+        shutil.rmtree(cache, ignore_errors=True)
+        shutil.copytree(sound, cache)
+        monkeypatch.setenv("GOVTOOL_CACHE", str(cache))
+        (cache / path.relative_to(sound)).write_bytes(data)
+        assert said(open_index(store, head)) == right, path
+
+
+def said(index: Index) -> list[tuple[str, str, int]]:
+    """The edges of an index."""
+    ends = zip(index.edge_source, index.edge_target, index.edge_tag, strict=True)
+    return sorted((index.name(one), index.name(two), int(tag)) for one, two, tag in ends)
 
 
 @pytest.mark.parametrize("what", ["change", "before"])

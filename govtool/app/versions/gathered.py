@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.versions.kept_files import note_made, open_kept
 from govtool.errors import FormatError, IntegrityError, StoreError
 from govtool.graph.gathered import (
     FORMAT,
@@ -32,6 +33,7 @@ from govtool.store.cache import cache_dir, lookup, publish
 
 if TYPE_CHECKING:
     from govtool.graph.derive import Derived
+    from govtool.graph.index import Index
     from govtool.store import Commit, FragmentRef, Reader
 
 FILE = "columns"
@@ -96,8 +98,9 @@ def derived_gathered(
 
 def derived_change(
     store: Reader, refs: Sequence[FragmentRef], open_base: Callable[[str], Any]
-) -> tuple[str, Derived] | None:
-    """What changed since the commit in the cache whose columns have most of some fragments; its content, and that.
+) -> tuple[str, Index, Derived] | None:
+    """What changed since the commit in the cache whose columns have most of some fragments; its content, its index, and
+    that.
 
     Args:
         store: Where the fragments are.
@@ -112,7 +115,8 @@ def derived_change(
     """
     wanted = [ref.sha256 for ref in refs]
     folder = _best(store, wanted)
-    if folder is None or (folder / FILE).stat().st_size <= _QUICK:
+    columns = None if folder is None else _large(folder)
+    if folder is None or columns is None:
         return None
     base = folder.name.removeprefix(f"{store.cache_id}.").removesuffix(f"-columns-{FORMAT}")
     buffer = open_base(base)
@@ -121,8 +125,7 @@ def derived_change(
     from govtool.graph.derive import derive
     from govtool.graph.index import Index
 
-    with (folder / FILE).open("rb") as file:
-        kept = mapped(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    kept = mapped(columns)
     index = Index(buffer)
     most = index.edge_count // _SHARE
     known = dict(zip(kept.fragments, range(len(kept.fragments)), strict=True))
@@ -135,7 +138,19 @@ def derived_change(
     firsts |= {name: first_derivation(gathered, place) for place, name in enumerate(gathered.fragments)}
     order = fragment_order(wanted, [firsts[name] for name in wanted])
     derived = derive(index, kept, gathered, [wanted[place] for place in order], most)
-    return None if derived is None else (base, derived)
+    return None if derived is None else (base, index, derived)
+
+
+def _large(folder: Path) -> Any:
+    """The columns in a folder of the cache, mapped; None if they are few, or not there, or damaged."""
+    try:
+        if (folder / FILE).stat().st_size > _QUICK:
+            return open_kept(folder / FILE, FORMAT)
+    except (IntegrityError, FormatError):
+        shutil.rmtree(folder, ignore_errors=True)
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 def missing(refs: Sequence[FragmentRef], kept: Gathered | None) -> list[FragmentRef]:
@@ -227,6 +242,7 @@ def _keep(store: Reader, commit: Commit, gathered: Gathered) -> None:
     def write(building: Path) -> None:
         with (building / FILE).open("wb") as file:
             file.writelines(pack(gathered))
+        note_made(building / FILE, folder)
 
     earlier = _kept(store)[_KEPT - 1 :]
     with contextlib.suppress(StoreError, OSError):

@@ -1,24 +1,21 @@
 """Opens the index of a commit: from the local cache, or built from the store's fragments and kept there.
 
-What was cached may be damaged: by a disk, a full one, a copy. All of it is compared with its checksums where that costs
-nothing (small indexes), where the file is not the very file that was last compared (its size, times and inode are noted
-beside it), and once a week. In between, a bit that rots without a write can go unnoticed until a number leads out of an
-array; then a command asks `damaged_since` and starts again with a new index.
+What was cached is compared as ``govtool.app.versions.kept_files`` says. A bit that rots without a write can go
+unnoticed until a number leads out of an array; then a command asks `damaged_since` and starts again with a new index.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import mmap
-import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.project.path_root import paths_root
+from govtool.app.versions.kept_files import mapped, note_made, open_kept
+from govtool.arrays.layout import header
 from govtool.errors import FormatError, IntegrityError, StoreError
 from govtool.graph import layout
 from govtool.graph.index import Index
@@ -33,12 +30,6 @@ Progress = Callable[[int, int], None]
 
 _CHANGE = "-change"
 """The end of the names of folders that hold what changed since an earlier index; see ``govtool.graph.spliced``."""
-VERIFIED = "verified"
-"""The file beside an index that says which file was compared with its checksums, and by its own time when."""
-ALWAYS_VERIFIED = 1 << 20
-"""Bytes up to which an index is compared each time: a quarter of a millisecond."""
-VERIFIED_FOR = 7 * 24 * 3600.0
-"""Seconds after which a larger one is compared again."""
 
 
 @dataclass(slots=True)
@@ -127,14 +118,13 @@ def _kept(store: Reader, commit: Commit, wanted: tuple[str, ...], make: Callable
     def write(folder: Path) -> None:
         with (folder / layout.FILE).open("wb") as file:
             file.writelines(pieces)
-        _note_verified(folder)
+        note_made(folder / layout.FILE, directory)
 
     try:
         publish(directory, write)
-        index = Index(_mapped(directory / layout.FILE))
-        if not _is_verified(directory):
-            layout.verify(index.buffer)  # a damaged one that could not be taken away
-        return index
+        return Index(
+            open_kept(directory / layout.FILE, layout.FORMAT)
+        )  # one that could not be taken away may be damaged
     except (StoreError, OSError, ValueError):
         return Index(b"".join(pieces))
 
@@ -156,11 +146,8 @@ def _opened_buffer(directory: Path) -> Any:
     """The file of a folder of the cache, mapped; None if it is not there, or damaged and therefore discarded."""
     if lookup(directory):
         try:
-            buffer = _mapped(directory / layout.FILE)
+            buffer = open_kept(directory / layout.FILE, layout.FORMAT)
             layout.view(buffer)
-            if not _is_verified(directory):
-                layout.verify(buffer)
-                _note_verified(directory)
         except (IntegrityError, FormatError, OSError, ValueError):
             _discard(directory)
         else:
@@ -180,7 +167,7 @@ def _spliced(store: Reader, commit: Commit) -> Index | None:
 
     change, meta = layout.view(buffer)
     before = _opened_buffer(cache_dir(store.cache_id, f"{meta['base']}-{layout.FORMAT}"))
-    if before is None:
+    if before is None or _header_digest(before) != meta["base_header"]:
         _discard(directory, damaged=False)
         return None
     return SplicedIndex(
@@ -199,15 +186,22 @@ def _derive(store: Reader, commit: Commit) -> None:
     )
     if found is None:
         return
-    base, derived = found
+    base, index, derived = found
+    directory = _directory(store, commit, (), _CHANGE)
+    meta = {**derived.meta, "base": base, "base_header": _header_digest(index.buffer)}
 
     def write(folder: Path) -> None:
         with (folder / layout.FILE).open("wb") as file:
-            file.writelines(layout.pack(narrowed(derived.arrays), {**derived.meta, "base": base}))
-        _note_verified(folder)
+            file.writelines(layout.pack(narrowed(derived.arrays), meta))
+        note_made(folder / layout.FILE, directory)
 
     with contextlib.suppress(StoreError, OSError):
-        publish(_directory(store, commit, (), _CHANGE), write)
+        publish(directory, write)
+
+
+def _header_digest(buffer: Any) -> str:
+    """What names an index: its header holds the checksums of all of it."""
+    return hashlib.sha256(header(buffer)).hexdigest()
 
 
 def forget_opened() -> None:
@@ -246,7 +240,7 @@ def discard_damaged(store: Reader, commit: Commit, evidence: Iterable[str] = ())
 
 def _discarded_if_damaged(directory: Path) -> bool:
     try:
-        layout.verify(_mapped(directory / layout.FILE))
+        layout.verify(mapped(directory / layout.FILE))
     except (IntegrityError, FormatError, ValueError):
         _discard(directory)
         return True
@@ -259,31 +253,6 @@ def damaged_indexes() -> list[Path]:
     """The damaged indexes that were discarded since this was last asked."""
     found, _opened.damaged = _opened.damaged, []
     return found
-
-
-def _is_verified(directory: Path) -> bool:
-    """Return whether the file is as it was when it was compared, not long ago. Small ones are compared each time."""
-    try:
-        noted = (directory / VERIFIED).stat()
-        if (directory / layout.FILE).stat().st_size <= ALWAYS_VERIFIED or time.time() - noted.st_mtime > VERIFIED_FOR:
-            return False
-        return (directory / VERIFIED).read_text("ascii") == _identity(directory)
-    except (OSError, ValueError):
-        return False
-
-
-def _note_verified(directory: Path) -> None:
-    """Note which file was compared. In a cache that cannot be written it is compared each time."""
-    with contextlib.suppress(OSError):
-        building = directory / f".{VERIFIED}-{os.getpid()}"
-        building.write_text(_identity(directory), "ascii")
-        building.replace(directory / VERIFIED)
-
-
-def _identity(directory: Path) -> str:
-    """Return the marks that change whenever the file is written, replaced or copied."""
-    found = (directory / layout.FILE).stat()
-    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 
 def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...], what: str = "") -> Path:
@@ -324,11 +293,6 @@ def _derivations(store: Reader, commit: Commit) -> list[FragmentRef]:
     from govtool.model.columnar import DERIVATIONS
 
     return sorted(ref for ref in store.fragments(commit) if ref.table == DERIVATIONS)
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _discard(directory: Path, *, damaged: bool = True) -> None:

@@ -209,7 +209,7 @@ def _fill(folder: Path, graph: ProvenanceGraph, beside: Callable[[Path], None] |
 
 def _mapped(file: Path) -> memoryview:
     """The file in memory; a small one is compared with its checksums."""
-    from govtool.app.versions.index import ALWAYS_VERIFIED
+    from govtool.app.versions.kept_files import ALWAYS_VERIFIED
     from govtool.arrays.layout import verify
     from govtool.workflow.storage.mapped import FORMAT
 
