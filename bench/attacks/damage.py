@@ -14,6 +14,8 @@ from typing import Any
 from bench.attacks.rows import Row, shown
 
 FLIPS = 2000
+DAMAGED = 100
+"""Commits of the store whose objects are damaged in turn."""
 _GOOD = "all found by fsck, none read as data"
 
 
@@ -30,8 +32,12 @@ class Remote:
         return getattr(self._inner, name)
 
 
-def sound_store() -> Any:
-    """A small store in memory with every kind of object: branches, tags, nodes, tombstones, a pack, an index."""
+def sound_store(commits: int = 40) -> Any:
+    """A small store in memory with every kind of object: branches, tags, nodes, tombstones, a pack, an index.
+
+    Args:
+        commits: That are made at last; at 40 a node of the manifest is written.
+    """
     from bench.fuzz.targets import sound_store as objects
     from govtool.app.versions.index import built_index
     from govtool.app.versions.published import publish_index
@@ -41,7 +47,7 @@ def sound_store() -> Any:
     made = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
     for key, data in objects().items():
         made.put(key, data)
-    for number in range(40):  # so many that a node of the manifest is written
+    for number in range(commits):
         add: tuple[Fragment, ...] = (Fragment(f"more{number}", "numbers", b"more %d" % number, 1),)
         Store.open_objects(made).commit(Changes((add[0].source,), add), message="m", author="a", batch=f"m{number}")
     add = tuple(Fragment("packed", "numbers", b"packed %d" % n, 1) for n in range(3))
@@ -186,7 +192,7 @@ def truncations() -> Iterator[Row]:
 
 def damages() -> Iterator[Row]:
     """Objects that are emptied, overwritten, lengthened, deleted or exchanged, each of them in turn."""
-    store = sound_store()
+    store = sound_store(DAMAGED)
     keys = sorted(info.key for info in store.objects.scan(""))
     sound = {key: store.objects.get(key) for key in keys}
 
