@@ -25,7 +25,9 @@ def project_facts(settings: Options) -> Iterator[Fact]:
 def _facts_of(project: DbtProject, settings: Options) -> Iterator[Fact]:
     relations = _relations(project, settings)
     owners = _group_owners(project.properties.facts)
-    versions = {(file,): (name, f"v{number}") for (name, number), file in project.properties.versions.items() if number}
+    versions: dict[tuple[str, ...], tuple[str, ...]] = {
+        (file,): (name, f"v{number}") for (name, number), file in project.properties.versions.items() if number
+    }
     for stated in project.properties.facts:
         dataset = relations.get((stated.kind == "source", stated.name))
         if dataset is None:
