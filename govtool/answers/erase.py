@@ -53,10 +53,14 @@ class ErasePlanAnswer(GraphAnswer):
             "values": None if self.values is None else list(self.values),
             "within": plan.within,
             "keys": [{"column": column, "why": why} for column, why in plan.keys],
-            "tasks": [_task_object(task) for task in plan.tasks],
+            "tasks": self.task_objects(),
             "summary": {action: plan.count(action) for action in ACTIONS},
             "coverage": self.version.coverage.counts(),
         }
+
+    def task_objects(self) -> list[dict[str, object]]:
+        """The tasks as JSON has them."""
+        return [_task_object(task) for task in self.plan.tasks]
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """A row a dataset; one with nothing to do has no order."""

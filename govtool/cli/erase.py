@@ -87,7 +87,7 @@ def erase_plan(
     Followed are copies of the key, what is joined on it, and all that is made of their datasets. With policies the plan
     knows classes, declassifiers and retention. With --run or --all-runs the plan lists rows: which to delete, which
     change from what to what, which appear; that is what govtool erase apply takes. A file of rows is readable by its
-    owner only. The exit code is 3 where rows are unknown. Formats: table, plain, json, csv, markdown.
+    owner only. The exit code is 3 where rows are unknown. Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.answers.row_erasure import RowErasureAnswer
     from govtool.render.erase import FORMATS, render

@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.common import selects
 from govtool.cli.options import ListOptions
 from govtool.cli.ui import Ui
+from govtool.errors import EXIT_OK
 
 _DEFAULT = ListOptions()
 
 
+@selects
 def runs(
     ui: Ui,
     job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Only runs of this job; a glob.")] = None,
@@ -27,7 +30,7 @@ def runs(
     ] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="DATE", help="Started then or later (UTC).")] = None,
     options: ListOptions = _DEFAULT,
-) -> None:
+) -> int:
     """List runs: jobs, how they ended, what they read and wrote. The newest first.
 
       govtool runs
@@ -37,6 +40,7 @@ def runs(
     markdown.
     """
     from govtool.api.opening import open as open_version
+    from govtool.query.select import nothing_selected
     from govtool.render.runs import FORMATS, render_runs
 
     outputs = options.outputs(FORMATS)
@@ -46,3 +50,6 @@ def runs(
     options.show(ui, outputs, render_runs, answer)
     if not answer.known:
         ui.hint("no source holds runs: govtool ingest spark|openlineage|prov PATH")
+    if not answer.runs and any((job, status, dataset, software, since)):
+        raise nothing_selected("govtool runs")
+    return EXIT_OK

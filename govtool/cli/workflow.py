@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.common import selects
 from govtool.cli.formats import chosen
 from govtool.cli.options import AtOption, BranchOption, FormatOption, ListOptions, OutputOption, StoreOption
 from govtool.cli.ui import Ui
-from govtool.errors import UsageError
+from govtool.errors import EXIT_OK, UsageError
 
 
 def workflow_run(
@@ -123,24 +124,29 @@ def refuse_options(executions: int | None, untracked: bool, conf: list[str] | No
 _DEFAULT = ListOptions()
 
 
+@selects
 def workflow_list(
     ui: Ui,
     workflow: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only runs of this workflow.")] = None,
     options: ListOptions = _DEFAULT,
-) -> None:
+) -> int:
     """The runs of workflows, the newest first.
 
     govtool workflow list
     govtool workflow list dealers --format json
     """
     from govtool.api.opening import open as open_version
+    from govtool.query.select import nothing_selected
     from govtool.render.workflow_runs import FORMATS, render_workflow_runs
 
     outputs = options.outputs(FORMATS)
     answer = open_version(options.store, ref=options.at, branch=options.branch).workflow_runs(workflow)
     options.show(ui, outputs, render_workflow_runs, answer)
     if not answer.runs:
+        if workflow is not None:
+            raise nothing_selected("govtool workflow list")
         ui.hint("govtool workflow run WF.py --inputs DIR")
+    return EXIT_OK
 
 
 def workflow_show(

@@ -40,9 +40,9 @@ def few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def nothing_selected() -> UsageError:
-    """A selector that selects nothing, where something is asked about what it selects."""
-    hint = "govtool ls SELECTOR shows what is; --allow-empty where that is no mistake"
+def nothing_selected(shown_by: str = "govtool ls SELECTOR") -> UsageError:
+    """A selection of nothing, where something is asked about what is selected; with the command that shows what is."""
+    hint = f"{shown_by} shows what is; --allow-empty where that is no mistake"
     return UsageError("nothing is selected", code="usage.nothing-selected", hint=hint)
 
 

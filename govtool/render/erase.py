@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.names import split_name
 from govtool.render.answer import closing, heading, tally
-from govtool.render.envelope import json_lines
-from govtool.render.rows import laid_out
+from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from govtool.answers.erase import ErasePlanAnswer
     from govtool.policy.erasure import Task
 
-FORMATS = ("table", "plain", "json", "csv", "markdown")
+FORMATS = ROW_FORMATS
 REDACTED = "…"
 _STYLES = {"delete": "bold red", "search": "bold red", "rebuild": "yellow", "unknown": "magenta", "stays": "green"}
 _NOUNS = {
@@ -34,8 +33,8 @@ _SHOWN = 4
 
 def render(form: str, answer: ErasePlanAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
-    if form == "json":
-        return json_lines(answer.to_dict())
+    if form in ("json", "jsonl"):
+        return data_lines(form, answer, answer.task_objects())
     if form == "csv":
         return to_csv(answer.fields, (_csv_row(task) for task in answer.tasks))
     made = _table(answer)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import answer_csv, laid_out
+from govtool.render.rows import DATA_FORMATS, answer_csv, data_lines, laid_out
 from govtool.render.table import Table, TableColumn
 from govtool.render.text import count
 
@@ -26,10 +26,8 @@ def render_rows(form: str, answer: RowErasureAnswer, show_values: bool = False) 
     Values of rows are personal data: tables show numbers of rows unless ``show_values`` is set; JSON and CSV, which
     are what ``erase apply`` and other programs read, have them.
     """
-    if form == "json":
-        return json_lines(answer.to_dict())
-    if form == "csv":
-        return answer_csv(answer)
+    if form in DATA_FORMATS:
+        return data_lines(form, answer)
     return laid_out(form, _table(answer, show_values))
 
 

@@ -260,6 +260,36 @@ def test_the_exit_code_is_that_of_the_check(runner, given, code):
     assert (found, outputs["exit-code"]) == (code, str(code)), reported
 
 
+UNREADABLE = "CREATE TABEL mart.fresh ASS SELECTT ((email FROM crm.users;\n"
+
+
+def test_a_pull_request_of_which_nothing_is_understood_is_not_passed(runner):
+    (runner.repository / "etl/before.sql").write_text(UNREADABLE)
+    runner.commit("change")
+    code, outputs, reported = runner(paths="etl", dialect="postgres", install="none")
+    assert (code, outputs["exit-code"]) == (3, "3"), reported
+    assert "### govtool check: not judged" in Path(outputs["markdown"]).read_text()
+    assert any("--method POST" in call for call in runner.calls())
+
+
+def test_a_pull_request_below_the_coverage_of_the_ingest_is_not_passed(runner):
+    runner.write("etl/after.sql", UNREADABLE)
+    runner.commit("change")
+    given = {"paths": "etl", "dialect": "postgres", "install": "none", "comment": "false"}
+    code, outputs, reported = runner(**given, **{"ingest-args": "--min-coverage\n90"})
+    assert (code, outputs["exit-code"]) == (3, "3"), reported
+
+
+def test_a_pull_request_onto_what_nobody_understands_is_judged_as_a_whole(runner):
+    runner.write("etl/before.sql", UNREADABLE)
+    runner.base = runner.commit("base")
+    runner.write("etl/before.sql", BEFORE)
+    runner.commit("change")
+    code, outputs, reported = runner(paths="etl", dialect="postgres", install="none", comment="false")
+    assert (code, outputs["exit-code"]) == (1, "1"), reported
+    assert [f["column"] for f in json.loads(Path(outputs["json"]).read_text())["findings"]] == ["mart.known.k"]
+
+
 def test_inputs_are_data_and_no_commands(runner):
     bad = "$(touch owned); `touch owned`"
     code, _, _ = runner(paths=bad, dialect="postgres", install="none", comment="false")

@@ -96,7 +96,7 @@ def test_a_changed_description_is_a_new_commit(dbt, project):
         ("path:./models/staging/", {"stg_users"}),
         ("path:models/marts/audience.sql", {"audience"}),
         ("path:models/*/stg_*", {"stg_users"}),
-        ("resource_type:model", {"audience"}),
+        ("resource_type:model", {"audience", "stg_users"}),
         ("resource_type:source", {"crm.users"}),
         ("resource_type:source+,path:models/marts", {"audience"}),
         ("tag:raw", {"crm.users"}),
@@ -106,6 +106,43 @@ def test_a_changed_description_is_a_new_commit(dbt, project):
 def test_selectors_of_dbt(dbt, selector, names):
     entries = json.loads(dbt("ls", selector, "-f", "json").out)["items"]
     assert {entry["name"] for entry in entries} == names
+
+
+def test_nodes_without_a_property_file_have_their_type(store, project):
+    texts = {
+        "dbt_project.yml": "name: shop\npackages-install-path: packs\n",
+        "seeds/countries.csv": "code,name\nde,Germany\n",
+        "models/lands.sql": "select code from {{ ref('countries') }}",
+        "models/people_v2.sql": "select 1 as one",
+        "models/schema.yml": "models: [{name: people, versions: [{v: 2}]}]",
+        "snapshots/kept.sql": "{% snapshot kept %} select code from {{ ref('lands') }} {% endsnapshot %}",
+        "packs/util/dbt_project.yml": "name: util\n",
+        "packs/util/models/days.sql": "select 1 as day",
+    }
+    for name, text in texts.items():
+        file = project / "shop" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert store("ingest", "sql", "shop").code == 0
+
+    def of(kind: str) -> set[str]:
+        return {entry["name"] for entry in json.loads(store("ls", f"resource_type:{kind}", "-f", "json").out)["items"]}
+
+    assert of("seed") == {"countries"}
+    assert of("model") == {"lands", "people_v2", "days"}
+    assert of("snapshot") == {"kept"}
+    ids = {
+        (fact["value"], fact["file"])
+        for name in ("lands", "people_v2", "days", "kept", "countries")
+        for fact in json.loads(store("explain", name, "-f", "json").out)["facts"]
+    }
+    assert ids == {
+        ("model.shop.lands", "models/lands.sql"),
+        ("model.shop.people.v2", "models/schema.yml"),
+        ("model.util.days", "packs/util/models/days.sql"),
+        ("snapshot.shop.kept", "snapshots/kept.sql"),
+        ("seed.shop.countries", "seeds/countries.csv"),
+    }
 
 
 @pytest.mark.parametrize(

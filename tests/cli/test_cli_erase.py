@@ -20,7 +20,7 @@ def warehouse(ingested):
 
 
 def test_the_value_is_in_no_format_unless_asked_for(warehouse):
-    for form in ("table", "plain", "json", "csv", "markdown"):
+    for form in ("table", "plain", "json", "jsonl", "csv", "markdown"):
         done = warehouse("erase", "plan", "--subject", "crm.users.id=4711", "-f", form)
         assert done.code == 0
         assert "4711" not in done.out + done.err
@@ -33,6 +33,8 @@ def test_the_value_is_in_no_format_unless_asked_for(warehouse):
 
 def test_json_keeps_to_its_schema(warehouse):
     answer = check(warehouse("erase", "plan", "--subject", "crm.users.id", "-f", "json").out, "erase-1")
+    lines = warehouse("erase", "plan", "--subject", "crm.users.id", "-f", "jsonl").out.splitlines()
+    assert [json.loads(line) for line in lines] == answer["tasks"]
     assert [(t["order"], t["dataset"], t["action"]) for t in answer["tasks"]] == [
         (1, "crm.users", "delete"),
         (2, "mart.mail", "rebuild"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 
@@ -105,17 +106,41 @@ def test_every_command_that_commits_takes_the_same():
             assert {"author", "branch", "store"} <= names, path
 
 
+NOTHING = {
+    **{(name,): ("zzz.**",) for name in ("impact", "explain", "ls")},
+    ("classes",): ("zzz.**", "--policy", "pack:starter"),
+    ("path",): ("zzz.**", "a.t"),
+    ("classify",): ("--suggest", "zzz.**"),
+    ("export", "graph"): ("zzz.**",),
+    ("report", "html"): ("zzz.**", "-o", "report.html"),
+    **{("whatif", change): ("zzz.**",) for change in ("drop", "mask", "delete")},
+    ("whatif", "rename"): ("zzz.**", "--to", "x"),
+    ("whatif", "retype"): ("zzz.**", "--to", "int"),
+    ("whatif", "several"): ("--drop", "zzz.**"),
+    ("runs",): ("zzz",),
+    ("workflow", "list"): ("zzz",),
+}
+"""Every command that asks about a selection, and how it selects nothing."""
+
+
 def test_what_asks_about_a_selection_takes_allow_empty():
     asking = {path for path, param in ALL if "--allow-empty" in param.opts}
-    assert asking >= {
-        ("impact",),
-        ("path",),
-        ("explain",),
-        ("ls",),
-        ("classes",),
-        ("whatif", "drop"),
-        ("whatif", "mask"),
+    selecting = {
+        path
+        for path, function in LEAVES
+        for param in command_of(path, function).params
+        if param.param_type_name == "argument" and re.search("SELECTOR|COLUMN|JOB", param.metavar or "")
     }
+    assert selecting <= asking
+    assert asking == set(NOTHING)
+
+
+@pytest.mark.parametrize("path", NOTHING, ids=" ".join)
+def test_selecting_nothing_is_a_mistake_unless_it_is_allowed(ingested, path):
+    govtool = ingested("create table a.t as select x from b.s;")
+    done = govtool(*path, *NOTHING[path])
+    assert (done.code, "usage.nothing-selected" in done.err) == (2, True), done.err
+    assert govtool(*path, *NOTHING[path], "--allow-empty").code == 0
 
 
 def test_short_options_mean_one_thing():

@@ -25,6 +25,9 @@ def project_facts(settings: Options) -> Iterator[Fact]:
 def _facts_of(project: DbtProject, settings: Options) -> Iterator[Fact]:
     relations = _relations(project, settings)
     owners = _group_owners(project.properties.facts)
+    versions: dict[tuple[str, ...], tuple[str, ...]] = {
+        (file,): (name, f"v{number}") for (name, number), file in project.properties.versions.items() if number
+    }
     for stated in project.properties.facts:
         dataset = relations.get((stated.kind == "source", stated.name))
         if dataset is None:
@@ -37,7 +40,8 @@ def _facts_of(project: DbtProject, settings: Options) -> Iterator[Fact]:
             return Fact(dataset, column, name, value, _HOW, file, settings.source)
 
         if not stated.fact:
-            yield fact("dbt.id", ".".join((stated.kind, project.own.name, *stated.name)))
+            name = versions.get(stated.name, stated.name) if stated.kind == "model" else stated.name
+            yield fact("dbt.id", ".".join((stated.kind, stated.value or project.own.name, *name)))
             continue
         yield fact(stated.fact, stated.value)
         if stated.fact == "group":

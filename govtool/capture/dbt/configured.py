@@ -1,4 +1,4 @@
-"""Facts that dbt projects configure outside property files: ``+tags`` in dbt_project.yml, ``config(tags=…)`` in SQL.
+"""Facts of dbt nodes that no property file states: that they are there, tags of dbt_project.yml, ``config`` in SQL.
 
 What is looked at is documented at https://docs.getdbt.com: "dbt_project.yml", "Model configurations", "tags", "meta",
 "group". Tags add up over the folders of a node, ``meta`` is merged key by key, a group replaces that above it.
@@ -19,6 +19,7 @@ from govtool.capture.sql.templates.properties import StatedFact
 _SUFFIXES = {"models": (".sql", ".py"), "seeds": (".csv",)}
 _KINDS = {"models": "model", "seeds": "seed"}
 _MARKED = ("+tags", "+meta", "+group")
+_SNAPSHOT = re.compile(r"\{%-?\s*snapshot\s+(\w+)")
 _CALL = re.compile(r"\{\{-?\s*config\s*\((.*?)\)\s*-?\}\}", re.DOTALL)
 _CONSTANTS = {"true": True, "false": False, "none": None}
 _WANTED = ("tags", "meta", "group")
@@ -48,12 +49,25 @@ def facts_of_project_file(
                     yield StatedFact(_KINDS[section], (node.stem,), None, fact, value, file)
 
 
+def nodes_of_files(package: str, folders: Mapping[str, Sequence[Path]], root: Path) -> Iterator[StatedFact]:
+    """Yield that the nodes of a package are there, which needs no property file; files are named from the root."""
+    for section, suffixes in _SUFFIXES.items():
+        for node in (node for folder in folders.get(section, ()) for node in files.files(folder, *suffixes)):
+            yield StatedFact(_KINDS[section], (node.stem,), None, "", package, _named(node, root))
+    for node in (node for folder in folders.get("snapshots", ()) for node in files.files(folder, ".sql")):
+        for block in _SNAPSHOT.finditer(files.text(node)):
+            yield StatedFact("snapshot", (block[1],), None, "", package, _named(node, root))
+
+
+def _named(file: Path, root: Path) -> str:
+    return (file.relative_to(root) if file.is_relative_to(root) else Path(file.name)).as_posix()
+
+
 def facts_of_calls(folders: Iterable[Path], root: Path) -> Iterator[StatedFact]:
     """Yield the facts in calls of ``config`` in the models of folders; files are named from the root."""
     for node in (node for folder in folders for node in files.files(folder, ".sql")):
-        name = (node.relative_to(root) if node.is_relative_to(root) else Path(node.name)).as_posix()
         for fact, value in configured_facts(list(_calls(files.text(node)))):
-            yield StatedFact("model", (node.stem,), None, fact, value, name)
+            yield StatedFact("model", (node.stem,), None, fact, value, _named(node, root))
 
 
 def by_precedence(levels: Iterable[Iterable[StatedFact]]) -> Iterator[StatedFact]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from govtool.capture.dbt import files
-from govtool.capture.dbt.configured import by_precedence, facts_of_calls, facts_of_project_file
+from govtool.capture.dbt.configured import by_precedence, facts_of_calls, facts_of_project_file, nodes_of_files
 from govtool.capture.dbt.hooks import hook_sql
 from govtool.capture.dbt.properties import PropertyReader
 from govtool.capture.sql.templates.macros import DbtProject, Package, macros_in
@@ -250,18 +250,22 @@ def _seed_paths(read: _Read) -> list[str]:
     return files.texts(read.settings.get("seed-paths") or read.settings.get("data-paths"), ("seeds", "data"))
 
 
+def _snapshot_paths(read: _Read) -> list[str]:
+    return files.texts(read.settings.get("snapshot-paths"), ("snapshots",))
+
+
 def _described(read: _Read) -> Iterator[Path]:
     """Folders with property files."""
-    snapshots = files.texts(read.settings.get("snapshot-paths"), ("snapshots",))
-    for path in (*_model_paths(read), *_seed_paths(read), *snapshots):
-        yield Path(os.path.normpath(read.folder.absolute() / path))
+    for folders in _node_folders(read).values():
+        yield from folders
 
 
 def _all_facts(
     own: _Read, installed: Sequence[_Read], described: Iterable[StatedFact], root: Path
 ) -> Iterator[StatedFact]:
-    """Facts of files of models, of property files and of dbt_project.yml, as dbt lets one hide the other."""
+    """Facts of files of nodes, of property files and of dbt_project.yml, as dbt lets one hide the other."""
     folders = {id(read): _node_folders(read) for read in (own, *installed)}
+    nodes = (nodes_of_files(read.package.name, folders[id(read)], root) for read in (own, *installed))
     calls = (fact for found in folders.values() for fact in facts_of_calls(found["models"], root))
     of_files = (
         [
@@ -273,7 +277,7 @@ def _all_facts(
         ]
         for at, readers in ((own, (own, *installed)), *((read, (read,)) for read in installed))
     )
-    yield from by_precedence((calls, described, *of_files))
+    yield from by_precedence((calls, described, *of_files, *nodes))
 
 
 def _node_folders(read: _Read) -> dict[str, list[Path]]:
@@ -281,6 +285,7 @@ def _node_folders(read: _Read) -> dict[str, list[Path]]:
     return {
         "models": [Path(os.path.normpath(base / path)) for path in _model_paths(read)],
         "seeds": [Path(os.path.normpath(base / path)) for path in _seed_paths(read)],
+        "snapshots": [Path(os.path.normpath(base / path)) for path in _snapshot_paths(read)],
     }
 
 

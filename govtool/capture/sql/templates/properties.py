@@ -47,10 +47,11 @@ class StatedFact:
     column: DescribedColumn | None
     """None: about the node."""
     fact: str
-    """``description``, ``tag``, ``test``, ``owner``, ``group``, ``meta.<key>``; empty: that the node is described."""
+    """``description``, ``tag``, ``test``, ``owner``, ``group``, ``meta.<key>``; empty: that the node is there."""
     value: str
+    """Of a node that is there, its package; empty where that is not known."""
     file: str
-    """The property file, from the root of what is read."""
+    """The property file, or the node's own, from the root of what is read."""
 
 
 @dataclass(frozen=True, slots=True)
