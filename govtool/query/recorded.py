@@ -1,12 +1,12 @@
 """Differences in what versions of the graph record beside lineage: facts, runs and versions of datasets.
 
-A fact that one source stops stating and another one still states is no difference. Of a run that both sides have,
-it is named in which parts they differ.
+A fact that one source stops stating and another one still states is no difference. Several records of one execution
+are one run. Of a run that both sides have, it is named in which parts they differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from govtool.model.fact import Fact
@@ -14,6 +14,7 @@ from govtool.model.run import Run
 from govtool.model.version import DatasetVersion
 from govtool.query.diff import ADDED, CHANGED, REMOVED, GraphChange
 from govtool.query.evidence import Evidence
+from govtool.query.executions import one_run_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +26,18 @@ class RecordedParts:
     versions: tuple[DatasetVersion, ...] = ()
 
 
-def record_changes(old: RecordedParts, new: RecordedParts, common: Iterable[Fact] = ()) -> Iterator[GraphChange]:
+def record_changes(
+    old: RecordedParts, new: RecordedParts, common: RecordedParts = RecordedParts()
+) -> Iterator[GraphChange]:
     """Compare what two versions record.
 
     Args:
         old: Of the old version alone.
         new: Of the new version alone.
-        common: Facts of both, about the same subjects.
+        common: Of both: facts about the same subjects, and records of the same executions.
     """
-    both = tuple(common)
-    yield from _fact_changes((*old.facts, *both), (*new.facts, *both))
-    yield from _run_changes(old.runs, new.runs)
+    yield from _fact_changes((*old.facts, *common.facts), (*new.facts, *common.facts))
+    yield from _run_changes(old.runs, new.runs, common.runs)
     yield from _version_changes(old.versions, new.versions)
 
 
@@ -93,11 +95,10 @@ def _fact_evidence(left: Iterable[Fact], right: Iterable[Fact]) -> tuple[Evidenc
     return tuple(Evidence("fact", file, 0, "", how) for file, how in found)
 
 
-def _run_changes(old: Iterable[Run], new: Iterable[Run]) -> Iterator[GraphChange]:
-    before = {(run.id, run.job, run.source): run for run in old}
-    after = {(run.id, run.job, run.source): run for run in new}
-    for key in before.keys() | after.keys():
-        left, right = before.get(key), after.get(key)
+def _run_changes(old: Iterable[Run], new: Iterable[Run], common: Iterable[Run]) -> Iterator[GraphChange]:
+    """Compare executions: a record more of one that was known before is no run more."""
+    both = tuple(common)
+    for left, right in _paired(one_run_each((*old, *both)), one_run_each((*new, *both))):
         if left == right:
             continue
         parts = _unlike(left, right)
@@ -113,6 +114,25 @@ def _run_changes(old: Iterable[Run], new: Iterable[Run]) -> Iterator[GraphChange
             after=right.status + parts if right is not None else None,
             evidence=(Evidence("run", shown.job, 0, "", shown.how, shown.id, shown.started, shown.ended),),
         )
+
+
+def _paired(before: Sequence[Run], after: Sequence[Run]) -> Iterator[tuple[Run | None, Run | None]]:
+    """Each run beside the one of the other side that has a record of it; each in one pair, or alone."""
+    left = {record: number for number, run in enumerate(before) for record in _record_names(run)}
+    alone = set(range(len(before)))
+    for run in after:
+        number = next((left[record] for record in _record_names(run) if left.get(record) in alone), None)
+        if number is None:
+            yield None, run
+        else:
+            alone.discard(number)
+            yield before[number], run
+    yield from ((before[number], None) for number in sorted(alone))
+
+
+def _record_names(run: Run) -> list[tuple[str, str]]:
+    """Return id and job of each record of a run, its own first."""
+    return [(run.id, run.job), *((record.id, record.job) for record in run.records)]
 
 
 def _unlike(left: Run | None, right: Run | None) -> str:

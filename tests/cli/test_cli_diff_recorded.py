@@ -119,6 +119,43 @@ def test_what_another_source_states_too_is_no_difference(govtool, warehouse, pro
     assert changes(govtool) == [("removed", "fact", "t.a", "tag", "pii:email", None)]
 
 
+def test_a_record_more_of_a_known_run_is_no_run_more(govtool, project):
+    log = ROOT / "fixtures/spark/logs/spark-3.5.9.gz"
+    govtool("init")
+    assert govtool("ingest", "spark", str(log)).code == 0
+    runs = json.loads(govtool("runs", "-f", "json").out)["runs"]
+    starts = [run["started"] for run in runs]
+    run = next(each for each in runs if each["status"] == "complete" and starts.count(each["started"]) == 1)
+    details = {"applicationId": run["application"], "_producer": "https://x.test", "_schemaURL": "https://x.test"}
+    event = {
+        "eventType": "START",
+        "eventTime": run["started"],
+        "producer": "https://x.test",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": "0193400a-0000-7000-8000-00000000aaaa", "facets": {"spark_applicationDetails": details}},
+        "job": {"namespace": "spark", "name": "other"},
+    }
+    other = {
+        **event,
+        "run": {"runId": "0193400a-0000-7000-8000-00000000bbbb"},
+        "job": {"namespace": "n", "name": "new"},
+    }
+    (project / "events.jsonl").write_text("\n".join(map(json.dumps, (event, other))))
+    assert govtool("ingest", "openlineage", "events.jsonl").code == 0
+    assert len(json.loads(govtool("runs", "-f", "json").out)["runs"]) == len(runs) + 1
+    found = sorted(row for row in changes(govtool) if row[1] == "run")
+    assert [row[:4] for row in found] == [
+        ("added", "run", "0193400a-0000-7000-8000-00000000bbbb", "n/new"),
+        ("changed", "run", run["id"], run["job"]),
+    ]
+    assert found[1][4:] == ("complete", "complete, with other records")
+    back = sorted(row for row in changes(govtool, "2", "1") if row[1] == "run")
+    assert [row[:3] for row in back] == [
+        ("changed", "run", run["id"]),
+        ("removed", "run", "0193400a-0000-7000-8000-00000000bbbb"),
+    ]
+
+
 def test_runs_and_versions_of_datasets(govtool, warehouse, project):
     govtool("ingest", "prov", str(ROOT / "fixtures/prov"))
     found = changes(govtool)

@@ -29,6 +29,31 @@ def test_the_summary_of_sql_says_what_cost_most(govtool, project):
     assert "what cost most of the coverage" in again.out
 
 
+@pytest.mark.parametrize(
+    ("kind", "place", "partly", "reasons"),
+    [
+        ("prov", "prov", 5, {"the document names datasets and no columns": 5}),
+        ("spark", "spark/logs/spark-3.5.9.gz", 2, {"an RDD: what it was made of": 1, "the run failed": 1}),
+        (
+            "openlineage",
+            "openlineage",
+            3,
+            {"the event does not name all columns": 2, "the event names inputs and outputs and no columns": 1},
+        ),
+    ],
+)
+def test_the_summary_of_runs_and_events_says_what_cost_most(govtool, project, kind, place, partly, reasons):
+    govtool("init")
+    fixture = Path(__file__).parents[2] / "fixtures" / place
+    for done in (govtool("ingest", kind, str(fixture)), govtool("ingest", kind, str(fixture))):
+        assert done.code == 0, done.err
+        lines = [line.split() for line in done.out.splitlines()]
+        assert next(line for line in lines if line[:1] == ["partly"])[1] == str(partly)
+        for reason, number in reasons.items():
+            assert next(line for line in done.out.splitlines() if reason in line).split()[:2] == [str(number)] * 2
+    assert next(iter(reasons)) in govtool("log", "-v").out
+
+
 def test_what_is_understood_has_no_reasons(govtool, project):
     govtool("init")
     Path("w.sql").write_text("create view w as select a from t;")

@@ -23,7 +23,10 @@ GIVEN = {
         ("sql", FIXTURES / "shop" / "snowflake", "--dialect", "snowflake", "--source", "snow"),
     ],
     "dbt": [("dbt", FIXTURES / "dbt" / "shop" / "target")],
-    "logs": [("log", path, "--source", f"log:{path.name}") for path in LOGS],
+    "logs": [
+        ("log", path, "--source", f"log:{path.name}", *(("--from", "sql") if path.suffix == ".sql" else ()))
+        for path in LOGS
+    ],
     "spark": [("spark", path, "--source", f"spark:{path.name}") for path in SPARK],
     "openlineage": [("openlineage", FIXTURES / "openlineage")],
     "prov": [("prov", path) for path in sorted((FIXTURES / "prov").glob("*.json"))],

@@ -251,6 +251,9 @@ def _payload(source: str, read: Read, derived: OpenLineageFindings) -> IngestPay
         partial=derived.partial,
         opaque=derived.opaque,
         ignored=derived.ignored,
+        runs_understood=derived.understood,
+        runs_partial=derived.partial,
+        runs_opaque=derived.opaque,
     )
     return IngestPayload(
         source,
@@ -259,6 +262,7 @@ def _payload(source: str, read: Read, derived: OpenLineageFindings) -> IngestPay
         coverage,
         derived.derivations,
         (*derived.diagnostics, *read.notes),
+        derived.shortfalls,
         counts={"runs": dict(derived.runs)},
         more=(*_fragments(source, read.state), *_facts(source, read.state), *_runs(source, read.state)),
     )

@@ -54,6 +54,7 @@ def ingest_prov(
     """
     from govtool.capture.prov.derive import derive
     from govtool.capture.prov.document import ProvContent, read_document
+    from govtool.capture.sql.results import Shortfall
 
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")
@@ -82,7 +83,11 @@ def ingest_prov(
             partial=derived.partial,
             opaque=files - good,
             ignored=0,
+            runs_understood=derived.understood,
+            runs_partial=derived.partial,
+            runs_opaque=files - good,
         )
+        unread = [note for note in document.notes if note.severity == "error"][: files - good]
         return IngestPayload(
             source,
             "",
@@ -90,6 +95,7 @@ def ingest_prov(
             coverage,
             derived.derivations,
             derived.diagnostics,
+            (*(Shortfall("opaque", note, 1, "", "") for note in unread), *derived.shortfalls),
             counts={"runs": len(derived.runs)},
             more=tuple(_more(source, derived)),
         )

@@ -28,6 +28,7 @@ from govtool.app.project.sources import named_source
 from govtool.capture.spark.eventlog.gathered import EventLogFindings, Seen, SpilledFindings
 from govtool.capture.spark.eventlog.spill import PARTS
 from govtool.errors import UsageError
+from govtool.model import Diagnostic
 from govtool.model.spread import buckets_for
 from govtool.names import DEFAULT_NAMESPACE
 from govtool.store import Fragment
@@ -35,6 +36,7 @@ from govtool.store.failures import translate
 
 if TYPE_CHECKING:
     from govtool.capture.spark.eventlog.files import EventLog
+    from govtool.capture.sql.results import Shortfall
     from govtool.model import Derivation
     from govtool.store import Store
 
@@ -188,7 +190,20 @@ def _payload(gathered: EventLogFindings, spilled: SpilledFindings, files: int) -
     }
     fragments = chain(_derivations(gathered, spilled), _declared(gathered, spilled), _runs(gathered.source, spilled))
     parts = EncodedParts(fragments, spilled.columns, lambda: sum(spilled.queries.values()), lambda: spilled.edges)
-    return IngestPayload(gathered.source, "spark", files, coverage, (), diagnostics, counts=counts, parts=parts)
+    return IngestPayload(
+        gathered.source, "spark", files, coverage, (), diagnostics, _shortfalls(gathered), counts=counts, parts=parts
+    )
+
+
+def _shortfalls(gathered: EventLogFindings) -> tuple[Shortfall, ...]:
+    """The actions that were not fully understood, and the lines that are no events."""
+    from govtool.capture.sql.results import Shortfall
+
+    place = next((note for note in gathered.notes if note.severity == "error"), None)
+    file, line = (place.file, place.line) if place is not None else (None, None)
+    lost = Diagnostic("not-json", "error", "a line that is no event, or cut off", file, line)
+    found = (*gathered.unclear, *[("opaque", lost)] * gathered.broken)
+    return tuple(Shortfall(outcome, note, 1, "", "") for outcome, note in found)
 
 
 def _derivations(gathered: EventLogFindings, spilled: SpilledFindings) -> Iterator[Fragment]:

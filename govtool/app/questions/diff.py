@@ -7,7 +7,8 @@ few columns are read, and a small graph of the statements in question is made fo
 for more than those statements and some numbers a statement.
 
 Facts, runs and versions of datasets are read of the fragments that are live at one of the two. Facts are looked up in
-the other fragments of facts only where some differ: another source may state the same.
+the other fragments of facts only where some differ: another source may state the same. Likewise runs, of which another
+source may have a record.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from govtool.graph.index import Index
     from govtool.model.fact import Fact
+    from govtool.model.run import Run
     from govtool.query.diff import GraphChange
     from govtool.store import Commit, FragmentRef, Reader
 
@@ -79,7 +81,10 @@ def _record_changes(
     """The differences in facts, runs and versions of datasets."""
     before, after = _records(store, removed), _records(store, added)
     subjects = differing_subjects(before, after)
-    common = _common_facts(store, new, added, subjects) if subjects else ()
+    common = RecordedParts(
+        _common_facts(store, new, added, subjects) if subjects else (),
+        _common_runs(store, new, added, (*before.runs, *after.runs)),
+    )
     return record_changes(before, after, common)
 
 
@@ -98,10 +103,28 @@ def _common_facts(
     store: Reader, new: Commit, added: Sequence[FragmentRef], subjects: Collection[tuple[str, str | None]]
 ) -> tuple[Fact, ...]:
     """The facts about some datasets and columns that both versions have, from the fragments of both."""
-    fresh = {ref[:5] for ref in added}  # A fragment is the same in whichever pack it lies.
-    refs = [ref for ref in store.fragments(new) if ref.table == FACTS and ref[:5] not in fresh]
+    refs = _common_refs(store, new, added, FACTS)
     found = (fact for data in store.read_many(refs) for fact in decode_facts(data))
     return tuple(fact for fact in found if (fact.dataset, fact.column) in subjects)
+
+
+def _common_runs(
+    store: Reader, new: Commit, added: Sequence[FragmentRef], differing: Collection[Run]
+) -> tuple[Run, ...]:
+    """The records that both versions have of executions of which some records differ."""
+    if not differing:
+        return ()
+    ids = {run.id for run in differing}
+    applications = {run.application for run in differing} - {""}
+    refs = _common_refs(store, new, added, RUNS)
+    found = (run for data in store.read_many(refs) for run in decode_runs(data))
+    return tuple(run for run in found if run.id in ids or run.application in applications)
+
+
+def _common_refs(store: Reader, new: Commit, added: Sequence[FragmentRef], table: str) -> list[FragmentRef]:
+    """The fragments of a table that both versions have."""
+    fresh = {ref[:5] for ref in added}  # A fragment is the same in whichever pack it lies.
+    return [ref for ref in store.fragments(new) if ref.table == table and ref[:5] not in fresh]
 
 
 def _from_fragments(
@@ -119,8 +142,7 @@ def _from_fragments(
     seeds, moved = survey.unlike()
     if not seeds and not moved:
         return Difference(())
-    fresh = {ref[:5] for ref in added}  # A fragment is the same in whichever pack it lies.
-    common = [ref for ref in store.fragments(new) if ref.table == DERIVATIONS and ref[:5] not in fresh]
+    common = _common_refs(store, new, added, DERIVATIONS)
     for ref, table in _tables(store, common, COLUMNS):
         survey.add(table, BOTH)
         taken.append((ref, BOTH))

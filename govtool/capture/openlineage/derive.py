@@ -13,6 +13,7 @@ from govtool.capture.openlineage.identity import JOBS, DatasetName, Fields, job_
 from govtool.capture.openlineage.merge import MergedEvents, Registers, RegisterValue, jobs_of, run_state, span
 from govtool.capture.openlineage.sql import SqlText
 from govtool.capture.openlineage.targets import StateContext, derivations_of, target_kind
+from govtool.capture.sql.results import Shortfall
 from govtool.model import HIDDEN, ROWS, Derivation, Diagnostic, EdgeKind, OutputColumn, Statement
 from govtool.model.copies import copied
 
@@ -37,6 +38,8 @@ class OpenLineageFindings:
     """Jobs and runs that name no output."""
     runs: Mapping[str, int] = field(default_factory=dict)
     """Runs by how they ended."""
+    shortfalls: tuple[Shortfall, ...] = ()
+    """Of each statement that was not fully understood, the worst of why; the pieces that are no events."""
 
 
 @dataclass(slots=True)
@@ -112,6 +115,7 @@ def derive(
         len(state.rejects()),
         deriver.outcomes["ignored"],
         dict(sorted(deriver.runs.items())),
+        (*deriver.shortfalls, *(Shortfall("opaque", note, 1, "", "") for note in state.rejects())),
     )
 
 
@@ -121,6 +125,7 @@ class _Deriver:
         self.texts = texts
         self.notes: list[Diagnostic] = []
         self.outcomes: Counter[str] = Counter()
+        self.shortfalls: list[Shortfall] = []
         self.runs: Counter[str] = Counter()
         self._sql: dict[tuple[str, str], list[Derivation] | None] = {}
         self._previous: dict[tuple[str, str], list[Derivation]] = {}
@@ -212,13 +217,15 @@ class _Deriver:
         return found
 
     def _count(self, derivations: list[Derivation]) -> None:
-        statements: dict[tuple[str, str | None, int, str], str] = {}
+        statements: dict[tuple[str, str | None, int, str], Diagnostic | None] = {}
         for derivation in derivations:
             statement = derivation.statement
             place = (statement.file, statement.first_seen, statement.line, statement.fingerprint)
-            worse = derivation.status != "understood" or statements.get(place) == "partial"
-            statements[place] = "partial" if worse else "understood"
-        self.outcomes.update(statements.values())
+            why = _why(derivation) if derivation.status != "understood" else None
+            statements[place] = statements.get(place) or why
+        notes = [note for note in statements.values() if note is not None]
+        self.outcomes.update({"understood": len(statements) - len(notes), "partial": len(notes)})
+        self.shortfalls += (Shortfall("partial", note, 1, "", "") for note in notes)
 
     def _sql_of(
         self, sql: SqlText, file: str, inputs: list[DatasetName], outputs: list[DatasetName]
@@ -358,3 +365,10 @@ def _order(derivation: Derivation) -> tuple[str, ...]:
         statement.run or "",
         repr(derivation.edges),
     )
+
+
+def _why(derivation: Derivation) -> Diagnostic:
+    """The first of what is said of a derivation that was not fully understood."""
+    message = "the event does not name all columns"
+    unnamed = Diagnostic("no-column-lineage", "info", message, derivation.statement.file, derivation.statement.line)
+    return next(iter(derivation.diagnostics), unnamed)

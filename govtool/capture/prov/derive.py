@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from govtool.capture.openlineage.identity import DatasetName, normalise, scheme_of
 from govtool.capture.prov.document import Element, Name, ProvContent, ProvRelation
+from govtool.capture.sql.results import Shortfall
 from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, Statement
 from govtool.model.fact import Fact
 from govtool.model.run import Run, RunInput, RunOutput, Software
@@ -40,6 +41,8 @@ class ProvFindings:
     """Versions, aliases and collections of which all is told that is asked."""
     partial: int = 0
     """Those that were made of others, in a way that is not told."""
+    shortfalls: tuple[Shortfall, ...] = ()
+    """One for each of these."""
 
 
 def derive(document: ProvContent, source: str) -> ProvFindings:
@@ -62,11 +65,14 @@ class _Deriver:
         runs = self._runs()
         derivations = [*self._made(), *self._aliases(), *self._members()]
         self._silent()
-        partial = sum(d.status == "partial" for d in derivations)
+        unclear = tuple(_shortfall(d) for d in derivations if d.status == "partial")
+        partial = len(unclear)
         declared = [self._declared(identity, name) for identity, name in sorted(self.names.items())]
         made = sorted(derivations, key=lambda d: (d.statement.file, d.target, d.statement.kind, repr(d.edges)))
         notes = tuple(dict.fromkeys([*self.notes, *(note for run in runs for note in run.breaks)]))
-        return ProvFindings((*made, *declared), tuple(runs), self._facts(), notes, len(made) - partial, partial)
+        return ProvFindings(
+            (*made, *declared), tuple(runs), self._facts(), notes, len(made) - partial, partial, unclear
+        )
 
     # Entities to datasets.
 
@@ -350,6 +356,13 @@ def _by_end(relations: Iterable[ProvRelation], end: str) -> dict[Name, list[Prov
         if name is not None:
             found.setdefault(name, []).append(relation)
     return found
+
+
+def _shortfall(derivation: Derivation) -> Shortfall:
+    """PROV has no columns: which column came of which is not told."""
+    place = derivation.statement.file or derivation.target
+    note = Diagnostic(NO_COLUMNS, "info", "the document names datasets and no columns", place, 1)
+    return Shortfall("partial", note, 1, "", "")
 
 
 def _frozen(relation: ProvRelation) -> tuple[str, tuple[tuple[str, Name], ...], str | None, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from govtool.model.run import Run
 from govtool.model.spread import number_of
 
 _Key = tuple[int, str, str, str, int]
+_SEVERITIES = ("error", "warning", "info")
 
 
 @dataclass(slots=True)
@@ -92,6 +93,8 @@ class EventLogFindings:
     notes: list[Diagnostic] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
     """Actions by how far they were understood."""
+    unclear: list[tuple[str, Diagnostic]] = field(default_factory=list)
+    """Of each action that was not fully understood its outcome, and the worst of why."""
     statuses: Counter[str] = field(default_factory=Counter)
     breaks: Counter[str] = field(default_factory=Counter)
     applications: int = 0
@@ -120,6 +123,8 @@ class EventLogFindings:
             OSError: It is to be put aside, and cannot be.
         """
         self.outcomes[executed.outcome] += 1
+        if executed.outcome in ("partial", "opaque"):
+            self.unclear.append((executed.outcome, _why(executed)))
         run = executed.run
         if executed.outcome == "ignored" and run.status == "complete":
             return
@@ -242,3 +247,11 @@ def _order(derivation: Derivation) -> tuple[str, ...]:
         statement.run or "",
         repr(derivation.edges),
     )
+
+
+def _why(executed: Executed) -> Diagnostic:
+    """The worst of what is said of an action that was not fully understood."""
+    stated = executed.derivation.diagnostics if executed.derivation is not None else ()
+    noted = sorted((*stated, *executed.run.breaks), key=lambda note: _SEVERITIES.index(note.severity))
+    message = "the plan does not name all columns"
+    return noted[0] if noted else Diagnostic("no-column-lineage", "info", message, executed.run.job, 1)
