@@ -10,9 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from govtool.spark.live import collected, eager, file_numbers, packing
+from govtool.spark.live import collected, file_numbers, packing
 from govtool.spark.live.carried import NotCarried
 from govtool.spark.live.collected import CollectedRows
+from govtool.spark.live.layouts import WriteLayout, layout_of
 
 
 class _Frame:
@@ -170,12 +171,20 @@ def test_written_rows_are_packed_in_their_order(monkeypatch):
     first = 3 << packing.PARTITION_BITS
     rows = [(7, None), (7, 1), (None, -5)]
     ((partition, count, packed),) = packing.numbered(2)(3, rows)
-    assert (partition, count) == (3, 3)
+    assert (partition, count) == (3, [((), 3)])
     assert [_pairs(each) for each in packed] == [[(first, 7), (first + 1, 7)], [(first + 1, 1), (first + 2, -5)]]
-    assert list(packing.numbered(2)(0, [])) == [(0, 0, [b"", b""])]
+    assert list(packing.numbered(2)(0, [])) == [(0, [((), 0)], [b"", b""])]
     monkeypatch.setattr(packing, "MAX_PAIRS", 2)
-    assert list(packing.numbered(2)(3, rows)) == [(3, 3, [None, None])]
-    assert next(packing.numbered(2)(3, rows[:2]))[1] == 2
+    assert list(packing.numbered(2)(3, rows)) == [(3, [((), 3)], [None, None])]
+    assert next(packing.numbered(2)(3, rows[:2]))[1] == [((), 2)]
+
+
+def test_rows_of_folders_are_packed_one_folder_after_the_other():
+    first = 3 << packing.PARTITION_BITS
+    rows = [(7, "b", 0), (8, "a", 0), (9, "b", 0), (None, "b", 1), (4, "a", 0)]
+    ((_, places, packed),) = packing.numbered(1)(3, rows)
+    assert places == [(("b", 0), 2), (("a", 0), 2), (("b", 1), 1)]
+    assert [_pairs(each) for each in packed] == [[(first, 7), (first + 1, 9), (first + 2, 8), (first + 3, 4)]]
 
 
 def test_rows_of_groups_are_packed_once(monkeypatch):
@@ -225,38 +234,83 @@ def test_paths_of_a_listing_are_spelled_as_spark_does():
     assert file_numbers.listed_paths(jvm, None) == []
 
 
-class _Catalog:
-    """Tables of a session: whether they have partitions, buckets."""
+class _Seq:
+    """A Scala Seq of strings."""
 
-    tables = {"parts": (True, False), "buckets": (False, True), "plain": (False, False)}  # noqa: RUF012
+    def __init__(self, *values):
+        self.values = values
+
+    def isEmpty(self):
+        return not self.values
+
+    def nonEmpty(self):
+        return bool(self.values)
+
+    def mkString(self, separator):
+        return separator.join(self.values)
+
+
+def _column(name, kind="int"):
+    return SimpleNamespace(name=lambda: name, dataType=lambda: SimpleNamespace(catalogString=lambda: kind))
+
+
+class _Catalog:
+    """Tables of a session: their partitions, buckets, and what these are sorted by."""
+
+    tables = {  # noqa: RUF012
+        "parts": (_Seq("p"), None), "buckets": (_Seq(), (4, _Seq("b"), _Seq())),
+        "sorted": (_Seq("p"), (4, _Seq("b"), _Seq("s"))), "plain": (_Seq(), None),
+        "texts": (_Seq(), (4, _Seq("p"), _Seq())),
+    }  # fmt: skip
 
     def getTableMetadata(self, name):
         parts, buckets = self.tables[name]
+        count, columns, order = buckets or (0, None, None)
+        spec = SimpleNamespace(
+            numBuckets=lambda: count, bucketColumnNames=lambda: columns, sortColumnNames=lambda: order
+        )
         return SimpleNamespace(
-            partitionColumnNames=lambda: SimpleNamespace(nonEmpty=lambda: parts),
-            bucketSpec=lambda: SimpleNamespace(isDefined=lambda: buckets),
+            partitionColumnNames=lambda: parts,
+            bucketSpec=lambda: SimpleNamespace(isDefined=lambda: buckets is not None, get=lambda: spec),
+            schema=lambda: SimpleNamespace(fields=lambda: [_column("a"), _column("b"), _column("p", "string")]),
         )
 
 
+def _plan(*columns):
+    output = SimpleNamespace(size=lambda: len(columns), apply=lambda place: columns[place])
+    return SimpleNamespace(output=lambda: output)
+
+
+PLAN = _plan(_column("x"), _column("y"), _column("P"))
+FLAT = WriteLayout()
+
+
 @pytest.mark.parametrize(
-    ("method", "table", "settings", "why"),
+    ("method", "table", "settings", "expected"),
     [
-        ("insertInto", "parts", [], "insertInto sorts the rows of a task by the partitions or buckets"),
-        ("insertInto", "buckets", [("mode", ("overwrite",))], "insertInto sorts"),
-        ("saveAsTable", "buckets", [("mode", ("Append",))], "saveAsTable sorts"),
-        ("parquet", "folder", [("partitionBy", ("k",))], "partitionBy sorts"),
-        ("saveAsTable", "parts", [("mode", ("append",)), ("mode", ("overwrite",))], ""),
-        ("saveAsTable", "absent", [("mode", ("append",))], ""),
-        ("insertInto", "plain", [], ""),
-        ("parquet", "parts", [("mode", ("append",))], ""),
+        ("insertInto", "parts", [], WriteLayout(("p",), columns=("P",))),
+        ("insertInto", "buckets", [("mode", ("overwrite",))], WriteLayout((), (4, ("y",)))),
+        ("insertInto", "texts", [], "another type in the query"),
+        ("insertInto", "sorted", [], "the buckets of the table are sorted"),
+        ("saveAsTable", "buckets", [("mode", ("Append",))], "columns of the table are not those of the query"),
+        ("saveAsTable", "parts", [("mode", ("Append",))], WriteLayout(("p",), columns=("P",))),
+        ("parquet", "folder", [("partitionBy", (_Seq("p", "X"),))], WriteLayout(("P", "x"))),
+        ("parquet", "folder", [("partitionBy", (_Seq("k"),))], WriteLayout(("k",))),
+        ("saveAsTable", "new", [("bucketBy", (3, "k", _Seq("l")))], WriteLayout((), (3, ("k", "l")))),
+        ("saveAsTable", "new", [("bucketBy", (3, "k", _Seq())), ("sortBy", ("l", _Seq()))], "sortBy sorts"),
+        ("saveAsTable", "new", [("clusterBy", ("k", _Seq()))], "clusterBy sorts"),
+        ("saveAsTable", "parts", [("mode", ("append",)), ("mode", ("overwrite",))], FLAT),
+        ("saveAsTable", "absent", [("mode", ("append",))], FLAT),
+        ("insertInto", "plain", [], FLAT),
+        ("parquet", "parts", [("mode", ("append",))], FLAT),
     ],
 )
-def test_writes_that_sort_are_refused(method, table, settings, why):
+def test_layouts_of_writes(method, table, settings, expected):
     parser = SimpleNamespace(parseTableIdentifier=lambda name: name)
     state = SimpleNamespace(catalog=_Catalog, sqlParser=lambda: parser)
     session = SimpleNamespace(_jsparkSession=SimpleNamespace(sessionState=lambda: state))
-    if not why:
-        eager._require_order(session, settings, method, (table,))
+    if isinstance(expected, WriteLayout):
+        assert layout_of(session, PLAN, settings, method, (table,)) == expected
         return
-    with pytest.raises(NotCarried, match=why):
-        eager._require_order(session, settings, method, (table,))
+    with pytest.raises(NotCarried, match=expected):
+        layout_of(session, PLAN, settings, method, (table,))

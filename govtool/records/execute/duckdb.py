@@ -6,6 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from govtool.model.token import ROW_BITS
+from govtool.records.execute.csv_files import CsvFiles
 from govtool.records.execute.inputs import local_path
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Literal
@@ -69,6 +70,7 @@ class DuckExecutor:
         self._numbers = count(1)
         self._views: set[tuple[str, Relation]] = set()
         self._kept: dict[str, int] = {}
+        self._csv = CsvFiles()
 
     def skip(self, number: int) -> None:
         """Leave out the names of the first tables: they are there already."""
@@ -174,6 +176,8 @@ class DuckExecutor:
         Raises:
             NotExact: Files of a format, or in a place, that DuckDB is not given.
         """
+        if leaf.format == "csv":
+            leaf = self._csv.as_parquet(leaf)
         if leaf.format != "parquet":
             raise NotExact(f"files of format {leaf.format}")
         dialect = DuckDialect(self.session)
