@@ -37,7 +37,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.md"
 
 _HEAD = """# Accuracy
 
-Made by `python -m bench accuracy`; do not edit. The same comparisons, smaller, are tests:
+Made by `scripts/accuracy`; do not edit. The same comparisons, smaller, are tests:
 `tests/capture/sql/test_against_*.py` and `test_never_raises.py`.
 
 """

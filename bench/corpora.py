@@ -39,6 +39,12 @@ def tpc_h() -> Corpus:
     return _tpc("tpc-h", "TPCH_SCHEMA")
 
 
+def bigquery_etl(checkout: Path) -> Corpus:
+    """One in five queries of a checkout of mozilla/bigquery-etl that are no templates, without a schema."""
+    texts = (path.read_text() for path in sorted((checkout / "sql").rglob("query.sql"))[::5])
+    return Corpus("bigquery-etl", "bigquery", tuple(text for text in texts if "{" not in text), {})
+
+
 def _tpc(name: str, schema: str) -> Corpus:
     with tarfile.open(sdist()) as archive:
         queries = _read(archive, _QUERIES.format(name=name))

@@ -4,8 +4,7 @@
     python -m bench.graph measure [--edges 1000000 --edges 10000000]
 
 A warehouse has layers; a dataset of a layer is made of one to three datasets of the layers below, mostly of its own
-A warehouse has layers; a dataset of a layer is made of one to three datasets of the layers below, mostly of its own
-out of a dataset are uneven, as they are in life: a few are read by thousands.
+domain. Edges out of a dataset are uneven, as they are in life: a few are read by thousands.
 """
 
 from __future__ import annotations
@@ -274,17 +273,19 @@ def _measure(edges: int, folder: Path, rounds: int) -> dict[str, Any]:
     environment = {**os.environ, "NO_COLOR": "1", "GOVTOOL_STORE": str(folder / "store")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # An installed program has its bytecode.
     made = write_store(str(folder / "store"), edges)
+    from bench.one_file import OPEN, after_commits
     from govtool.app.versions.index import open_index
     from govtool.store import Store
 
-    store = Store.open(str(folder / "store"))
-    start = time.perf_counter()
+    uri = str(folder / "store")
+    build = json.loads(run([sys.executable, "-c", OPEN, uri], environment)[1])
+    store = Store.open(uri)
     index = open_index(store, store.head())
     result: dict[str, Any] = {
         "edges": index.edge_count,
         "columns": index.meta["columns"],
         "datasets": made.datasets,
-        "index build s": round(time.perf_counter() - start, 2),
+        "index build": build,
         "index MB": round(len(index.buffer) / 1e6, 1),
     }
     bare = folder / "bare.py"
@@ -303,6 +304,10 @@ def _measure(edges: int, folder: Path, rounds: int) -> dict[str, Any]:
             for clock in ("wall", "cpu")
         }
         result[name]["ratio to bare"] = round(costs["logic"].wall / costs["bare"].wall, 2)
+        kept = commands
+    result["after commits"] = after_commits(uri, environment, rounds)
+    costs = interleaved(kept, environment, rounds)
+    result["impact after commits"] = round(costs["logic"].wall / costs["bare"].wall, 2)
     return result
 
 

@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import sqlglot
 
-from bench.corpora import ROOT, Corpus, shop, tpc_ds
+from bench.corpora import ROOT, Corpus, bigquery_etl, shop, tpc_ds, tpc_h
 from bench.page import table
 from govtool.build_form import COMPILED, PURE, form
+from govtool.capture.sql.collector import uncollected
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import STRING_TYPES, lexer
@@ -34,29 +36,37 @@ LONG = 0.05
 """Seconds of parsing in a run that reads the texts over and over."""
 
 
-def section(rounds: int = ROUNDS) -> str:
-    """Measure, and write the section."""
+def section(checkout: Path | None = None, rounds: int = ROUNDS) -> str:
+    """Measure, and write the section.
+
+    Args:
+        checkout: Of mozilla/bigquery-etl, whose queries are read, too.
+        rounds: Of each measurement.
+    """
     measured: dict[str, list[_Row]] = {}
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "hatch_build.py", folder], cwd=ROOT, check=True, capture_output=True)
         for wanted, path in ((COMPILED, f"{folder}{os.pathsep}{ROOT}"), (PURE, str(ROOT))):
             command = [sys.executable, "-P", "-m", "bench.lineage", str(rounds)]
+            command += [] if checkout is None else [str(checkout)]
             environment = {**os.environ, "PYTHONPATH": path}
             done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
             ran, measured[wanted] = json.loads(done.stdout)
             if ran != wanted:
                 raise RuntimeError(f"measured {ran}, not {wanted}")
     rows = [[name, *row] for name, found in measured.items() for row in found]
-    head = ["extractor", "texts", "statements", "understood", "parse", "parse + lineage", "ratio"]
-    head += ["over and over", "bodies too", "with evidence"]
+    head = ["extractor", "texts", "statements", "understood", "parse", "parse + lineage", "ratio, as users run it"]
+    head += ["ratio, collector off", "over and over", "bodies too", "with evidence"]
     return f"""{TITLE}
 
 `sqlglot.parse` (compiled by sqlglotc) of every text, against `extract()` of the same texts, in one process; medians of
-{rounds} rounds in turn, five times as many for the shop, CPU time. The ratio is what `govtool lineage` does. Goal: at
-most 1.3. TPC-DS is read with its schema, the shop with none but its own DDL; "whole" is the sum of its two dialects.
-"compiled" is what a wheel holds, "pure Python" an editable install or one without a C compiler. The other columns are
-ratios, too:
+{rounds} rounds in turn, five times as many for small corpora, CPU time. The first ratio is what `govtool lineage` does
+as users run it. Goal: at most 1.3. TPC-DS and TPC-H are read with their schemas, the others with none but their own
+DDL; "whole" is the sum of the shop's two dialects. "compiled" is what a wheel holds, "pure Python" an editable install
+or one without a C compiler. The other columns are ratios, too:
 
+* "collector off": the same while Python's cyclic collector is off on both sides. Goals, compiled: at most 1.2, of
+  bigquery-etl 1.5.
 * "over and over": runs that read the texts as often as the parser alone takes {LONG * 1000:.0f} ms for. Trees are freed
   by Python's cyclic collector; the parser alone is interrupted by it all the time, `extract()` puts it off to its end.
 * "bodies too": bodies of procedures are strings to the parser alone, but read by govtool; here the parser alone is
@@ -70,12 +80,14 @@ ratios, too:
 _Row = list[str]
 
 
-def measure(rounds: int) -> list[_Row]:
+def measure(rounds: int, checkout: Path | None = None) -> list[_Row]:
     """Measure the form of the extractor that this process runs."""
     shops = shop()
-    measured = [_measured(corpus, rounds) for corpus in (tpc_ds(), *shops)]
-    whole = _together("shop (whole)", measured[-len(shops) :])
-    return [found.row() for found in (*measured, whole)]
+    measured = [_measured(corpus, rounds) for corpus in (tpc_ds(), tpc_h(), *shops)]
+    measured.append(_together("shop (whole)", measured[-len(shops) :]))
+    if checkout is not None:
+        measured.append(_measured(bigquery_etl(checkout), rounds))
+    return [found.row() for found in measured]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,7 @@ class _Measured:
             f"{parse * 1000:.1f} ms",
             f"{seconds['lineage'] * 1000:.1f} ms",
             f"**{seconds['lineage'] / parse:.2f}**",
+            f"**{seconds['lineage, off'] / seconds['parse, off']:.2f}**",
             f"{seconds['lineage, over'] / seconds['parse, over']:.2f}",
             f"{seconds['lineage'] / seconds['bodies']:.2f}",
             f"{seconds['ingest'] / parse:.2f}",
@@ -105,7 +118,11 @@ class _Measured:
 
 def _measured(corpus: Corpus, rounds: int) -> _Measured:
     runs = _runs(corpus)
-    seconds = interleaved(runs, rounds if len(corpus.texts) >= SMALL else 5 * rounds)
+    many = rounds if len(corpus.texts) >= SMALL else 5 * rounds
+    seconds = interleaved(runs, many)
+    with uncollected():
+        off = interleaved({name: runs[name] for name in ("parse", "lineage")}, many)
+    seconds |= {f"{name}, off": taken for name, taken in off.items()}
     passes = max(2, round(LONG / seconds["parse"]))
     over = interleaved({name: partial(_several, runs[name], passes) for name in ("parse", "lineage")}, rounds)
     seconds |= {f"{name}, over": taken / passes for name, taken in over.items()}
@@ -169,4 +186,4 @@ def interleaved(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
 
 
 if __name__ == "__main__":
-    print(json.dumps([form(), measure(int(sys.argv[1]))]))
+    print(json.dumps([form(), measure(int(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)]))

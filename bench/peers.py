@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.corpora import ROOT, tpc_ds
 from bench.page import table
+from govtool.build_form import form
 
 TITLE = "## Other tools on the same statements"
 
@@ -24,9 +25,11 @@ WORKER = ROOT / "bench" / "worker.py"
 REQUIREMENTS = {
     "lineagex": ("lineagex==0.0.27", "ipython", "setuptools"),  # IPython is imported and not declared
     "sqllineage": ("sqllineage==1.5.9",),
+    "openlineage-sql": ("openlineage-sql==1.54.0",),
+    "sqllineage-rs": ("sqllineage-rs==0.2.0",),
     "pyvis": ("pyvis==0.3.2",),
 }
-LINEAGE = ("lineagex", "sqllineage")
+LINEAGE = ("lineagex", "sqllineage", "openlineage-sql", "sqllineage-rs")
 """Those that read SQL."""
 
 OWN = ("govtool", "sqlglot", "sqlglot-prepared", "sqlglot-by-column")
@@ -59,6 +62,8 @@ def section(rounds: int = ROUNDS) -> str:
         "sqlglot": "sqlglot.lineage, all columns at once",
         "sqlglot-prepared": "sqlglot.lineage, prepared by hand",
         "sqlglot-by-column": "sqlglot.lineage, a call a column",
+        "openlineage-sql": "openlineage-sql, in Rust",
+        "sqllineage-rs": "sqllineage-rs, in Rust",
     }
     rows = [
         [
@@ -77,8 +82,9 @@ def section(rounds: int = ROUNDS) -> str:
 The first {STATEMENTS} queries of TPC-DS one at a time, from text to column lineage, one core, imports not counted;
 {rounds} rounds in turn. sqlglot.lineage is called for all output columns at once, for one after another, and with
 everything prepared once that its parameters allow (parsed, qualified, scoped, no copies, no trimming). sqllineage is
-given `INSERT INTO …` before each query, as it reports nothing for a bare SELECT. Goals: 2 times sqlglot.lineage over
-all columns, 15 times lineagex, 100 times sqllineage.
+given `INSERT INTO …` before each query, as it reports nothing for a bare SELECT; sqllineage-rs has the schema as its
+catalog, openlineage-sql takes none. Goals: 700 statements/s, 2 times sqlglot.lineage over all columns, 15 times
+lineagex, 100 times sqllineage. govtool is run as {form()} here.
 
 {table(head, rows)}
 

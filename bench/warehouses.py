@@ -75,7 +75,9 @@ def section(bigquery_etl: Path | None, warehouses: list[Warehouse]) -> str:
 
 Public repositories as they are: no database, no compiled SQL, no variables but those of `dbt_project.yml`, no packages
 installed; Jinja and dbt templates are rendered here. Macros of packages are missing where they are not understood
-without the package, and so are the tables that nothing in the repository defines.
+without the package, and so are the tables that nothing in the repository defines. Calls of procedures that no script
+defines, and SQL that a template runs beside its statements (hooks), count as statements that are not understood; so
+does a statement with an unknown macro that may read anything.
 """
     ]
     parts += [_coverage(warehouses)] if warehouses else []

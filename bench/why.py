@@ -6,13 +6,19 @@ double, as ``inferSchema`` types dbgen's text. Each arm is a process of its own:
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from bench.page import ROOT, add_conditions, check_conditions, put, table
 
 Q1 = """
 SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, sum(l_extendedprice) AS sum_base_price,
@@ -66,7 +72,8 @@ def arm(name: str, folder: Path) -> None:
     if name.startswith("delete"):
         tokens = json.loads((folder / "gone.json").read_text(encoding="utf-8"))
         answer = whatif_delete(Q1, folder, tokens, mode="propagate")
-        note = f"{len(tokens):,} records: {answer.counts}"
+        counts = ", ".join(f"{count} {status}" for status, count in answer.counts.items())
+        note = f"{len(tokens):,} records, rows: {counts}"
     else:
         found = why(Q1, folder, semirings=name.split()[0].split(","), capped="capped" in name)
         size = 0
@@ -78,23 +85,58 @@ def arm(name: str, folder: Path) -> None:
     print(json.dumps({"cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss / 1e6, "note": note}))
 
 
+def measured(scale: float, runs: int) -> tuple[int, dict[str, list[dict[str, Any]]]]:
+    """Every arm so many times in turn, on the same rows; their number, and what each arm cost."""
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = generate(Path(scratch), scale)
+        costs: dict[str, list[dict[str, Any]]] = {name: [] for name in ARMS}
+        for _ in range(runs):
+            for name in ARMS:
+                start = time.perf_counter()
+                command = [sys.executable, "-m", "bench.why", "arm", name, scratch]
+                done = subprocess.run(command, check=True, capture_output=True, text=True)
+                found = json.loads(done.stdout.splitlines()[-1])
+                costs[name].append({**found, "wall": time.perf_counter() - start})
+                print(f"{name}: {costs[name][-1]}", file=sys.stderr, flush=True)
+    return rows, costs
+
+
+def section(scale: float, rows: int, costs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """The table of the page."""
+    runs = len(costs[ARMS[0]])
+    cells = [
+        [
+            name.replace("which,count,polynomial", "`which,count,polynomial`"),
+            *(f"{statistics.median(each[key] for each in own):.1f}" for key in ("cpu", "wall", "peak")),
+            own[0]["note"],
+        ]
+        for name, own in costs.items()
+    ]
+    return f"""TPC-H Q1 at scale factor {scale:g}, {rows:,} rows of `lineitem`: generated data, money as doubles
+(`python -m bench.why {scale:g} --runs {runs} --page`). Each arm is a process; medians of runs in turn: {runs}.
+Goal: 60 s and 8 GB each.
+
+{table(["", "CPU s", "wall s", "peak GB", ""], cells)}"""
+
+
 def main(arguments: list[str]) -> None:
-    """Measure every arm once and print a table."""
+    """Measure, and print or write the table."""
     if arguments[:1] == ["arm"]:
         arm(arguments[1], Path(arguments[2]))
         return
-    scale = float(arguments[0]) if arguments else 1.0
-    with tempfile.TemporaryDirectory() as scratch:
-        rows = generate(Path(scratch), scale)
-        print(f"TPC-H Q1, scale factor {scale:g}: {rows:,} rows\n")
-        print("| | CPU s | wall s | peak GB | |\n|---|--:|--:|--:|---|")
-        for name in ARMS:
-            start = time.perf_counter()
-            command = [sys.executable, "-m", "bench.why", "arm", name, scratch]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found = json.loads(done.stdout.splitlines()[-1])
-            wall = time.perf_counter() - start
-            print(f"| {name} | {found['cpu']:.1f} | {wall:.1f} | {found['peak']:.2f} | {found['note']} |", flush=True)
+    parser = argparse.ArgumentParser(prog="python -m bench.why", description=__doc__)
+    parser.add_argument("scale", type=float, nargs="?", default=1.0, help="scale factor (default: 1)")
+    parser.add_argument("--runs", type=int, default=1, help="of each arm (default: 1)")
+    parser.add_argument("--page", action="store_true", help="write the section of docs/why.md")
+    add_conditions(parser)
+    options = parser.parse_args(arguments)
+    if options.page:
+        check_conditions(allow_dirty=options.allow_dirty, allow_load=options.allow_load)
+    body = section(options.scale, *measured(options.scale, options.runs))
+    if options.page:
+        put(ROOT / "docs" / "why.md", "tpch-q1", body)
+    else:
+        print(body)
 
 
 if __name__ == "__main__":

@@ -124,6 +124,45 @@ def lineagex_tool() -> Tool:
     return run
 
 
+def openlineage_sql_tool() -> Tool:
+    """``openlineage_sql.parse``, in Rust; it takes no schema."""
+    from openlineage_sql import parse
+
+    def run(sql: str, job: dict[str, Any]) -> int:
+        found = parse([sql], job["dialect"] or "ansi")
+        if found.errors:
+            raise ValueError(str(found.errors[0].message))
+        return len(found.column_lineage)
+
+    return run
+
+
+def sqllineage_rs_tool() -> Tool:
+    """``sqllineage.analyze`` of sqllineage-rs, in Rust, with the schema as its catalog."""
+    from sqllineage import analyze
+
+    class Catalog:
+        def __init__(self, schema: dict[str, dict[str, str]]) -> None:
+            self.columns = {name.lower(): [column.lower() for column in columns] for name, columns in schema.items()}
+
+        def list_columns(self, table: Any) -> list[str] | None:
+            return self.columns.get(table.table.lower())
+
+        def resolve_column(self, column: str, candidates: list[Any]) -> Any:
+            having = [table for table in candidates if column.lower() in self.columns.get(table.table.lower(), ())]
+            return having[0] if having else None
+
+    known: dict[str, Any] = {}
+
+    def run(sql: str, job: dict[str, Any]) -> int:
+        if not known:
+            known["catalog"] = Catalog(job["schema"])
+        found = analyze(sql, dialect=job["dialect"] or "generic", catalog=known["catalog"])
+        return sum(len(result.columns) for result in found)
+
+    return run
+
+
 TOOLS: dict[str, tuple[str, Callable[[], Tool]]] = {
     "govtool": ("govtool", govtool_tool),
     "sqlglot": ("sqlglot", sqlglot_tool),
@@ -131,6 +170,8 @@ TOOLS: dict[str, tuple[str, Callable[[], Tool]]] = {
     "sqlglot-by-column": ("sqlglot", sqlglot_by_column_tool),
     "sqllineage": ("sqllineage", sqllineage_tool),
     "lineagex": ("lineagex", lineagex_tool),
+    "openlineage-sql": ("openlineage-sql", openlineage_sql_tool),
+    "sqllineage-rs": ("sqllineage-rs", sqllineage_rs_tool),
 }
 
 

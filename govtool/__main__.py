@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -10,10 +11,13 @@ def main() -> int:
     try:
         from govtool.cli.main import main as run
 
-        return run()
+        code = run()
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return 130  # as EXIT_INTERRUPTED; nothing more is imported
+    gc.disable()
+    gc.freeze()  # Python would visit everything once more before it ends
+    return code
 
 
 if __name__ == "__main__":

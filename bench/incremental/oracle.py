@@ -20,11 +20,11 @@ from unittest import mock
 
 from bench.incremental.edits import Warehouse
 from govtool.answers.ingest import IngestResult
-from govtool.app.coverage.failures import failures
 from govtool.app.ingest import sql as ingesting
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_lineage import lineage_with_memos
 from govtool.app.ingest.sql_options import SqlRequest
+from govtool.capture.sql.results import Shortfall
 from govtool.store import Commit, Store
 
 
@@ -91,9 +91,14 @@ def difference(store: Store, ours: Commit, other: Store, theirs: Commit) -> str:
 
 def report_difference(ours: IngestResult, theirs: IngestResult) -> str:
     """Return what two ingests report differently; empty where users see the same."""
-    shown = [(each.diagnostics, each.reasons, failures(each.shortfalls)) for each in (ours, theirs)]
-    pairs = zip(("diagnostics", "reasons", "failures"), *shown, strict=True)
+    shown = [(each.diagnostics, each.reasons, _without_texts(each)) for each in (ours, theirs)]
+    pairs = zip(("diagnostics", "reasons", "shortfalls"), *shown, strict=True)
     return ", ".join(name for name, one, other in pairs if one != other)
+
+
+def _without_texts(result: IngestResult) -> list[Shortfall]:
+    """Scripts that are not read again have none."""
+    return [shortfall._replace(text="") for shortfall in result.shortfalls]
 
 
 def _content(store: Store, commit: Commit) -> Counter[tuple[str, str, str, int]]:

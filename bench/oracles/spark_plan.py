@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench.oracles.spark_tree import Tree, holds, items_of, projections_of, read
-from bench.oracles.views import CONDITIONAL, VALUE, WINDOW, Column, Deps
+from bench.oracles.views import CONDITIONAL, EXISTS, VALUE, WINDOW, Column, Deps, as_column
 
 MAX_ROUNDS = 50
 
@@ -28,7 +28,7 @@ class Value:
 
     def steering(self, kind: str) -> Value:
         """The same as what only steers another value."""
-        return Value(frozenset((column, kind) for column, _ in self.deps))
+        return Value(frozenset((column, EXISTS if own == EXISTS else kind) for column, own in self.deps))
 
 
 NOTHING = Value()
@@ -362,10 +362,11 @@ class Reader:
         return {**outer, **{number: value for number, _, value in found}}
 
     def _refer(self, value: Value, kind: str) -> None:
-        self.referenced.update((column, kind) for column, _ in value.deps)
+        self.referenced.update((column, kind) for column, own in value.deps if own != EXISTS)
 
     def _named(self, item: Tree, bound: Bound) -> tuple[int, str, Value]:
-        return item.id, item.fields["name"], self.value(item, bound)
+        value = self.value(item, bound)
+        return item.id, item.fields["name"], replace(value, deps=as_column(value.deps))
 
     # ---- expressions -----------------------------------------------------------------------------
 
@@ -391,8 +392,7 @@ class Reader:
         if kind in ("ScalarSubquery", "ListQuery", "LateralSubquery"):
             return merged(Value(item.deps) for _, _, item in self.outputs(node.tree("plan"), bound))
         if kind == "Exists":
-            self.outputs(node.tree("plan"), bound)
-            return NOTHING
+            return self._exists(node.tree("plan"), bound)
         if kind == "AggregateExpression":
             values = [self.value(node.tree("aggregateFunction"), bound)]
             if node.fields.get("filter") is not None:
@@ -430,6 +430,14 @@ class Reader:
         if any(child.kind == "LambdaFunction" for child in node.children):
             return self._higher_order(node, bound)
         return Value(merged(Value(self.value(child, bound).deps) for child in node.children).deps)
+
+    def _exists(self, node: Tree, bound: Bound) -> Value:
+        """What the rows of a query depend on."""
+        known, self.referenced = self.referenced, set()
+        self.outputs(node, bound)
+        rows = self.referenced
+        self.referenced = known | rows
+        return Value(frozenset((column, EXISTS) for column, _ in rows))
 
     def _case(self, node: Tree, bound: Bound) -> Value:
         """Children are condition, value, condition, value …, and perhaps one for ELSE."""

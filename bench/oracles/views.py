@@ -18,6 +18,10 @@ Column = tuple[str, str]
 """A table and a column of it."""
 
 VALUE, CONDITIONAL, WINDOW = "value", "conditional", "window"
+EXISTS = "exists"
+"""The kind, within an expression, of what the rows of an EXISTS depend on: a condition of the column that it ends in,
+and nothing new where the expression decides about rows.
+"""
 
 Deps = frozenset[tuple[Column, str]]
 """Columns with how they reach: ``value``, ``conditional`` or ``window``."""
@@ -107,6 +111,8 @@ class Reader:
         self.whole: set[str] = set()
         """Tables of which a whole row is used."""
         self._done: dict[int, list[Deps]] = {}
+        self._rows: dict[int, set[tuple[Column, str]]] = {}
+        """What the queries of ``_done`` reference: whatever reads one of them does so, too."""
         self._working: dict[int, list[Deps]] = {}
 
     # ---- queries ---------------------------------------------------------------------------------
@@ -116,7 +122,15 @@ class Reader:
         query = level.query
         known = self._done.get(id(query))
         if known is not None:
+            self.referenced |= self._rows[id(query)]
             return known
+        around, self.referenced = self.referenced, set()
+        found = self._outputs(query, level)
+        self._done[id(query)], self._rows[id(query)] = found, self.referenced
+        self.referenced = around | self.referenced
+        return found
+
+    def _outputs(self, query: Node, level: Level) -> list[Deps]:
         targets = query.nodes("targetList")
         setop = query.get("setOperations")
         if isinstance(setop, Node):
@@ -127,9 +141,9 @@ class Reader:
                     if target.number("ressortgroupref") == clause.number("tleSortGroupRef"):
                         self._refer(found[number], "sort")
         else:
-            found = [self.expression(target["expr"], level) for target in targets if target.get("resjunk") != "true"]
+            shown = [target["expr"] for target in targets if target.get("resjunk") != "true"]
+            found = [as_column(self.expression(expression, level)) for expression in shown]
             self._clauses(level, targets)
-        self._done[id(query)] = found
         return found
 
     def _clauses(self, level: Level, targets: list[Node]) -> None:
@@ -139,12 +153,13 @@ class Reader:
             self._from(tree, level)
         if query.get("havingQual") is not None:
             self._refer(self.expression(query["havingQual"], level), "filter")
-        by_ref = {target.number("ressortgroupref"): target["expr"] for target in targets}
+        by_ref = {target.number("ressortgroupref"): target for target in targets}
         clauses = [("groupClause", "group_by"), ("distinctClause", "distinct"), ("sortClause", "sort")]
         for name, kind in clauses:
             written = {clause.number("tleSortGroupRef") for clause in query.nodes(name)}
             for ref in written:
-                self._refer(self.expression(by_ref[ref], level), kind)
+                deps = self.expression(by_ref[ref]["expr"], level)
+                self._refer(deps if by_ref[ref].get("resjunk") == "true" else as_column(deps), kind)
 
     def _from(self, node: Node, level: Level) -> None:
         if node.kind == "FROMEXPR":
@@ -172,7 +187,7 @@ class Reader:
         return [a | b for a, b in zip(left, right, strict=True)] if union else left
 
     def _refer(self, deps: Iterable[tuple[Column, str]], kind: str) -> None:
-        self.referenced.update((column, kind) for column, _ in deps)
+        self.referenced.update((column, kind) for column, own in deps if own != EXISTS)
 
     # ---- range table entries ---------------------------------------------------------------------
 
@@ -220,6 +235,7 @@ class Reader:
             return self.outputs(Level(query, at))
         known = self._done.get(id(query))
         if known is not None:
+            self.referenced |= self._rows[id(query)]
             return known
         # A recursive CTE: what it puts out is read again by its own arms, until nothing is new.
         width = len([t for t in query.nodes("targetList") if t.get("resjunk") != "true"])
@@ -249,9 +265,9 @@ class Reader:
         if node.kind in ("CASEEXPR", "CASE"):
             return self._case(node, level)
         if node.kind == "SUBLINK":
-            found = self.outputs(Level(node["subselect"], level))
             if node.number("subLinkType") == EXISTS_SUBLINK:
-                return frozenset()
+                return self._exists(Level(node["subselect"], level))
+            found = self.outputs(Level(node["subselect"], level))
             return frozenset().union(self.expression(node.get("testexpr"), level), *found)
         if node.kind == "AGGREF":
             return self._aggregate(node, level)
@@ -261,13 +277,24 @@ class Reader:
             return self.expression(node.get("args"), level) | window | condition
         return frozenset().union(*(self.expression(value, level) for value in node.values()))
 
+    def _exists(self, level: Level) -> Deps:
+        """What the rows of a query depend on."""
+        known, self.referenced = self.referenced, set()
+        self.outputs(level)
+        rows = self.referenced
+        self.referenced = known | rows
+        return frozenset((column, EXISTS) for column, _ in rows)
+
     def _var(self, node: Node, level: Level) -> Deps:
         at: Level | None = level
         for _ in range(node.number("varlevelsup")):
             assert at is not None
             at = at.outer
         assert at is not None
+        known = set(self.referenced)
         entry = self._entry(node.number("varno"), at)
+        if at is not level:  # the query around counts what it reads itself
+            self.referenced = known
         number = node.number("varattno")
         if not number:
             written = at.query.nodes("rtable")[node.number("varno") - 1]
@@ -314,4 +341,9 @@ class Reader:
 
 def _as(deps: Deps, kind: str) -> Deps:
     """What steers once is never a value again: seen through a condition or a window, everything is that."""
-    return frozenset((column, kind) for column, _ in deps)
+    return frozenset((column, EXISTS if own == EXISTS else kind) for column, own in deps)
+
+
+def as_column(deps: Deps) -> Deps:
+    """The dependencies of an expression as those of the column that it is."""
+    return frozenset((column, CONDITIONAL if own == EXISTS else own) for column, own in deps)

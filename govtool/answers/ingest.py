@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from govtool.store import Commit
 
 
-_NO_TEXT = frozenset({"unreadable", "not-sql", "not-json"})
-"""Codes of what was not read as SQL at all: no dialect would help."""
+_NO_TEXT = frozenset({"unreadable", "not-sql", "not-json", "stale"})
+"""Codes of what was not read as SQL at all, and of what is kept for it: no dialect would help."""
 
 
 def reading_hint(kind: str, diagnostics: Sequence[Diagnostic] = ()) -> str:
@@ -27,6 +27,9 @@ def reading_hint(kind: str, diagnostics: Sequence[Diagnostic] = ()) -> str:
     read = not diagnostics or any(one.code not in _NO_TEXT for one in diagnostics)
     may_be_dialect = read and "dialect" in KINDS.get(kind, ())
     return "see the diagnostics above" + ("; is the --dialect right?" if may_be_dialect else "")
+
+
+EMPTY = "there is nothing in what was read"
 
 
 class SourceLines(Protocol):
@@ -52,14 +55,15 @@ class CoverageDemand:
     nothing: bool = False
     """Nothing understood at all suffices: what cannot be read is to be dropped."""
 
-    def problem(self, coverage: Coverage, diagnostics: Sequence[Diagnostic]) -> str | None:
-        """Return what is lacking, or None if the demand is met."""
+    def problem(self, coverage: Coverage, diagnostics: Sequence[Diagnostic], *, empty: bool = False) -> str | None:
+        """Return what is lacking, or None if the demand is met; ``empty``: there is nothing in what was read."""
         from govtool.answers.coverage import shortfall
 
         errors = sum(d.severity == "error" for d in diagnostics) if self.errors else 0
-        return shortfall(
+        lacking = shortfall(
             coverage, strict=self.strict, min_coverage=self.min_coverage, errors=errors, nothing=self.nothing
         )
+        return lacking or (EMPTY if empty and not self.nothing else None)
 
 
 class RefusedIngestError(EvidenceError):
@@ -83,10 +87,10 @@ class RefusedIngestError(EvidenceError):
         shortfalls: tuple[Shortfall, ...],
         reasons: tuple[Reason, ...],
         coverage: Coverage,
-        kind: str,
+        hint: str,
     ) -> None:
-        """Keep what an outcome would show; ``kind`` is that of the ingest."""
-        super().__init__(message, hint=reading_hint(kind, diagnostics))
+        """Keep what an outcome would show."""
+        super().__init__(message, hint=hint)
         self.diagnostics, self.text, self.shortfalls = diagnostics, text, shortfalls
         self.reasons, self.coverage = reasons, coverage
 

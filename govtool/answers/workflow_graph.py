@@ -118,6 +118,8 @@ class DependsAnswer(Answer):
     """Records each of which the node cannot do without."""
     lineage: tuple[NodeSummary, ...]
     """All records that it comes from."""
+    reached: bool = True
+    """Whether it comes from any of those in question at all."""
 
     def body(self) -> Mapping[str, object]:
         """The verdict; ids of necessary records and of all."""

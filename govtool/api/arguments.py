@@ -32,6 +32,8 @@ Seconds = float
 Ref = str | int | date
 """A version: a commit's number or id, ``HEAD~1``, a tag, a branch, or a date (as text or not)."""
 
+_FORMER = {"keys": "key"}
+"""Names that keywords had before they were those of the command's options; they still work."""
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 _Converter = Callable[[str, object], object]
@@ -49,7 +51,7 @@ def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _
     @wraps(function)
     def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
         try:
-            bound = declared.bind(*args, **kwargs)
+            bound = declared.bind(*args, **_renamed(kwargs, declared.parameters))
         except TypeError as error:  # a missing or unknown argument
             raise TypeError(f"{function.__name__}() {error}") from None
         for name, value in bound.arguments.items():
@@ -59,6 +61,12 @@ def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _
 
     call.__signature__ = declared  # type: ignore[attr-defined]
     return call
+
+
+def _renamed(keywords: Mapping[str, object], parameters: Mapping[str, Parameter]) -> dict[str, object]:
+    """Keywords by their names of today."""
+    former = {old: new for old, new in _FORMER.items() if old not in parameters and new in parameters}
+    return {former.get(name, name): value for name, value in keywords.items()}
 
 
 def _with_options(function: Callable[..., object], declared: Signature) -> Signature:

@@ -55,6 +55,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         column: str,
         *,
         change: str | None = None,
+        to: str | None = None,
         upstream: bool = False,
         depth: int | None = None,
         kind: Texts | None = None,
@@ -71,7 +72,8 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
 
         Args:
             column: A column or dataset by the shortest unambiguous end of its name, or a selector.
-            change: ``drop``, ``rename:NEW``, ``retype:TYPE`` or ``logic`` (the default).
+            change: ``drop``, ``rename``, ``retype`` or ``logic`` (the default).
+            to: The new name, or the new type; also ``change="rename:NEW"``.
             upstream: Its sources, instead.
             depth: Hops to go at most.
             kind: Follow only edges of these kinds.
@@ -96,7 +98,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         from govtool.app.questions.columns import edge_kinds, impact_answer, parse_change
 
         chosen, kinds, rules = (
-            parse_change(change, upstream=upstream),
+            parse_change(change, to=to, upstream=upstream),
             edge_kinds(texts(kind)),
             policy_choice(policy, today),
         )

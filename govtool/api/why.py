@@ -21,7 +21,7 @@ def why(
     data: PathArgument,
     *,
     semirings: Texts = ("polynomial", "which", "count"),
-    keys: Mapping[str, str] | Iterable[str] | None = None,
+    key: Mapping[str, str] | Iterable[str] | None = None,
     values: Mapping[str, Mapping[str, float]] | None = None,
     dialect: str = "spark",
     exact: bool = False,
@@ -36,7 +36,7 @@ def why(
         data: A folder: its ``*.csv`` and ``*.parquet`` are the relations.
         semirings: What to give: ``polynomial``, ``how``, ``why``, ``why-minimal``, ``which``, ``where``, ``count``,
             ``bool``, ``cost``, ``trust``, ``prob``, ``shapley``, ``banzhaf``, ``responsibility``.
-        keys: For relations, the column whose values are its tokens, by name or as ``table=column``; else ``_tok``, or
+        key: For relations, the column whose values are its tokens, by name or as ``table=column``; else ``_tok``, or
             ``relation:row``.
         values: For ``cost``, ``trust`` and ``prob`` the value of each token.
         dialect: What the text is written in.
@@ -53,7 +53,7 @@ def why(
         sql,
         fspath(data),
         list(semirings),
-        keys=_pairs(keys),
+        keys=_pairs(key),
         values=values,
         dialect=dialect,
         exact=exact,
@@ -68,7 +68,7 @@ def whatif_delete(
     tokens: Texts,
     *,
     mode: str = "auto",
-    keys: Mapping[str, str] | Iterable[str] | None = None,
+    key: Mapping[str, str] | Iterable[str] | None = None,
     dialect: str = "spark",
 ) -> WhatIfRowsAnswer:
     """What a deletion of records makes of the rows of a query.
@@ -79,7 +79,7 @@ def whatif_delete(
         tokens: The records, by the names that ``why`` gives them.
         mode: ``propagate`` over the annotations, ``replay`` the query, or ``auto``: replay only where propagation
             leaves something unknown.
-        keys: For relations, the column whose values are its tokens.
+        key: For relations, the column whose values are its tokens.
         dialect: What the text is written in.
 
     Raises:
@@ -89,7 +89,7 @@ def whatif_delete(
     """
     from govtool.app.why.deletion import delete_rows
 
-    (answer,) = delete_rows(sql, fspath(data), [list(tokens)], mode=mode, keys=_pairs(keys), dialect=dialect)
+    (answer,) = delete_rows(sql, fspath(data), [list(tokens)], mode=mode, keys=_pairs(key), dialect=dialect)
     return answer
 
 

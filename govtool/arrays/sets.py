@@ -13,6 +13,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _SIGNIFICANT = 63
 """Bits of an integer without its sign."""
+_PART = 1 << 16
 
 
 def distinct(values: Array) -> Array:
@@ -56,3 +57,13 @@ def distinct_nodes(parts: list[Array], count: int) -> Array:
     for nodes in parts:
         some[nodes] = True
     return np.flatnonzero(some)
+
+
+def marked_places(marks: Array, values: Array) -> Array:
+    """The places of the values that are marked, in parts that fit into a processor's cache.
+
+    >>> marked_places(np.array([False, True]), np.array([1, 0, 1]))
+    array([0, 2])
+    """
+    parts = [np.flatnonzero(marks.take(values[low : low + _PART])) + low for low in range(0, len(values), _PART)]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -103,7 +103,6 @@ def impact(
     from govtool.render.impact import FORMATS, render
 
     outputs = chosen(["tree"] if tree and not format else format, output, FORMATS)
-    change = _with_target(change, to)
     at_least(fail_on, VERDICTS, "verdict")  # a wrong one is reported before the graph is opened
     if upstream and fail_on != "none":
         raise UsageError("--upstream has no verdicts", code="usage.arguments", hint="leave out --change and --fail-on")
@@ -113,6 +112,7 @@ def impact(
             answer = graph.impact(
                 column,
                 change=change,
+                to=to,
                 upstream=upstream,
                 depth=depth,
                 kind=kind,
@@ -138,20 +138,3 @@ def impact(
     if strict:
         answer.check_strict()
     return EXIT_OK if answer.affected is None or answer.affected.is_complete else EXIT_EVIDENCE
-
-
-def _with_target(change: str | None, to: str | None) -> str | None:
-    """The change with the value of ``--to``.
-
-    Raises:
-        UsageError: The change has a value already (``usage.arguments``).
-    """
-    if to is None:
-        return change
-    if change is not None and ":" in change:
-        raise UsageError(
-            f"--change {change} has a value already",
-            code="usage.arguments",
-            hint=f"leave out --to, or write --change {change.partition(':')[0]} --to {to}",
-        )
-    return f"{change or 'rename'}:{to}"

@@ -83,7 +83,7 @@ def ingest_prov(
 def ingest_spark(
     ui: Ui,
     logs: Annotated[list[str], typer.Argument(metavar="LOG…", help="Event logs, rolling directories, or folders.")],
-    database: Annotated[
+    default_schema: Annotated[
         str, typer.Option("--default-schema", metavar="NAME", help="Database of tables that are named without one.")
     ] = "default",
     namespace: Annotated[
@@ -106,7 +106,7 @@ def ingest_spark(
     def read(progress: Progress) -> IngestResult:
         return ingest(
             logs,
-            default_schema=database,
+            default_schema=default_schema,
             namespace=namespace,
             progress=progress,
             **options.keywords(),

@@ -66,8 +66,8 @@ def whatif_delete(
       govtool whatif delete TOKEN --run dealers --outputs BestBid
 
     A UNION survives the loss of one arm, a join does not. In a graph, nodes are deleted, recomputed, or unknown where
-    only a new run can decide (docs/workflow.md). Rows of a query over files, or of a workflow run, are deleted, kept,
-    recomputed or unknown; others appear (docs/why.md, docs/workflows.md).
+    only a new run can decide (docs/provenance-graphs.md). Rows of a query over files, or of a workflow run, are
+    deleted, kept, recomputed or unknown; others appear (docs/why.md, docs/workflows.md).
     """
     of_columns = {
         "--fail-on": options.fail_on != "none",

@@ -86,7 +86,7 @@ def why(
         with carets(ui, text, sql) as failed:
             from govtool.api.why import why as evaluate
 
-            answer = evaluate(text, data, keys=key, dialect=dialect, **options)
+            answer = evaluate(text, data, key=key, dialect=dialect, **options)
         if failed:
             return failed[0]
     ui.mark("annotated")

@@ -34,7 +34,7 @@ from govtool.graph.codes import (
 )
 from govtool.graph.columns import Strings, numbered
 from govtool.graph.digests import dataset_digests
-from govtool.graph.edge_arrays import edge_tags, labels, with_reads
+from govtool.graph.edge_arrays import behind, edge_tags, labels, with_reads
 from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.gathered import Gathered, gather, with_table
 from govtool.graph.last_stated import StatedOrder, enter_last
@@ -71,11 +71,17 @@ def build_gathered(gathered: Gathered, meter: BuildMeter | None = None) -> Itera
         from govtool.model.columnar import to_table
 
         gathered = with_table(gathered, to_table(links))
-    yield from _Builder(gathered).pack(meter or BuildMeter(None, ()))
+    builder = IndexBuilder(gathered)
+    builder.run(meter or BuildMeter(None, ()))
+    yield from layout.pack(narrowed(builder.out), builder.meta())
 
 
-class _Builder:
-    """The steps of one build; each reads what the earlier ones left."""
+class IndexBuilder:
+    """The steps of one build; each reads what the earlier ones left.
+
+    Args:
+        gathered: The derivations; they are used up.
+    """
 
     def __init__(self, gathered: Gathered) -> None:
         self.columns = gathered.columns
@@ -83,8 +89,8 @@ class _Builder:
         self.count = gathered.derivations
         self.out: dict[str, Any] = {}
 
-    def pack(self, meter: BuildMeter) -> Iterator[Any]:
-        """Run the steps and pack what they leave."""
+    def run(self, meter: BuildMeter) -> None:
+        """Run the steps; ``out`` has the arrays then."""
         # The share of the CPU time of all steps that each took in a graph of 10 million edges, in percent.
         steps = (
             (self._datasets, 3),
@@ -104,7 +110,6 @@ class _Builder:
             step()
             done += cost
             meter.stepped(done / total)
-        return layout.pack(narrowed(self.out), self._meta())
 
     @property
     def _stated(self) -> StatedOrder:
@@ -249,10 +254,13 @@ class _Builder:
             (self.reference_derivation, self.reference_from),
         )
         like, starts, ends = spell_out(shape, self.edge_derivation, self.edge_from, self.edge_to, mentions)
-        self.edge = {name: np.concatenate([values, values[like]]) for name, values in self.edge.items()}
-        self.edge_derivation = np.concatenate([self.edge_derivation, self.edge_derivation[like]])
-        self.edge_from = np.concatenate([self.edge_from, starts])
-        self.edge_to = np.concatenate([self.edge_to, ends])
+        if not len(like):
+            return
+        places = behind(self.edge_derivation, self.edge_derivation[like])
+        self.edge = {name: np.insert(values, places, values[like]) for name, values in self.edge.items()}
+        self.edge_from = np.insert(self.edge_from, places, starts)
+        self.edge_to = np.insert(self.edge_to, places, ends)
+        self.edge_derivation = np.insert(self.edge_derivation, places, self.edge_derivation[like])
 
     def _edges(self) -> None:
         """Order edges by source, and index them both ways."""
@@ -373,7 +381,8 @@ class _Builder:
             "container_child": self.nested[0][parent_order],
         }
 
-    def _meta(self) -> dict[str, Any]:
+    def meta(self) -> dict[str, Any]:
+        """What the index says of itself."""
         import numpy as np
 
         shown = (self.flags & ELIDED) == 0

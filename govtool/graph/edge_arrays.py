@@ -130,7 +130,20 @@ def with_reads(edge: Mapping[str, Any], alive: Any, target: Any, rows: int) -> d
         "target_path": rows,
         "tag": int(EdgeKind.READ),
     }
+    places = behind(derivation, made)
     return {
-        name: np.concatenate([values, np.broadcast_to(more.get(name, 0), len(made)).astype(values.dtype)])
+        name: np.insert(values, places, np.broadcast_to(more.get(name, 0), len(made)).astype(values.dtype))
         for name, values in found.items()
     }
+
+
+def behind(derivation: Any, more: Any) -> Any:
+    """Return the places behind the edges of some derivations: edges lie in the order of derivations.
+
+    Args:
+        derivation: Per edge, ascending.
+        more: Derivations of further edges, ascending.
+    """
+    import numpy as np
+
+    return np.searchsorted(derivation, more.astype(derivation.dtype), "right")

@@ -188,6 +188,7 @@ def _generations(
                 if current.makers:
                     generations.append(_Generation())
                 continue
+            # Statements on one line are alternatives (branches of a template): only earlier lines are replaced.
             if replaces and current.makers and any(time[m] < time[d] for m in current.makers):
                 declared = [m for m in current.makers if mode[m] == DECLARE and resets[d] == REFILLS]
                 current.makers = [m for m in current.makers if m not in declared]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from govtool.arrays import layout
 from govtool.graph.columns import DTYPES, TEXTS, ColumnCollector
 
-FORMAT = 2
+FORMAT = 3
 """Version of the packed form, and of what the columns mean."""
 
 _TOGETHER = 1 << 22
@@ -96,6 +96,59 @@ def joined(parts: Sequence[Gathered], fragments: Sequence[str]) -> Gathered:
     return Gathered(texts, columns, tuple(fragments), (0, *ends))
 
 
+def ordered(gathered: Gathered) -> Gathered:
+    """The same with its fragments in the order of an index: by what their first derivations are, and by name.
+
+    A fragment that was written anew for a small change so keeps its place, and what follows from it its numbers.
+    """
+    import numpy as np
+
+    order = fragment_order(gathered.fragments, [first_derivation(gathered, n) for n in range(len(gathered.fragments))])
+    if order == list(range(len(order))):
+        return gathered
+    counts = np.diff(gathered.starts)
+    starts = np.concatenate([[0], np.cumsum(counts[order])])
+    columns = gathered.columns
+    for part in "oegr":
+        owner = columns[f"{part}.derivation"]
+        bounds = owner.searchsorted(np.array(gathered.starts))
+        shifts = {place: starts[at] - gathered.starts[place] for at, place in enumerate(order)}
+        for name in [name for name in columns if name.startswith(f"{part}.")]:
+            moved = name == f"{part}.derivation"
+            columns[name] = np.concatenate(
+                [columns[name][bounds[n] : bounds[n + 1]] + (shifts[n] if moved else 0) for n in order]
+            ).astype(DTYPES[name])
+    for name in [name for name in columns if name.startswith("d.")]:
+        columns[name] = np.concatenate([columns[name][gathered.starts[n] : gathered.starts[n + 1]] for n in order])
+    return gathered._replace(fragments=tuple(gathered.fragments[n] for n in order), starts=tuple(starts.tolist()))
+
+
+First = tuple[str | int, ...]
+"""What a fragment is ordered by."""
+
+
+def first_derivation(gathered: Gathered, place: int, text: Callable[[int], str] | None = None) -> First:
+    """What a fragment is ordered by; one without derivations comes first.
+
+    Args:
+        gathered: The columns.
+        place: The place of the fragment.
+        text: Gives the texts that the columns number, if `gathered` does not.
+    """
+    start = gathered.starts[place]
+    if start == gathered.starts[place + 1]:
+        return ()
+    words = text or gathered.texts.__getitem__
+    where = [words(int(gathered.columns[f"d.{name}"][start])) for name in ("source", "session", "file", "first_seen")]
+    what = [words(int(gathered.columns[f"d.{name}"][start])) for name in ("fingerprint", "target")]
+    return (*where, int(gathered.columns["d.line"][start]), *what)
+
+
+def fragment_order(names: Sequence[str], firsts: Sequence[First]) -> list[int]:
+    """The order of fragments by their first derivations."""
+    return sorted(range(len(names)), key=lambda n: (firsts[n], names[n]))
+
+
 def pack(gathered: Gathered) -> Iterator[Any]:
     """Yield the packed form, piece by piece: a file of ``govtool.arrays.layout``."""
     import numpy as np
@@ -127,6 +180,21 @@ def unpack(buffer: Any) -> Gathered:
     whole = found["text"].tobytes()
     texts = [whole[low:high].decode() for low, high in pairwise(ends)]
     return Gathered(texts, columns, tuple(meta["fragments"]), tuple(found["starts"].tolist()))
+
+
+def mapped(buffer: Any) -> Gathered:
+    """The packed form as it lies there: nothing is copied or compared. Of the texts only their number is there.
+
+    Raises:
+        IntegrityError: The header is damaged.
+        FormatError: It is of another version.
+    """
+    import numpy as np
+
+    arrays, meta = layout.view(buffer, FORMAT)
+    columns = {name: np.asarray(arrays[name]) for name in DTYPES}
+    texts = [""] * (len(arrays["string"]) - 1)
+    return Gathered(texts, columns, tuple(meta["fragments"]), tuple(arrays["starts"].tolist()))
 
 
 def fragments_of(buffer: Any) -> list[str]:

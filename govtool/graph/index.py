@@ -54,7 +54,7 @@ class Index(NodeNames):
 
     def __init__(self, buffer: Any) -> None:
         self.buffer = buffer
-        self.arrays, self.meta = layout.view(buffer)
+        self.arrays, self.meta = self._view(buffer)
         try:
             self._string, self._text = self.arrays["string"], self.arrays["text"]
             self._name_arrays()
@@ -63,6 +63,10 @@ class Index(NodeNames):
         self.node_count = len(self._node_path)
         self.edge_count = len(self.edge_source)
         self.dataset_count = len(self._dataset_name)
+
+    def _view(self, buffer: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arrays by name, and what the index says of itself."""
+        return layout.view(buffer)
 
     def _name_arrays(self) -> None:
         a = self.arrays
@@ -89,6 +93,10 @@ class Index(NodeNames):
     def resident(self) -> Index:
         """The index with all of its arrays here: itself, save where ``govtool.graph.paged`` reads pages."""
         return self
+
+    def folded(self) -> Index:
+        """The index as one file (``buffer``): itself, save where ``govtool.graph.spliced`` reads two."""
+        return self.resident()
 
     def prefetch(self, nodes: Iterable[int]) -> None:
         """Called by walks with the nodes that they visit next; see ``govtool.graph.paged``."""
@@ -154,7 +162,12 @@ class Index(NodeNames):
 
     def is_star(self, edge: int) -> bool:
         """Return whether no statement names the source: it is reached through ``*``."""
-        return bool(self.edge_tag[edge] & STAR_BIT)
+        tag = self.edge_tag[edge]
+        return bool(tag & STAR_BIT) and tag & KIND_MASK != EdgeKind.READ
+
+    def is_optional(self, edge: int) -> bool:
+        """Return whether an edge is a READ of a dataset without which there are rows all the same."""
+        return bool(self.edge_tag[edge] & STAR_BIT) and self.kind(edge) is EdgeKind.READ
 
     def is_masking(self, edge: int) -> bool:
         """Return whether the edge masks the value."""
@@ -218,6 +231,11 @@ class Index(NodeNames):
         return any(
             self._reference_derivation[one] == derivation and not self.names_own(one) for one in self.references(rows)
         )
+
+    def takes_position(self, reference: int) -> bool:
+        """Return whether a statement takes the column that it refers to by its position, and so minds no name."""
+        dataset = self.node_dataset[self._reference[reference]]
+        return not self.names_own(reference) and self.lists_columns(self.referrer(reference), dataset)
 
     def inheritors(self, node: int) -> Iterator[tuple[int, int]]:
         """Yield the columns of partitions, and of tables that inherit a column, each with the edge that shows it."""

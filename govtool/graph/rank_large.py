@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np  # noqa: TID253 - this module is imported only when a walk grows large
 
 from govtool.arrays.sets import Array
+from govtool.arrays.splice import Numpy
 from govtool.graph.codes import ELIDED
 from govtool.graph.index import Index
 from govtool.graph.rules import Ranking, Reached, Rules
@@ -27,13 +28,10 @@ class LargeRanking:
     def __init__(self, index: Index, rules: Rules, keys: Array, level: Array) -> None:
         self.index, self.rules, self.keys, self.level = index, rules, keys, level
         self.n = index.node_count
-        self.a = {name: np.asarray(values) for name, values in index.arrays.items() if len(values)}
-        self.base = self._array("dataset_base")
-        self.dataset = self._array("node_dataset")
-        self.elided = (self._array("dataset_flags") & ELIDED) != 0
-
-    def _array(self, name: str) -> Array:
-        return self.a.get(name, _NONE)
+        self.a = Numpy(index.arrays)
+        self.base = self.a["dataset_base"]
+        self.dataset = self.a["node_dataset"]
+        self.elided = (self.a["dataset_flags"] & ELIDED) != 0
 
     def ranking(self, subjects: Collection[int], limit: int | None = None) -> Ranking:
         """See ``Reach``: the nearest ``limit`` of all that was reached, but the subjects; None: all of it."""
@@ -62,7 +60,7 @@ class LargeRanking:
         at = place[np.where(raised, rows, best)].astype(np.int64)
         final = rank[self.keys[at] // self.n]
         implied, affected = self._implied(best, dataset, is_rows & implying, seed, own)
-        counts = ~(seed | np.isin(best, self._array("unknown")))
+        counts = ~(seed | np.isin(best, self.a["unknown"]))
         columns = np.bincount(final, weights=np.where(is_rows, implied, 1) * counts, minlength=int(rank.max()) + 1)
         shown = np.flatnonzero(~seed)
         hops = self.level[at]
@@ -90,14 +88,14 @@ class LargeRanking:
     def _implied(self, best: Array, dataset: Array, implying: Array, seed: Array, own: Array) -> tuple[Array, int]:
         """Per node: for a row set that implies columns, those not reached by themselves; and all columns affected."""
         total = self.a["dataset_columns"].astype(np.int64)
-        nested = self._array("nested")
-        column = (self.base[dataset] != best) & ~np.isin(best, self._array("unknown"))
+        nested = self.a["nested"]
+        column = (self.base[dataset] != best) & ~np.isin(best, self.a["unknown"])
         deep = np.isin(best, nested) if len(nested) else np.zeros(len(best), bool)
         alone = np.bincount(dataset[column & ~deep], minlength=self.index.dataset_count)
         implied = np.where(implying, total[dataset] - alone[dataset], 0)
         mark = np.zeros(self.n, bool)
         mark[best[column & ~deep]] = True
-        outer = own[(self.base[self.dataset[own]] != own) & ~np.isin(own, self._array("unknown"))]
+        outer = own[(self.base[self.dataset[own]] != own) & ~np.isin(own, self.a["unknown"])]
         if len(nested):
             fields = [*best[deep & column].tolist(), *outer.tolist()]
             outer = np.array([(self.index.containers(node) or [node])[-1] for node in fields], np.int64)

@@ -59,6 +59,8 @@ class Rules:
     references: tuple[tuple[int, ...], ...] = ()
     """``references[state][relation]``: the action of a reference, for ``SELF``, ``PART`` and ``WHOLE``, and last
     (``BY_POSITION``) that of an INSERT without a list into the column's dataset; none: they are not followed."""
+    by_name: bool = False
+    """True if references count for their names alone: not where a statement takes the dataset's columns by position."""
     inherited: tuple[int, ...] = ()
     """Per state: that of the columns of partitions, and of tables that inherit a column; -1: it has nothing to do with
     them."""

@@ -156,6 +156,7 @@ class SmallWalk:
         direct: list[Candidate] = []
         indirect: list[Candidate] = []
         related = self._edges(state, relation, nodes)
+        # Each page may be a request: what the edges lead to is fetched at once, unless there are too many to follow.
         if index.is_paged:
             related = iter(known := list(related))
             self._spend(0 if sum(len(edges) for _, edges in known) <= self.left else self.left + 1)
@@ -199,6 +200,8 @@ class SmallWalk:
                 before = state * n + node
                 for reference in references:
                     if not index.is_referred(reference, node, seed=self.seen[before][1] < 0):
+                        continue
+                    if self.rules.by_name and index.takes_position(reference):
                         continue
                     edge, rows = index.edge_count + reference, index.referring_rows(reference)
                     if not action & STATEMENT:
@@ -303,6 +306,7 @@ class SmallWalk:
         """See ``Reach``."""
         index, n, rank, seeds = self.index, self.n, self.rules.rank, frozenset(subjects)
         best: dict[int, int] = {}
+        # A node that was reached in several states has the worst of them.
         for key in sorted(self.seen, key=lambda k: (rank[k // n], k)):
             if not index.is_elided(index.node_dataset[key % n]):
                 best.setdefault(key % n, key)
@@ -318,6 +322,7 @@ class SmallWalk:
         for node, key in best.items():
             if index.is_rows(node) and node not in seeds:
                 dataset = index.node_dataset[node]
+                # Rows stand for the columns of their dataset that have no entry of their own.
                 implied = 0
                 if self.rules.implies(key // n):
                     implied = index.column_count(dataset) - alone[dataset]

@@ -12,9 +12,11 @@ import numpy as np  # noqa: TID253 - this module is imported only when a walk gr
 
 from govtool.arrays.csr import spread
 from govtool.arrays.sets import Array
+from govtool.arrays.splice import Numpy
 from govtool.graph.codes import DEFINING, ELIDED, PARTITION, REPLACE, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
 from govtool.graph.rank_large import LargeRanking
+from govtool.graph.reference_arrays import dataset_and_derivation, own_references, taken_by_position
 from govtool.graph.rules import (
     BY_POSITION,
     CHECK,
@@ -41,10 +43,10 @@ class LargeWalk:
         self.rules = rules
         self.n = index.node_count
         self.backward = backward
-        self.a = {name: np.asarray(values) for name, values in index.arrays.items() if len(values)}
-        self.base = self._array("dataset_base")
-        self.dataset = self._array("node_dataset")
-        self.elided = (self._array("dataset_flags") & ELIDED) != 0
+        self.a = Numpy(index.arrays)
+        self.base = self.a["dataset_base"]
+        self.dataset = self.a["node_dataset"]
+        self.elided = (self.a["dataset_flags"] & ELIDED) != 0
         # Position of each key in the order of discovery, 1-based; the pages of what is never reached stay untouched.
         self.position = np.zeros(rules.states * self.n, np.uint32)
         self.count = 0
@@ -53,10 +55,8 @@ class LargeWalk:
         self.any_column: set[tuple[int, int]] = set()
         self.related: dict[int, list[int]] = {}
         self.defined: Array | None = None
+        self.by_position: Array | None = None
         self.inheriting: Array | None = None
-
-    def _array(self, name: str) -> Array:
-        return self.a.get(name, _NONE)
 
     def run(self, seeds: list[int], depth: int | None) -> LargeWalk:
         """Walk to the end."""
@@ -207,7 +207,7 @@ class LargeWalk:
             if not action & STATEMENT:
                 yield reached * self.n + rows, before, edge
                 continue
-            own = self.dataset[self.a["reference"][reference]] == self.dataset[rows]
+            own = own_references(self.a, self.dataset, reference)
             referrer = self.a["reference_derivation"][reference]
             part = own | (self.a["derivation_whole"][referrer] != WHOLE)
             rows_state = np.where(own, self.rules.rows_only_state, self._rows_state(referrer))
@@ -220,12 +220,16 @@ class LargeWalk:
         return np.where(nothing, self.rules.rows_only_state, self.rules.rows_state).astype(np.int64)
 
     def _followed(self, reference: Array, origin: Array, state: int) -> Array:
-        """Return which references matter; see ``Index.is_referred``."""
-        own = self.dataset[self.a["reference"][reference]] == self.dataset[self.a["reference_rows"][reference]]
+        """Return which references matter; see ``Index.is_referred`` and ``Index.takes_position``."""
+        own = own_references(self.a, self.dataset, reference)
         kept: Array = ~own
+        if self.rules.by_name:
+            if self.by_position is None:
+                self.by_position = taken_by_position(self.a, self.dataset, self.base)
+            kept &= ~np.isin(dataset_and_derivation(self.a, self.dataset, reference), self.by_position)
         if own.any():
             seeds = self.parts[0][0] if self.parts else _NONE
-            kept = kept | np.isin(origin + state * self.n, seeds) | self._defined()[origin]
+            kept |= own & (np.isin(origin + state * self.n, seeds) | self._defined()[origin])
         return kept
 
     def _defined(self) -> Array:
@@ -235,7 +239,7 @@ class LargeWalk:
             creates = [number for number in np.unique(kinds).tolist() if self.index.string(number) in DEFINING]
             makes = np.isin(kinds, creates) & (np.asarray(self.index.arrays["derivation_mode"]) == REPLACE)
             self.defined = np.zeros(self.n, bool)
-            self.defined[self._array("edge_target")[makes[self._array("edge_derivation")]]] = True
+            self.defined[self.a["edge_target"][makes[self.a["edge_derivation"]]]] = True
         return self.defined
 
     def _references(self, relation: int, nodes: Array) -> tuple[Array, Array]:
@@ -256,8 +260,8 @@ class LargeWalk:
         edges = self.index.edge_count
         found = np.empty(len(edge), np.int64)
         plain = edge < edges
-        found[plain] = self._array("edge_derivation")[edge[plain]]
-        found[~plain] = self._array("reference_derivation")[edge[~plain] - edges]
+        found[plain] = self.a["edge_derivation"][edge[plain]]
+        found[~plain] = self.a["reference_derivation"][edge[~plain] - edges]
         return found
 
     def _ranges(self, state: int, relation: SourceRelation, nodes: Array) -> tuple[Array, Array, Array]:
@@ -289,7 +293,7 @@ class LargeWalk:
 
     def _struct_pairs(self, relation: SourceRelation, nodes: Array) -> tuple[Array, Array]:
         """Fields and containers are few: found one by one, from the nodes that have any."""
-        own = self._array("container" if relation is SourceRelation.PART else "nested")
+        own = self.a["container" if relation is SourceRelation.PART else "nested"]
         if not len(own):
             return _NONE, _NONE
         at = np.searchsorted(own, nodes)
@@ -325,7 +329,7 @@ class LargeWalk:
         low = a["output"][derivation[part]].astype(np.int64)
         out, belongs = spread(low, a["output"][derivation[part] + 1].astype(np.int64))
         i = part[belongs]
-        nodes = self._array("output_node")[out].astype(np.int64) if len(out) else _NONE
+        nodes = self.a["output_node"][out].astype(np.int64) if len(out) else _NONE
         parts.append((i, 1 + out - low[belongs], state[owner[i]] * self.n + nodes))
         place = np.concatenate([p[0] for p in parts])
         order = np.lexsort((np.concatenate([p[1] for p in parts]), place))
@@ -341,7 +345,7 @@ class LargeWalk:
         last = np.where(state == self.rules.any_column, self.base[self.dataset[node] + 1], node + 1)
         start, stop = backward[node].astype(np.int64), backward[last].astype(np.int64)
         origin = np.arange(len(node))
-        if len(self._array("nested")):
+        if len(self.a["nested"]):
             extra = [
                 (i, other)
                 for i, key in enumerate(frontier.tolist())

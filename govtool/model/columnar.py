@@ -112,7 +112,11 @@ def decode(data: bytes) -> list[Derivation]:
     Raises:
         IntegrityError: The bytes are not a derivations table, or of a newer layout.
     """
-    table = read_table(data, dictionary=False)
+    return derivations_of(read_table(data, dictionary=False))
+
+
+def derivations_of(table: Any) -> list[Derivation]:
+    """The derivations that are the rows of a table of ``schema()``, without dictionaries."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     head = zip(
         *(columns[n] for n in ("target", "target_kind", "mode", "columns_complete", "status", "namespace")), strict=True
@@ -146,26 +150,31 @@ def to_table(derivations: Iterable[Derivation]) -> Any:
     """Derivations as a ``pyarrow.Table`` of ``schema()``."""
     import pyarrow as pa
 
+    from govtool.model.arrow_arrays import flags, lists, numbers, texts
+
     rows = derivations if isinstance(derivations, Sequence) else list(derivations)
     types = schema()
     statements = [d.statement for d in rows]
     arrays: dict[str, Any] = {
-        name: _text([getattr(d, name) for d in rows])
+        name: texts([getattr(d, name) for d in rows])
         for name in ("target", "target_kind", "mode", "status", "namespace")
     }
-    arrays["columns_complete"] = pa.array([d.columns_complete for d in rows], pa.bool_())
-    arrays |= {name: _text([getattr(s, name) for s in statements]) for name in _STATEMENT_TEXT}
-    arrays |= {name: pa.array([getattr(s, name) for s in statements], pa.int64()) for name in _STATEMENT_INT}
-    arrays[_COUNTED] = _text([join_counted(s.min_group_of) for s in statements])
-    arrays[_PLACES] = _text([s.places for s in statements])
-    arrays[_LITERALS] = _text([s.literals for s in statements])
+    arrays["columns_complete"] = flags([d.columns_complete for d in rows])
+    arrays |= {name: texts([getattr(s, name) for s in statements]) for name in _STATEMENT_TEXT}
+    arrays |= {name: numbers([getattr(s, name) for s in statements], pa.int64()) for name in _STATEMENT_INT}
+    arrays[_COUNTED] = texts([join_counted(s.min_group_of) for s in statements])
+    arrays[_PLACES] = texts([s.places for s in statements])
+    arrays[_LITERALS] = texts([s.literals for s in statements])
     nested: dict[str, tuple[list[int], list[Any]]] = {
         "columns": _nested([d.columns for d in rows], _output_arrays),
         "edges": _nested([d.edges for d in rows], _edge_arrays),
         "diagnostics": _nested([d.diagnostics for d in rows], _diagnostic_arrays),
         _REFERENCES: _nested([d.references for d in rows], _reference_arrays),
     }
-    arrays |= {name: _nest(types.field(name).type, *parts) for name, parts in nested.items()}
+    for name, (counts, children) in nested.items():
+        kind = types.field(name).type
+        items = pa.StructArray.from_arrays(children, fields=list(kind.value_type))
+        arrays[name] = lists(counts, items, kind)
     return pa.Table.from_arrays([arrays[name] for name in types.names], schema=types)
 
 
@@ -175,39 +184,48 @@ def _nested(lists: Sequence[Sequence[_T]], arrays: Callable[[list[_T]], list[Any
 
 
 def _output_arrays(outputs: list[OutputColumn]) -> list[Any]:
-    return [_text([c.path for c in outputs]), _text([c.type for c in outputs])]
+    from govtool.model.arrow_arrays import texts
+
+    return [texts([c.path for c in outputs]), texts([c.type for c in outputs])]
 
 
 def _edge_arrays(edges: list[Edge]) -> list[Any]:
     import pyarrow as pa
 
+    from govtool.model.arrow_arrays import flags, numbers, texts
+
     return [
-        _text([e.source.dataset for e in edges]),
-        _text([e.source.path for e in edges]),
-        _text([e.target_path for e in edges]),
-        pa.array([int(e.kind) for e in edges], pa.uint8()),
-        _text([join_functions(e.functions) for e in edges]),
-        pa.array([e.star for e in edges], pa.bool_()),
-        pa.array([e.arm for e in edges], pa.int32()),
-        pa.array([e.masking for e in edges], pa.bool_()),
-        _text([e.reason for e in edges]),
+        texts([e.source.dataset for e in edges]),
+        texts([e.source.path for e in edges]),
+        texts([e.target_path for e in edges]),
+        numbers([e.kind for e in edges], pa.uint8()),
+        texts([join_functions(e.functions) for e in edges]),
+        flags([e.star for e in edges]),
+        numbers([e.arm for e in edges], pa.int32()),
+        flags([e.masking for e in edges]),
+        texts([e.reason for e in edges]),
     ]
 
 
 def _diagnostic_arrays(diagnostics: list[Diagnostic]) -> list[Any]:
     import pyarrow as pa
 
+    from govtool.model.arrow_arrays import lists, numbers, texts
+
+    candidates = texts([name for d in diagnostics for name in d.candidates])
     return [
-        *(_text([getattr(d, name) for d in diagnostics]) for name in ("code", "severity", "message", "file")),
-        pa.array([d.line for d in diagnostics], pa.int64()),
-        pa.array([d.column for d in diagnostics], pa.int64()),
-        _text([d.target for d in diagnostics]),
-        pa.array([_clean(list(d.candidates)) for d in diagnostics], pa.list_(pa.string())),
+        *(texts([getattr(d, name) for d in diagnostics]) for name in ("code", "severity", "message", "file")),
+        numbers([d.line for d in diagnostics], pa.int64()),
+        numbers([d.column for d in diagnostics], pa.int64()),
+        texts([d.target for d in diagnostics]),
+        lists([len(d.candidates) for d in diagnostics], candidates, pa.list_(pa.string())),
     ]
 
 
 def _reference_arrays(references: list[ColumnRef]) -> list[Any]:
-    return [_text([r.dataset for r in references]), _text([r.path for r in references])]
+    from govtool.model.arrow_arrays import texts
+
+    return [texts([r.dataset for r in references]), texts([r.path for r in references])]
 
 
 def write_table(table: Any) -> bytes:
@@ -335,28 +353,3 @@ def _edge(row: dict[str, Any]) -> Edge:
         row["masking"],
         row["reason"],
     )
-
-
-def _nest(list_type: Any, counts: list[int], children: list[Any]) -> Any:
-    """A list-of-struct array from the structs' children and the number of structs in each row."""
-    import pyarrow as pa
-
-    offsets = [0]
-    for count in counts:
-        offsets.append(offsets[-1] + count)
-    fields = [list_type.value_type.field(i) for i in range(list_type.value_type.num_fields)]
-    items = pa.StructArray.from_arrays(children, fields=fields)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=list_type)
-
-
-def _text(values: list[str | None]) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(values, pa.string())
-    except UnicodeEncodeError:
-        return pa.array(_clean(values), pa.string())
-
-
-def _clean(values: list[Any]) -> list[Any]:
-    return [None if v is None else "".join("\ufffd" if "\ud800" <= ch <= "\udfff" else ch for ch in v) for v in values]

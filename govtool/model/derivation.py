@@ -47,7 +47,10 @@ class Edge(NamedTuple):
     functions: tuple[str, ...] = ()
     """Functions applied on the way, innermost first, lower case: ``("trim", "lower")``. ``case`` and ``cast`` count."""
     star: bool = False
-    """Reached through ``*`` only, or by its position behind a list of names: no statement names the column."""
+    """Reached through ``*`` only, or by its position behind a list of names: no statement names the column.
+
+    Of a READ edge: there are rows without any of the source, as of the right side of a LEFT JOIN, or of NOT EXISTS.
+    """
     arm: int = 0
     """UNION arm, MERGE branch: alternatives of one derivation (0-based)."""
     masking: bool = False

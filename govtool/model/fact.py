@@ -45,11 +45,13 @@ def encode_facts(facts: Iterable[Fact]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from govtool.model.arrow_arrays import texts
+
     rows = sorted(set(facts), key=lambda fact: tuple(part or "" for part in fact))
     columns = list(zip(*rows, strict=True)) or [()] * len(Fact._fields)
     clean = [[v if v is None else v.encode("utf-8", "replace").decode() for v in column] for column in columns]
     sink = io.BytesIO()
-    arrays = [pa.array(column, pa.string()) for column in clean]
+    arrays = [texts(column) for column in clean]
     pq.write_table(pa.Table.from_arrays(arrays, names=list(Fact._fields)), sink, compression="zstd")
     return sink.getvalue()
 

@@ -239,6 +239,7 @@ def waived(
     out = []
     for finding in findings:
         match = next((one for one in live if one.rule == finding.rule and one.covers(finding)), None)
+        # A rule that failed has judged nothing, so there is nothing to accept.
         if match is None or finding.failed or finding.verdict not in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
             out.append(finding)
             continue

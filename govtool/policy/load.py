@@ -172,7 +172,8 @@ def _problem(document: PolicyDocument, item: Any) -> UsageError:
     elif kind == "literal_error":
         expected = [word.strip("' ") for word in _expected(item).replace(" or ", ", ").split(",")]
         nearest = tuple(difflib.get_close_matches(str(item["input"]), expected, 1, 0.5)) or tuple(expected)
-    return UsageError(_message(item, path), code=code, location=document.place(path), nearest=nearest)
+    hint = None if nearest else "govtool policy schema describes the keys and their values"
+    return UsageError(_message(item, path), code=code, location=document.place(path), nearest=nearest, hint=hint)
 
 
 def _message(item: Any, path: Key) -> str:

@@ -108,6 +108,7 @@ def _partners(index: Index, keys: Keys, node: int) -> None:
         place = f"{index.field(derivation, 'file')}:{index.arrays['derivation_line'][derivation]}"
         found = compared(index, derivation, node, set(others))
         if found is None and index.kind(edge) is EdgeKind.JOIN:
+            # The text does not tell which columns are compared; with one other column in the join, it is that one.
             joined = {n for n, kind in others.items() if kind is EdgeKind.JOIN}
             found = joined if len(joined) == 1 else None
             if found is None:

@@ -159,6 +159,7 @@ def rules(
         others_state=int(ReachState.UNKNOWN),
         moved=moved,
         references=_reference_actions(change.kind) if kinds is None else (),
+        by_name=change.kind == "rename",
         inherited=_inherited(change.kind) if kinds is None else (),
     )
 

@@ -60,6 +60,7 @@ def _same_execution(runs: Sequence[Run]) -> list[list[Run]]:
             for group in starts.get((run.application, _milliseconds(run)), ())
             if run.how == _OPENLINEAGE and _may_be_one(group[0], run)
         ]
+        # OpenLineage has no number of the execution: its start says which one, if only one began then.
         if len(fitting) == 1:
             fitting[0].append(run)
         else:

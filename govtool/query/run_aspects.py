@@ -15,6 +15,7 @@ from itertools import zip_longest
 from govtool.model.reproduction import Reproduction
 from govtool.model.run import Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
+from govtool.query.run_functions import changed_functions, function_gaps
 from govtool.query.runs import History, Writing
 
 ASPECTS = ("input", "code", "arguments", "config", "environment", "plan", "data", "output", "status")
@@ -51,7 +52,8 @@ class RunChange:
     """The dataset, setting or software."""
     what: str
     """``added``, ``removed``, ``content``, ``times`` (same names and sizes), ``files`` (whether the rows differ is not
-    known), ``rows``, ``schema``, ``options``, ``mode``, ``value``, ``text``, ``literal``."""
+    known), ``rows``, ``schema``, ``options``, ``mode``, ``value``, ``text``, ``literal``, ``function`` (its code),
+    ``captured`` (a value that a Python function took along)."""
     before: str | None
     after: str | None
     cause: Cause | None = None
@@ -90,6 +92,7 @@ def compare_runs(history: History, first: Run, second: Run) -> list[RunChange]:
     found += _values("config", *_settings(first, second))
     found += _values("environment", code[1], other[1])
     found += _plans(first, second)
+    found += _functions(first, second)
     found += _driver_data(first, second)
     found += _outputs(first, second)
     if first.status != second.status:
@@ -299,6 +302,13 @@ def _plans(first: Run, second: Run) -> Iterator[RunChange]:
         yield RunChange("plan", first.job, "literal", before, after)
 
 
+def _functions(first: Run, second: Run) -> Iterator[RunChange]:
+    old, new = _facts(first).python, _facts(second).python
+    if old is not None and new is not None and _have_one_key(first, second):
+        for change in changed_functions(old, new):
+            yield RunChange("plan", *change)
+
+
 def _first_difference(before: str, after: str) -> tuple[str | None, str | None]:
     for old, new in zip_longest(before.splitlines(), after.splitlines()):
         if old != new:
@@ -356,6 +366,9 @@ def _unrecorded_outputs(before: Sequence[RunOutput], after: Sequence[RunOutput])
             yield from _missing("output", old.dataset, *sides, "it was overwritten before it was read, or is too large")
 
 
+_WHICH = {(True, True): "both", (True, False): "first", (False, True): "second"}
+
+
 def _unrecorded_facts(first: Run, second: Run) -> Iterator[NotComparable]:
     old, new = _facts(first), _facts(second)
     if old.key and new.key and old.key != new.key:
@@ -366,3 +379,8 @@ def _unrecorded_facts(first: Run, second: Run) -> Iterator[NotComparable]:
     yield from _missing("arguments", first.job, old.arguments, new.arguments)
     yield from _missing("plan", "operators and literals", old.signature, new.signature)
     yield from _missing("data", "data of the driver", old.driver_data, new.driver_data)
+    if old.python is not None and new.python is not None:
+        for gap in function_gaps(old.python, new.python):
+            yield NotComparable("plan", gap.name, _WHICH[gap.sides], gap.why)
+    elif old.python or new.python:
+        yield from _missing("plan", "Python functions", old.python, new.python)

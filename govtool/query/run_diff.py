@@ -165,6 +165,10 @@ def _words(change: RunChange) -> str:
         return f"a literal of the plan: {LITERAL.sub('?', before)}"
     if change.what == "text":
         return f"the plan of {change.name}: {before} → {after}"
+    if change.what == "function":
+        return f"the code of {change.name} differs"
+    if change.what == "captured":
+        return f"{change.name} {'differs' if change.before and change.after else 'is only in one run'}"
     if change.aspect == "arguments":
         return f"{change.name} {'differs' if change.what == 'value' else change.what}"
     return f"{change.name} {before} → {after}"
@@ -196,7 +200,7 @@ def _chance(first: Run, second: Run) -> list[str]:
 def _nothing(first: Run, second: Run) -> str:
     """That no cause was found, and what could not be looked at."""
     lacking = [each for each in not_comparable(first, second) if each.aspect != "output"]
-    names = list(dict.fromkeys(each.aspect for each in lacking))
+    names = list(dict.fromkeys(each.name if "function" in each.name else each.aspect for each in lacking))
     names += [name for name in ("arguments", "literals") if first.reproduction is None or second.reproduction is None]
     names = list(dict.fromkeys(names))
     # A function of the job may read what nobody records: its environment, values that the driver broadcast, files.

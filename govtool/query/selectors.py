@@ -40,6 +40,8 @@ METHODS = (
     "resource_type",
 )  # fmt: skip
 _TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d{0,6})\+)?(?P<body>.+?)(?:\+(?P<down>\d{0,6}))?", re.DOTALL)
+_LISTED = 8
+"""Number of names that a hint lists."""
 _BETWEEN = frozenset({*CONTRIBUTED, EdgeKind.OPAQUE})
 
 
@@ -326,12 +328,13 @@ def jobs(index: Index) -> set[str]:
 def unknown(kind: str, value: str, known: Iterable[str]) -> UnknownNameError:
     """Nothing is called so: a typing error, not an empty answer."""
     names = sorted(known)
-    return UnknownNameError(
-        f"no {kind} {value}",
-        code=f"usage.unknown-{kind}",
-        nearest=tuple(name for name in difflib.get_close_matches(value, names) if name != value),
-        hint=None if names else f"nothing has a{'n' if kind == 'owner' else ''} {kind}",
-    )
+    near = tuple(name for name in difflib.get_close_matches(value, names) if name != value)
+    hint = None
+    if not names:
+        hint = f"nothing has a{'n' if kind == 'owner' else ''} {kind}"
+    elif not near:
+        hint = f"one of {', '.join(names[:_LISTED])}{', …' if len(names) > _LISTED else ''}"
+    return UnknownNameError(f"no {kind} {value}", code=f"usage.unknown-{kind}", nearest=near, hint=hint)
 
 
 def last_term(text: str) -> str:

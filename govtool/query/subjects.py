@@ -88,23 +88,28 @@ def _reached(
     """
     own: dict[int, ReachedSubject] = {}
     implied: dict[int, ReachedSubject] = {}
-    every = range(len(rules.rank))
-    deciding = [state for state in every if rules.implies(state)]
     for chosen, others in halves:
         reach = walk_from([seed for part in chosen for seed in part.seeds])
         known = {node for part in chosen for node in part.own}
         for part in others:
             for node in part.own:
-                if node in known or index.is_elided(index.node_dataset[node]):
-                    continue
-                _keep(own, _worst(index, reach, rules, node, node, every), reach, part)
-                rows = index.rows(index.node_dataset[node])
-                if implies and not part.is_dataset and rows not in known:
-                    states = every if index.container(node) is None else deciding
-                    _keep(implied, _worst(index, reach, rules, node, rows, states), reach, part)
+                if node not in known and not index.is_elided(index.node_dataset[node]):
+                    _keep(own, _worst(index, reach, rules, node, node, range(len(rules.rank))), reach, part)
+                    if implies and not part.is_dataset:
+                        _keep(implied, _worst_implied(index, reach, rules, node, known), reach, part)
     columns = {node: one for node, one in implied.items() if node in own or index.container(node) is None}
     worse = {n: one for n, one in columns.items() if n not in own or one.found.rank < own[n].found.rank}
     return {**own, **worse}
+
+
+def _worst_implied(index: Index, reach: Reach, rules: Rules, node: int, known: set[int]) -> Reached | None:
+    """A column or field in the worst state that the rows of its relation stand for; None if the rows are known."""
+    rows = index.rows(index.node_dataset[node])
+    if rows in known:
+        return None
+    every = range(len(rules.rank))
+    deciding = every if index.container(node) is None else [state for state in every if rules.implies(state)]
+    return _worst(index, reach, rules, node, rows, deciding)
 
 
 def _keep(best: dict[int, ReachedSubject], found: Reached | None, reach: Reach, part: SubjectPart) -> None:

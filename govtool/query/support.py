@@ -11,10 +11,14 @@ Support is the least fixpoint: whatever has a finite proof. After Green, Karvoun
 
 The graph that decides it is that of ``govtool.arrays.support``: columns, goals, groups and arms are its nodes.
 
-Limits, all on the careful side: inner and outer joins need both sides, and so does EXCEPT; an arm of constants alone
-leaves no trace in the graph. An edge knows its outermost arm only: a UNION inside an arm of another needs all of its
-arms, unless the arm is nothing else (``govtool.capture.sql.walk.set_operations``). ORDER BY and the columns of UNION
-ALL are not needed by anything.
+Rows need nothing of a dataset on the outer side of a join, in NOT EXISTS, or behind EXCEPT (``Index.is_optional``); of
+a FULL JOIN alone one side will do. Whether a filter still lets rows through is unknown then, and so is what is left
+of a column that is made of other datasets, too (``coalesce(right.x, left.x)``).
+
+Limits, all on the careful side: a FULL JOIN beside other joins needs both sides, and so does INTERSECT; an arm of
+constants alone leaves no trace in the graph. An edge knows its outermost arm only: a UNION inside an arm of another
+needs all of its arms, unless the arm is nothing else (``govtool.capture.sql.walk.set_operations``). ORDER BY and the
+columns of UNION ALL are not needed by anything.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from govtool.arrays.support import losses as deletion
 from govtool.arrays.support import support
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
+from govtool.query.outer import ONE_OF_ALL, Outer, outer_of
 from govtool.query.region import Region
 
 SMALL = 20_000
@@ -41,6 +46,8 @@ _FIRST_SHARED = -1
 ARMS = 4096
 """Arms of a group; see ``govtool.capture.sql.walk.dependencies.arm_of``."""
 _NOT_NEEDED = frozenset({EdgeKind.SORT, EdgeKind.UNION_ALL})
+_OF_ROWS = frozenset({EdgeKind.READ, EdgeKind.JOIN, EdgeKind.GROUP_BY, EdgeKind.DISTINCT})
+"""Kinds by which rows are still made where an outer side has none."""
 _FILLS = frozenset({"replace", "append", "rename"})
 """Modes that make rows; the others change what is there."""
 
@@ -189,7 +196,8 @@ def _of(
     rows = index.rows(dataset)
     has_arms = any(index.arm(edge) for into in edges.values() for edge in into)
     shared = _FIRST_SHARED - derivation
-    conditions = partial(_conditions, index, dataset, edges, _arms(index, edges), opaque, datasets)
+    outer = outer_of(index, edges.get(rows, ()))
+    conditions = partial(_conditions, index, dataset, edges, _arms(index, edges), outer, opaque, datasets)
 
     # What the rows need, every column needs: a goal of its own, so that columns do not repeat it. Arms do not let
     # themselves be split: what the rows and a column take in one arm is needed together.
@@ -213,23 +221,33 @@ def _conditions(
     dataset: int,
     edges: dict[int, list[int]],
     arms: dict[int, set[int]],
+    outer: Outer,
     opaque: bool,
     datasets: Collection[int] | None,
     *targets: int,
 ) -> Conditions:
     """What some nodes of a dataset need, arm by arm: the sources of the edges into them."""
     found = Conditions()
-    for edge in (edge for into in targets for edge in edges.get(into, ())):
-        source, kind = index.edge_source[edge], index.kind(edge)
-        start = index.node_dataset[source]
-        if start == dataset or kind in _NOT_NEEDED or (kind is EdgeKind.OPAQUE and not opaque):
-            continue
-        needed = (source,) if datasets is None or start in datasets else ()
-        if kind is EdgeKind.READ and not index.arm(edge):  # everyone's, or from a version that did not tell
-            for arm in arms.get(start, {0}):
+    for target in targets:
+        into = edges.get(target, ())
+        several = len(outer.starts) > 0 and len({index.node_dataset[index.edge_source[e]] for e in into}) > 1
+        for edge in into:
+            source, kind = index.edge_source[edge], index.kind(edge)
+            start, arm = index.node_dataset[source], index.arm(edge)
+            if start == dataset or kind in _NOT_NEEDED or (kind is EdgeKind.OPAQUE and not opaque):
+                continue
+            needed = (source,) if datasets is None or start in datasets else ()
+            if start in outer.starts and outer.has(start, arm):
+                if kind is EdgeKind.READ and outer.one_of_all:
+                    found.groups.setdefault(ONE_OF_ALL, {}).setdefault(start, set()).update(needed)
+                    continue
+                if kind in _OF_ROWS or ((several or index.is_rows(target)) and not opaque):
+                    continue
+            if kind is EdgeKind.READ and not arm:  # everyone's, or from a version that did not tell
+                for each in arms.get(start, {0}):
+                    found.add(each, *needed)
+            else:
                 found.add(arm, *needed)
-        else:
-            found.add(index.arm(edge), *needed)
     # An arm that a column takes nothing from is an alternative all the same.
     for arm in {a for one in arms.values() for a in one if a}:
         found.add(arm)

@@ -313,6 +313,7 @@ def unused(index: Index, gone: set[int]) -> set[int]:
             if len(index.row_edges(index.node_dataset[source])):
                 continue
             rows = index.rows(index.node_dataset[source])
+            # A column serves while anything is made of it, of its struct or of a field, or a statement names them.
             around = (source, *index.containers(source), *index.fields(source))
             served = {
                 index.edge_target[e]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from govtool.query.agreement import Agreement
 
 FORMATS = ROW_FORMATS
-_STYLES = {AGREE: "green", ONLY_GRAPH: "yellow", ONLY_ORACLE: "red"}
 
 
 def render(form: str, answer: OracleAnswer) -> Table | Iterable[str]:

@@ -125,11 +125,18 @@ def _subgraph(answer: SubgraphAnswer) -> str:
 def _depends(answer: DependsAnswer) -> str:
     verdicts = {
         True: "depends: it falls with them",
-        False: "does not depend: it has another derivation without them",
+        False: f"does not depend: {_independence(answer)}",
         "unknown": "unknown: only a new run can decide",
     }
     needed = f"{count(len(answer.necessary), 'record')} necessary, {len(answer.lineage):,} in the lineage"
     return f"{verdicts[answer.depends]}\n{needed}"
+
+
+def _independence(answer: DependsAnswer) -> str:
+    """Why a node does not fall with records."""
+    if answer.reached:
+        return "it has another derivation without them"
+    return "it comes from none of them" if answer.lineage else "no record leads to it"
 
 
 def _deletion(answer: GraphDeletionAnswer) -> str:

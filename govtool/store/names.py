@@ -12,7 +12,7 @@ FORGOTTEN = "govtool:forgotten"
 """The source of tombstones: what was removed from the store on purpose. No ingest may have this name."""
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _TABLE = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_OTHER_REF = re.compile(r"[0-9]{1,12}|[0-9]{4}-[0-9]{2}-[0-9]{2}|(?=[a-f]*[0-9])[0-9a-f]{7,64}|HEAD")
+_OTHER_REF = re.compile(r"[0-9]{1,12}|[0-9]{4}-[0-9]{2}-[0-9]{2}|(?=[a-f]*[0-9])[0-9a-f]{4,64}|HEAD")
 """What names a commit by itself: its number, a date, its id."""
 _LONGEST = 100
 _LONGEST_SOURCE = 512

@@ -169,6 +169,7 @@ class Reader:
         for ref in refs:
             if ref.pack:
                 packed.setdefault(ref.key, []).append(ref)
+        # One request a pack, even where some of the stretch is not wanted: a request costs more than the bytes.
         spans = [
             (key, min(ref.offset for ref in inner), max(ref.offset + ref.size for ref in inner))
             for key, inner in packed.items()

@@ -105,6 +105,8 @@ class Writer:
         items: list[tuple[str, bytes]] = []
         created: list[bool] = []
         live: Live | None = None
+        # To read what is live of a large manifest costs more than to write a few fragments: it is read only if all of
+        # them were there already.
         if base is not None and (not base.manifest.levels or len(data) > _SMALL):
             live = log.read_sources(self._nodes, base, changes.sources)
         held = live is not None and holds(live, changes, entries)
@@ -115,6 +117,7 @@ class Writer:
             if base is not None and live is None and not any(created):
                 held = holds(log.read_sources(self._nodes, base, changes.sources), changes, entries)
         if base is not None and held:
+            # Another writer may have committed since: whether the changes are held is asked of the newest commit.
             later = [] if position.sure else log.read_ahead(self._objects, self._branch, base.seq, base.id)
             if not later:
                 return CommitResult(base, created=False)

@@ -28,11 +28,13 @@ class NodeDependency:
         depends: Whether it falls with the records in question; ``unknown`` where only a new run can decide.
         necessary: Records each of which it cannot do without: nodes, ascending.
         lineage: All records that it comes from: nodes, ascending.
+        reached: Whether it comes from any of those in question at all.
     """
 
     depends: bool | Literal["unknown"]
     necessary: Array
     lineage: Array
+    reached: bool
 
 
 def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> NodeDependency:
@@ -45,12 +47,13 @@ def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> 
     refuse_zoomed(graph)
     above = marked(graph.edges, np.array([node]), backward=True)
     tokens = np.flatnonzero(above & (graph.type <= terms.STATE))
-    found = delete(graph, on, within=above)
+    wanted = np.asarray(on if isinstance(on, np.ndarray) else list(on), np.int64)
+    found = delete(graph, wanted, within=above)
     at = int(np.searchsorted(found.removed, node))
     depends: bool | Literal["unknown"] = at < len(found.removed) and int(found.removed[at]) == node
     if not depends and node in found.unknown:
         depends = "unknown"
-    return NodeDependency(depends, _necessary(graph, node, above, tokens), tokens)
+    return NodeDependency(depends, _necessary(graph, node, above, tokens), tokens, bool(above[wanted].any()))
 
 
 def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bench.incremental.oracle import compare, difference, report_difference
+from govtool.answers.ingest import CoverageDemand
+from govtool.app.coverage.failures import failures
 from govtool.app.ingest import sql_memos
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
+from govtool.capture.sql import collector
 from govtool.capture.sql.scripts import trees
 from govtool.store import Commit, Store
 from govtool.store.cache import cache_root
@@ -95,6 +99,26 @@ def test_a_script_that_is_understood_in_part_is_not_read_again(two: _Two):
     two.write("a.sql", "-- users, as they are\nCREATE VIEW a AS SELECT * FROM users;")
     assert two.ingest().summary["coverage"]["partial"] == 1
     assert two.extracted == ["a.sql"]
+
+
+def test_a_statement_of_which_nothing_is_known_is_read_again_only_where_its_text_is_asked_for(two: _Two):
+    two.write("far.sql", "CREATE VIEW far AS SELECT id FROM dblink('host=x', 'select 1') AS t;")
+    two.ingest()
+    two.write("a.sql", "-- users, as they are\nCREATE VIEW a AS SELECT * FROM users;")
+    assert two.ingest().summary["coverage"]["opaque"] == 1
+    assert two.extracted == ["a.sql"]
+    asked = ingest_sql(two.store, two.request, demand=CoverageDemand(errors=False, shortfalls=True))
+    assert [one.text for one in failures(asked.shortfalls, keep_literals=True)] == [
+        "CREATE VIEW far AS SELECT id FROM dblink('host=x', 'select 1') AS t"
+    ]
+
+
+def test_the_words_of_what_is_not_understood_follow_renamed_tables(two: _Two):
+    two.write("odd.sql", "UPDATE people SET id = = 3;")
+    two.ingest()
+    two.write("moves.sql", "ALTER TABLE people RENAME TO persons;")
+    two.ingest()
+    assert two.extracted == ["moves.sql", "odd.sql"]
 
 
 def test_a_new_column_reaches_who_stars_over_it_and_not_who_names_others(two: _Two):
@@ -291,12 +315,13 @@ def test_memos_of_another_shape_are_none(two: _Two):
     two.ingest()
     (file,) = (cache_root() / sql_memos.FOLDER).iterdir()
     sound = file.read_bytes()
-    value = json.loads(sound.partition(b"\n")[2])
-    for place in range(1, 8):
+    head, *memos = sound.partition(b"\n")[2].decode().split("\n")
+    of_a = json.loads(head)[1].index("a.sql")
+    for place in range(1, 10):
         for wrong in (None, 7, "text", [[]], {"x": []}):
-            forged = json.loads(json.dumps(value))
-            forged[1]["a.sql"][place] = wrong
-            _forge(json.dumps(forged))
+            forged = json.loads(memos[of_a])
+            forged[place] = wrong
+            _forge("\n".join([head, *memos[:of_a], json.dumps(forged), *memos[of_a + 1 :]]))
             number = place * 100 + len(json.dumps(wrong))
             two.write("b.sql", f"-- {number} {wrong!r}\nCREATE VIEW b AS SELECT id FROM a;")
             two.ingest()
@@ -334,3 +359,18 @@ def test_memos_take_a_share_of_the_cache(two: _Two, monkeypatch: pytest.MonkeyPa
     two.write("b.sql", "CREATE VIEW b AS SELECT id FROM a;")
     two.ingest()
     assert len(list((cache_root() / sql_memos.FOLDER).iterdir())) == 1
+
+
+def test_what_one_ingest_left_is_freed_by_the_next_in_the_same_process(monkeypatch: pytest.MonkeyPatch):
+    class Node:
+        def __init__(self) -> None:
+            self.itself = self
+
+    monkeypatch.setattr(collector, "MANY_YOUNG", 100)
+    with collector.uncollected():
+        nodes = [Node() for _ in range(1000)]
+        left = weakref.ref(nodes[0])
+        del nodes
+    assert left() is not None
+    with collector.uncollected():
+        assert left() is None

@@ -132,7 +132,7 @@ def test_runs_and_versions_of_datasets(govtool, warehouse, project):
         (data / "part.csv").write_text(content)
         assert govtool("snapshot", "orders", "--run", f"load-{content}").code == 0
     ((change, what, name, _, before, after),) = changes(govtool)
-    assert (change, what, name) == ("changed", "version", '"file:orders"')
+    assert (change, what, name) == ("changed", "version", f"file://{data}")
     assert None not in (before, after)
     assert before != after
     assert "load-2" in govtool("diff").out

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from answers import check
 
+from govtool.app.upkeep import doctor
+
 
 def requested(govtool, code=0):
     done = govtool("doctor", "-f", "json")
@@ -76,3 +78,11 @@ def test_a_mistake_in_the_settings_is_one_mistake(govtool):
     assert "did you mean store?" in checks["settings"]["detail"]
     assert checks["settings"]["hint"] == f"edit {Path.cwd() / 'govtool.toml'}"
     assert checks["store"]["state"] == "note"
+
+
+def test_a_library_of_another_version_than_asked_for_is_told(govtool, project, monkeypatch):
+    installed = doctor.version
+    monkeypatch.setattr(doctor, "version", lambda name: "2.0.1" if name == "duckdb" else installed(name))
+    checks = [each for each in requested(govtool, code=1)["checks"] if each["state"] == "wrong"]
+    assert [(each["what"], each["detail"].partition(",")[0]) for each in checks] == [("library", "duckdb 2.0.1")]
+    assert "duckdb" in checks[0]["hint"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
+
+import pytest
 
 BAD = "create table t (a text);\ncreate view w as selec a frm t;\ninsert into d selct 1;\ninsert into d selct 2;\n"
 
@@ -88,3 +91,52 @@ def test_a_doubtful_column_is_shown_once_whatever_it_reaches(govtool, project):
     assert details.splitlines()[-1] == "1 ambiguous"
     kept = json.loads(govtool("coverage", "-f", "json").out)["diagnostics"]
     assert sorted(note["target"] for note in kept) == ["v.x", "v.y", "v.z"]  # of each output it is known
+
+
+EMPTY = {
+    "sql": ("a.sql", "-- a note\n", "create view w as select a from t;"),
+    "log": ("a.jsonl", "\n", '{"sql": "create view w as select a from t"}\n'),
+    "openlineage": ("a.json", "[]", None),
+    "prov": ("a.json", "{}", None),
+    "spark": ("a", '{"Event":"SparkListenerLogStart","Spark Version":"4.0.0"}\n', None),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_what_holds_nothing_is_not_committed(govtool, project, kind):
+    if kind == "prov":
+        pytest.importorskip("prov", reason="prov is not installed: pip install govtool[prov]")
+    name, empty, earlier = EMPTY[kind]
+    govtool("init")
+    if earlier is not None:
+        Path(name).write_text(earlier)
+        assert govtool("ingest", kind, name).code == 0
+    before = govtool("log", "-f", "jsonl").out
+    Path(name).write_text(empty)
+    done = govtool("ingest", kind, name)
+    assert done.code == 3
+    assert "there is nothing in what was read; nothing was committed" in done.err
+    assert f"govtool sources drop {kind}:{name}" in done.err
+    assert govtool("log", "-f", "jsonl").out == before
+    if earlier is not None:
+        assert govtool("impact", "t.a").out.count("w.a") == 1
+
+
+def test_a_database_without_tables_is_not_committed(govtool, project):
+    govtool("init")
+    sqlite3.connect("e.sqlite").executescript("create table a(x); drop table a;")
+    assert govtool("ingest", "catalog", "sqlite:///e.sqlite").code == 3
+
+
+def test_statements_without_lineage_are_something(govtool, project):
+    govtool("init")
+    Path("a.sql").write_text("grant select on t to ann;")
+    assert govtool("ingest", "sql", "a.sql").code == 0
+    Path("q.jsonl").write_text('{"sql": "select a from t", "status": "failed"}\n')
+    assert govtool("ingest", "log", "q.jsonl").code == 0
+
+
+def test_sql_that_is_to_be_dropped_may_be_empty(govtool, project):
+    govtool("init")
+    Path("a.sql").write_text("")
+    assert govtool("ingest", "sql", "a.sql", "--drop-unreadable").code == 0

@@ -258,3 +258,14 @@ def test_explain_says_how_often_by_whom_and_when_a_statement_ran(govtool, projec
     assert "runs" not in govtool("explain", "w.once").out.partition("coverage")[0]
     (definition,) = json.loads(govtool("explain", "w.o", "-f", "json").out)["definitions"]
     assert (definition["users"], definition["count"]) == (["ann", "bob", "eve"], 4)
+
+
+def test_sql_is_a_log_only_where_it_is_said_to_be(govtool, project):
+    govtool("init")
+    Path("etl.sql").write_text("-- nightly\ncreate table mart.a as select email from crm.users;\n")
+    refused = govtool("ingest", "log", "etl.sql")
+    assert refused.code == 2
+    assert "this is SQL, not a query log" in refused.err
+    assert "govtool ingest sql" in refused.err
+    assert govtool("ingest", "log", "-", stdin=Path("etl.sql").read_bytes()).code == 2
+    assert "1 record, 1 distinct" in govtool("ingest", "log", "etl.sql", "--from", "sql").out

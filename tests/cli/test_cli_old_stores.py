@@ -118,10 +118,17 @@ def test_a_new_snapshot_replaces_the_old_record(govtool, old, command):
     assert (before["state"], before["run"]) == ("data-changed", "clean-2")
 
 
+def name_relatively(project):
+    """Name new data of the project as the old versions of the test named theirs."""
+    with (project / "govtool.toml").open("a") as settings:
+        settings.write('\n[paths]\nroot = "."\n')
+
+
 def test_data_that_no_old_version_recorded_has_the_new_source(govtool, old):
+    name_relatively(old)
     (old / "data" / "new.csv").write_text("id\n1\n")
     assert govtool("snapshot", "data/new.csv", "--run", "new-1", "--from", "data/clean.csv").code == 0
-    assert ('snapshot:"file:data/new.csv"', "versions") in live_versions()
+    assert ("snapshot:file:data/new.csv", "versions") in live_versions()
     assert len(live_versions()) == 3
     assert govtool("verify", "data/new.csv").code == 0
     unknown = json.loads(govtool("store", "fsck", "-f", "json").out)["unknown_ancestors"]
@@ -141,6 +148,7 @@ def test_old_and_new_snapshots_of_one_dataset_merge_as_one_source(govtool, old):
 
 def test_two_sources_of_one_dataset_become_one(govtool, old):
     # A branch from before any snapshot, merged into one that still has the record of 28effe3.
+    name_relatively(old)
     assert govtool("branch", "create", "early", "before-dbt").code == 0
     (old / "data" / "clean.csv").write_text("id,total\n1,13.0\n")
     assert govtool("snapshot", "data/clean.csv", "--run", "early-1", "--branch", "early").code == 0
@@ -148,7 +156,7 @@ def test_two_sources_of_one_dataset_become_one(govtool, old):
     assert len(live_versions()) == 3
     assert json.loads(govtool("verify", "data/clean.csv", "-f", "json").out)["run"] == "early-1"
     assert govtool("snapshot", "data/clean.csv", "--run", "late-1").code == 0
-    assert live_versions() == [('record:"file:data/raw"', "records"), ('snapshot:"file:data/clean.csv"', "versions")]
+    assert live_versions() == [('record:"file:data/raw"', "records"), ("snapshot:file:data/clean.csv", "versions")]
 
 
 def test_spark_reads_both_tables_as_one(govtool, old):

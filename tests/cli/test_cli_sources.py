@@ -53,6 +53,17 @@ def test_a_source_within_another_is_warned_of(two_folders):
     assert "source-overlap" not in two_folders("ingest", "sql", "a/models_of_2024").err
 
 
+def test_a_source_within_another_is_warned_of_whatever_it_is_called(two_folders, monkeypatch, tmp_path):
+    two_folders("ingest", "sql", "a/models", "--source", "etl")
+    assert "also those of etl" in two_folders("ingest", "sql", "a").err
+    store = str(Path(".govtool").resolve())
+    monkeypatch.chdir(tmp_path)  # both lie outside of this project
+    write("elsewhere/models/x.sql", "create table t4 as select c from s4")
+    assert "source-overlap" not in two_folders("ingest", "sql", "elsewhere", "--store", store).err
+    within = two_folders("ingest", "sql", "elsewhere/models", "--store", store).err
+    assert "also those of sql:elsewhere" in within
+
+
 def test_the_run_of_a_script_is_no_second_source_of_its_statements(govtool):
     pytest.importorskip("duckdb")
     write("x.sql", "create table t as select a from s")

@@ -253,6 +253,33 @@ NOT_UNDERSTOOD = {
         "trino",
         "insert into d select * from table(system.query(query => 'select c, k from s'));",
     ),
+    "a table of what a prepared statement returns": (
+        "postgres",
+        "prepare p as select c from s;\ncreate table x as execute p;",
+    ),
+    "a CREATE of nothing that is known": ("postgres", "create tabel x like s;"),
+    "a trigger of DDL that runs an unknown function": (
+        "postgres",
+        "create event trigger et on ddl_command_end execute function f();",
+    ),
+    "a variable that a procedure sets": (
+        "tsql",
+        "create procedure p @t int output as select @t = max(c) from s;\ngo\n"
+        "declare @x int; exec p @x output; insert d(x) values (@x);",
+    ),
+    "rows of dynamic SQL": (
+        "postgres",
+        "do $$ declare q text := f(); r record; begin for r in execute q loop insert into d(x) values (r.c); end loop;"
+        " end $$;",
+    ),
+    "a table function over a table": (
+        "bigquery",
+        "create view v as select base.k from vector_search(table s, 'c', table d, 'x');",
+    ),
+    "a table with the columns that a query returns": (
+        "snowflake",
+        "create table x using template (select array_agg(object_construct(*)) from s);",
+    ),
     "the unused value of a macro": ("postgres", "{% set r = m() %}\nselect 1 as one;"),
 }
 """Statements that may read or write what they do not say, by what they are; each is alone in a store with two tables."""

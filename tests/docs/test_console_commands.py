@@ -1,7 +1,7 @@
 """Every command of README.md and docs/*.md that other tests leave: it runs, in a project like that of the other pages.
 
-Questions are asked by test_python_docs.py, tutorials and how-tos by test_tutorials.py, docs/workflow.md by
-test_workflow_docs.py. What is left is run here, or named in ``CANNOT_RUN`` with the reason.
+Questions are asked by test_python_docs.py, tutorials and how-tos by test_tutorials.py, docs/provenance-graphs.md by
+test_provenance_graph_docs.py. What is left is run here, or named in ``CANNOT_RUN`` with the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from govtool.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
-ELSEWHERE = frozenset({"docs/cli.md", "docs/workflow.md"})
+ELSEWHERE = frozenset({"docs/cli.md", "docs/provenance-graphs.md"})
 
 CANNOT_RUN: Mapping[str, str] = {
     "govtool init": "there is a store already: the first command of every page",

@@ -161,7 +161,7 @@ def commands(block: Block) -> Iterator[str]:
 def command_of(words: list[str]) -> tuple[str, ...] | None:
     """The command that words begin with, if it asks the column graph a question."""
     if "--graph" in words:
-        return None  # a question about a provenance graph: test_workflow_docs.py
+        return None  # a question about a provenance graph: test_provenance_graph_docs.py
     if "--sql" in words and words[1] == "whatif":
         return None  # a question about the rows of a query, which needs no store: govtool.whatif_delete
     return next((command for command in COMMANDS if tuple(words[1 : 1 + len(command)]) == command), None)

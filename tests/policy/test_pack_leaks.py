@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from leak_samples import MORE, PLAIN, TABLES
+from leak_samples_later import LATER
 from policy_samples import checked
 
 from govtool.app.questions.policy import load_policies
@@ -51,6 +52,6 @@ def seen(pack: str, dialect: str, text: str) -> str:
 
 @pytest.mark.parametrize("pack", PLACES)
 def test_no_attempt_passes_in_silence(pack):
-    outcomes = {name: seen(pack, dialect, text) for name, (dialect, text) in (PLAIN | MORE).items()}
+    outcomes = {name: seen(pack, dialect, text) for name, (dialect, text) in (PLAIN | MORE | LATER).items()}
     assert {name for name, outcome in outcomes.items() if outcome == "silent"} == set()
-    assert sum(outcome == "violated" for outcome in outcomes.values()) >= 75
+    assert sum(outcome == "violated" for outcome in outcomes.values()) >= 120

@@ -95,6 +95,23 @@ def test_a_statement_needs_the_columns_that_it_fills(listed, change, found, smal
     assert verdicts(sql(text), change, "crm.t.y", small=small) == found
 
 
+@pytest.mark.parametrize("small", [0, 10**6])
+def test_a_column_of_a_list_that_nobody_selects_minds_its_type_and_no_name(small):
+    kept = "with q as (select coalesce(k, m) as n, x from crm.s as l(j, k, m), crm.t) select x from q"
+    index = sql(f"create view crm.v as {kept}", "duckdb")
+    assert verdicts(index, "retype:text", small=small) == {"x": "rows"}
+    assert verdicts(index, "rename:n", small=small) == {}
+    assert verdicts(index, "drop", small=small) == {"x": "breaks"}
+    both = sql(f"create view crm.v as {kept.replace('crm.t)', 'crm.t where exists (select b from crm.s))')}", "duckdb")
+    assert verdicts(both, "rename:n", small=small) == {"x": "breaks"}  # one of the two goes by its name
+
+
+def test_a_name_that_only_a_union_all_hands_on_counts_beside_a_list():
+    arms = "select y, sum(z) as n from crm.t group by 1 union all select a, b from crm.s"
+    named = f"select q.i from ({arms} intersect select l.i, l.j from crm.t as l(i, j, k)) as q(i, n)"
+    assert verdicts(sql(f"create view crm.v as {named}", "duckdb"), "rename:w", "crm.t.z") == {"i": "breaks"}
+
+
 def test_behind_it_a_position_that_is_gone_is_gone():
     index = sql("create view crm.v as select * from crm.s; insert into crm.t select * from crm.v")
     assert verdicts(index, "drop") == {"b": "breaks", **ALL_OF_T}

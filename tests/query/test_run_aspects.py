@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from govtool.model.listing import FileListing, ListedFile
-from govtool.model.reproduction import Reproduction
+from govtool.model.reproduction import FunctionCode, Reproduction
 from govtool.model.run import Run, RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity
 from govtool.query.run_aspects import EQUAL, EQUAL_ROWS, UNKNOWN
@@ -198,3 +198,66 @@ def test_an_input_that_an_upstream_run_wrote_again_alike_is_the_same():
     history = History([*makers, one, two])
     assert [reading.exact for reading in history.readings(two)] == [True]
     assert diff_runs(history, one, two).changes == ()
+
+
+def function(name="clean", code="c1", unknown=(), **captured):
+    return FunctionCode(name, code, tuple(sorted(captured.items())), tuple(unknown))
+
+
+def with_functions(*pairs):
+    first, second = (facts(python=tuple(functions)) for functions in pairs)
+    one = a_run(10, [read("in", IN)], [wrote("out", "c1")], first)
+    two = a_run(20, [read("in", IN)], [wrote("out", "c2")], second)
+    return diff_runs(History([one, two]), one, two)
+
+
+def test_a_value_that_a_function_took_along_is_a_cause():
+    result = with_functions([function(limit="1", table="2")], [function(limit="9", table="2")])
+    assert cause(result) == ("plan", "captured value limit of function clean differs")
+    assert cause(with_functions([function()], [function(limit="9")])) == (
+        "plan",
+        "captured value limit of function clean is only in one run",
+    )
+
+
+def test_the_code_of_a_function_is_a_cause():
+    result = with_functions([function(code="c1")], [function(code="c2")])
+    assert cause(result) == ("plan", "the code of function clean differs")
+
+
+def test_functions_of_one_name_are_told_apart_by_what_they_are():
+    one, two = function("<lambda>", k="1"), function("<lambda>", k="2")
+    assert [c for c in with_functions([one, two], [two, one]).changes if c.aspect == "plan"] == []
+    other = with_functions([one, two], [two, function("<lambda>", k="3")])
+    assert [(c.name, c.before, c.after) for c in other.changes if c.aspect == "plan"] == [
+        ("captured value k of function <lambda>", "1", "3")
+    ]
+
+
+def test_a_value_without_a_digest_is_not_comparable_and_no_cause():
+    known, unknown = function(k="1", model="m"), function(k="1", unknown=[("model", "LinearRegression")])
+    for pair, which in (((unknown, unknown), "both"), ((known, unknown), "second")):
+        result = with_functions(*([each] for each in pair))
+        gaps = [each for each in result.not_comparable if each.aspect == "plan"]
+        assert [(each.name, each.which) for each in gaps] == [("captured value model of function clean", which)]
+        assert "LinearRegression" in gaps[0].why
+        assert result.state("plan") == "in part"
+        assert cause(result)[0] == "unknown"
+        assert "captured value model of function clean" in cause(result)[1]
+
+
+def test_runs_of_before_have_no_functions_to_compare():
+    first, second = facts(), facts(python=(function(k="1"),))
+    one = a_run(10, [read("in", IN)], [wrote("out", "c1")], first)
+    two = a_run(20, [read("in", IN)], [wrote("out", "c2")], second)
+    result = diff_runs(History([one, two]), one, two)
+    gaps = [(each.name, each.which) for each in result.not_comparable if each.aspect == "plan"]
+    assert gaps == [("Python functions", "first")]
+
+
+def test_functions_under_another_key_are_not_compared():
+    result = with_functions([function(k="1")], [function(k="2")])
+    assert cause(result)[0] == "plan"
+    one = a_run(10, [read("in", IN)], [wrote("out", "c1")], facts(python=(function(k="1"),)))
+    two = a_run(20, [read("in", IN)], [wrote("out", "c2")], facts(key="other", python=(function(k="2"),)))
+    assert cause(diff_runs(History([one, two]), one, two))[0] == "unknown"

@@ -10,6 +10,7 @@ from govtool.app.records.engines import engines
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import LocalRows, Session
 from govtool.records.plan.types import LONG
+from govtool.records.sql.dialect import NotExact
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
 
@@ -59,3 +60,12 @@ def test_the_rows_of_what_is_kept_are_known(count: int) -> None:
     kept = executor.keep(_rows(*range(count)))
     assert executor.kept_rows(kept) == len(executor.fetch(kept)) == count
     assert executor.kept_rows(replace(kept, dataset="another")) is None
+
+
+def test_a_version_that_nobody_tried_does_not_answer(monkeypatch) -> None:
+    import duckdb
+
+    monkeypatch.setattr(duckdb, "__version__", "2.0.0")
+    first, _ = engines(SESSION)
+    with pytest.raises(NotExact, match=r"DuckDB 2\.0\.0 is not used.*pip install 'govtool\[records\]'"):
+        first.start()

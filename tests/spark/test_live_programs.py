@@ -62,3 +62,12 @@ def test_event_logs_say_all_that_their_plans_tell(heard):
         program.name: found for program in HARD if (found := programs.differences(program, heard[program.name][1]))
     }
     assert wrong.keys() == SAME_PLAN, wrong
+
+
+@pytest.mark.slow
+def test_event_logs_state_what_another_program_may_have_meant(heard):
+    for program in HARD:
+        if program.name in SAME_PLAN:
+            derivations = [made for made in heard[program.name][1] if made.edges]
+            assert "plan.optimized" in {note.code for made in derivations for note in made.diagnostics}, program.name
+            assert all(made.status == "understood" for made in derivations), program.name

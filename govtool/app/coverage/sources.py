@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import Coverage, CoverageReport, Reason, SourceCoverage
@@ -135,6 +136,12 @@ def coverage_fragments(
 
 def encode_diagnostics(source: str, diagnostics: Iterable[Diagnostic]) -> bytes:
     """The fragment of a source's diagnostics; equal diagnostics give equal bytes."""
+    return _encoded_diagnostics(source, tuple(diagnostics))
+
+
+@lru_cache(maxsize=1)
+def _encoded_diagnostics(source: str, diagnostics: tuple[Diagnostic, ...]) -> bytes:
+    """Once for the comparison with what was noted before, and for the commit."""
     rows = [
         {
             "source": source,
@@ -216,8 +223,18 @@ def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from govtool.model.arrow_arrays import lists, numbers, texts
+
+    def made(kind: Any, values: list[Any]) -> Any:
+        if kind == pa.string():
+            return texts(values)
+        if kind == pa.int64():
+            return numbers(values, kind)
+        return lists(map(len, values), texts([item for listed in values for item in listed]), kind)
+
+    arrays = [made(field.type, [row[field.name] for row in rows]) for field in schema]
     sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd")
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd")
     return sink.getvalue()
 
 

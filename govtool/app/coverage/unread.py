@@ -25,11 +25,13 @@ def reach_fragments(source: str, shortfalls: Iterable[Shortfall]) -> Iterator[Fr
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from govtool.model.arrow_arrays import lists, texts
     from govtool.store import Fragment
 
     words = sorted(list(one.words) for one in shortfalls if one.words)
     if words:
-        table = pa.table({"words": pa.array(words, pa.list_(pa.string()))})
+        items = texts([word for listed in words for word in listed])
+        table = pa.table({"words": lists(map(len, words), items, pa.list_(pa.string()))})
         sink = io.BytesIO()
         pq.write_table(table, sink, compression="zstd")
         yield Fragment(source, REACH_TABLE, sink.getvalue(), len(words))

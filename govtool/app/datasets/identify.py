@@ -75,6 +75,7 @@ def _identified(
         wanted = rows if rows is not None else content.size <= SMALL_OUTPUT
         return replace(output, content=content, row_digest=(digest_rows(files, root) or "") if wanted else "")
     except (GovtoolError, OSError):
+        # The write is recorded without its content: a run is worth more than its digests.
         return output
 
 

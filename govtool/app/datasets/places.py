@@ -31,10 +31,17 @@ def path_id(place: str) -> str:
 
     path = local_path(place)
     if path is not None:
-        return within_root(normalise("file", str(path.absolute())).id)
+        return within_root(absolute_id(path))
     scheme, _, rest = place.partition("://")
     host, _, key = rest.partition("/")
     return normalise(f"{scheme}://{host}", key).id
+
+
+def absolute_id(path: Path) -> str:
+    """The name of a local path, whatever ``[paths] root`` is."""
+    from govtool.capture.openlineage.identity import normalise
+
+    return normalise("file", str(path.absolute())).id
 
 
 def place_of(store: Reader, commit: Commit, dataset: str) -> PlacedDataset | None:

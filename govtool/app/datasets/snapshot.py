@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +56,7 @@ def take_snapshot(
         store: The store.
         place: A file, a folder, or ``s3://…``.
         run: The run or software that made it.
-        name: The dataset's name in the graph; by default that of its place.
+        name: The dataset's name in the graph; by default that of its place, as runs name it.
         made_of: Places of data that it was made of. Data without a snapshot of its present content is kept as unknown.
         rows: Also record a digest of its rows, whatever their order and files.
         branch: Where to commit.
@@ -64,8 +65,7 @@ def take_snapshot(
         progress: Called with (files read, files).
 
     Raises:
-        UsageError: there is no data (``usage.no-data``), a place has no name (``usage.place``), or rows are of a format
-            that is not read (``usage.rows``).
+        UsageError: there is no data (``usage.no-data``), or rows are of a format that is not read (``usage.rows``).
     """
     from govtool.model.columnar import DERIVATIONS, encode
     from govtool.store import Changes, Fragment
@@ -73,7 +73,11 @@ def take_snapshot(
     if not run.strip():
         raise UsageError("the run has no name", code="usage.run", hint="--run NAME")
     target = existing_branch(store, branch)
-    dataset = _known_name(store, target, dataset_name(place, name))
+    if name:
+        given = join_name(split_name(written_id(name)))
+        dataset = _known_name(store, target, [given], within_root(given))
+    else:
+        dataset = _name_of_place(store, target, place)
     identity = read_identity(place, progress)
     if identity is None:
         raise UsageError(
@@ -81,8 +85,11 @@ def take_snapshot(
         )
     ancestors = tuple(sorted((_ancestor(store, target, each) for each in made_of), key=lambda a: a.dataset))
     version = DatasetVersion(dataset, identity, run, ancestors, rows_of(place) if rows else "")
-    live = _live_sources(store, target, dataset)
+    live = _live_sources(store, target, _sources(dataset))
     source = live[0] if live else _sources(dataset)[0]
+    # Of one place under its former names, too: the version that is taken now stands in place of theirs.
+    former = [] if name else [each for other in names_of_place(place) if other != dataset for each in _sources(other)]
+    ended = [each for each in (*live, *_live_sources(store, target, former)) if each != source]
     statement = Statement(
         fingerprint=hashlib.sha256(f"{dataset} {run}".encode()).hexdigest()[:16],
         kind="snapshot",
@@ -97,7 +104,7 @@ def take_snapshot(
     data = encode_version(version)
     result = store.commit(
         Changes(
-            (source, *live[1:]),
+            (source, *ended),
             (Fragment(source, VERSIONS, data, 1), Fragment(source, DERIVATIONS, encode([derivation]), 1)),
         ),
         message=message or f"snapshot {dataset}",
@@ -117,14 +124,20 @@ def find_version(store: Reader, commit: Commit, dataset: str) -> DatasetVersion 
     return decode_version(store.read(refs[0])) if refs else None
 
 
-def _known_name(store: Store, branch: str, dataset: str) -> str:
-    """The name of a dataset at the head of a branch: as written if there is one, else as ``[paths] root`` has it."""
+def _known_name(store: Store, branch: str, names: Sequence[str], new: str) -> str:
+    """The first of some names that a dataset at the head of a branch has; ``new`` if none has."""
     from govtool.app.versions.index import open_index
 
-    relative, head = within_root(dataset), store.head(branch)
-    if relative == dataset or (head is not None and open_index(store, head).find_dataset(dataset) is not None):
-        return dataset
-    return relative
+    head = store.head(branch)
+    if head is None or {*names} == {new}:
+        return new
+    index = open_index(store, head)
+    return next((name for name in names if index.find_dataset(name) is not None), new)
+
+
+def _name_of_place(store: Store, branch: str, place: str) -> str:
+    names = names_of_place(place)
+    return _known_name(store, branch, names, names[0])
 
 
 def _sources(dataset: str) -> list[str]:
@@ -133,8 +146,8 @@ def _sources(dataset: str) -> list[str]:
     return [f"{command}:{name}" for command in ("snapshot", "record") for name in names]
 
 
-def _live_sources(store: Store, branch: str, dataset: str) -> list[str]:
-    """The sources of a dataset's versions at the head of a branch.
+def _live_sources(store: Store, branch: str, names: Sequence[str]) -> list[str]:
+    """The sources of a dataset's versions, of those named, at the head of a branch.
 
     A source keeps its name from snapshot to snapshot, so that branches that were forked before and after merge as one
     source. A merge may bring both names together; the next snapshot retracts all but the first.
@@ -143,31 +156,25 @@ def _live_sources(store: Store, branch: str, dataset: str) -> list[str]:
     if head is None:
         return []
     live = {ref.source for ref in store.fragments(head) if ref.table in VERSION_TABLES}
-    return [name for name in _sources(dataset) if name in live]
+    return [name for name in names if name in live]
 
 
-def dataset_name(place: str, name: str | None) -> str:
-    """The canonical name of a dataset: as given, or that of its place, relative to the working directory.
+def names_of_place(place: str) -> list[str]:
+    """The names that a place may have in the graph, the one that every command gives it first.
 
-    Raises:
-        UsageError: ``usage.place`` for a folder elsewhere on this machine: absolute paths are never stored.
+    That is the one of `path_id`. Before it, snapshots were named relative to the working directory, and a graph may be
+    older than its ``[paths] root``.
     """
+    from govtool.app.datasets.places import absolute_id, path_id
     from govtool.store.location import local_path, normalise
 
-    if name:
-        return join_name(split_name(written_id(name)))
     path = local_path(place)
     if path is None:
-        return quote(normalise(place))
-    try:
-        relative = path.absolute().resolve().relative_to(Path.cwd().resolve()).as_posix()
-    except ValueError:
-        raise UsageError(
-            f"{place} is not below the working directory, and absolute paths are not stored",
-            code="usage.place",
-            hint="give it a name: --name NAME",
-        ) from None
-    return quote(f"file:{relative}")
+        return list(dict.fromkeys((path_id(place), quote(normalise(place)))))
+    names = [path_id(place), absolute_id(path)]
+    with contextlib.suppress(ValueError):  # elsewhere on this machine
+        names.append(quote(f"file:{path.absolute().resolve().relative_to(Path.cwd().resolve()).as_posix()}"))
+    return list(dict.fromkeys(names))
 
 
 def read_identity(place: str, progress: Progress | None = None) -> ContentIdentity | None:
@@ -272,9 +279,12 @@ def _remote_files(place: str) -> Iterator[DataFile]:
 
 
 def _ancestor(store: Store, branch: str, place: str) -> Ancestor:
-    dataset = dataset_name(place, None)
+    """The data at a place as an ancestor, under the name by which its content was recorded before."""
     identity = read_identity(place)
     head = store.head(branch)
-    known = find_version(store, head, dataset) if head is not None else None
+    known = None
+    if head is not None:
+        known = next(filter(None, (find_version(store, head, name) for name in names_of_place(place))), None)
+    dataset = _name_of_place(store, branch, place) if known is None else known.dataset
     same = known is not None and identity is not None and known.identity.same_content(identity)
     return Ancestor(dataset, identity.digest if identity else None, head.id if head is not None and same else None)

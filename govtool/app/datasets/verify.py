@@ -7,12 +7,11 @@ Provenance-Aware" (TaPP 2009).
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.answers.verify import CHANGED, MATCH, MISSING, SAME_ROWS, UNRECORDED, VerifyAnswer
-from govtool.app.datasets.snapshot import Progress, dataset_name, find_version, read_identity, rows_of
+from govtool.app.datasets.snapshot import Progress, find_version, names_of_place, read_identity, rows_of
 from govtool.app.datasets.table_files import check_table_files
 from govtool.errors import UsageError
 from govtool.model.version import CONTENT, Ancestor, DatasetVersion
@@ -50,8 +49,9 @@ def verify_data(
     from govtool.app.project.path_root import within_root
     from govtool.names import written_id
 
-    names = [written_id(name), within_root(written_id(name))] if name else _names(place)
+    names = [written_id(name), within_root(written_id(name))] if name else names_of_place(place)[::-1]
     path = place
+    # Files that are here go before a dataset that is called so.
     if name is None and "://" not in place and not _is_here(place):
         found_place = place_of(store, commit, place)
         if found_place is not None:
@@ -107,16 +107,6 @@ def _is_here(place: str) -> bool:
         return Path(place).expanduser().exists()
     except (OSError, RuntimeError, ValueError) as error:  # too long, of an unknown user, or with a NUL
         raise UsageError(f"{place[:80]!r} is no path", code="usage.place", hint="govtool verify PATH") from error
-
-
-def _names(place: str) -> list[str]:
-    """The names that a place may have in the graph: as `snapshot` calls it, and as Spark and OpenLineage do."""
-    from govtool.app.datasets.places import path_id
-
-    found: list[str] = []
-    with contextlib.suppress(UsageError):  # a folder elsewhere on this machine, which only runs name
-        found.append(dataset_name(place, None))
-    return [*found, path_id(place)]
 
 
 def _last_writing(store: Reader, commit: Commit, names: list[str]) -> Writing | None:

@@ -294,6 +294,7 @@ class _Copies:
         places = {place_of(file) for file in leaf.files}
         rewritten = [(delta.places(), made) for delta, made in self._anew if delta.places() & places]
         gone = {place for own, _ in rewritten for place in own}
+        # A corrected file stands for all that it was made of: a run that read some of these has no such input.
         if any(not own <= places for own, _ in rewritten):
             raise EvidenceError(f"a part of the files of {leaf.dataset} is read", code="evidence.not-reproduced")
         files = [_file(self._copied.get(place_of(file)), file) for file in leaf.files if place_of(file) not in gone]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from govtool.answers.coverage import Coverage, Reason
-from govtool.answers.ingest import CoverageDemand, IngestResult, RefusedIngestError
+from govtool.answers.ingest import EMPTY, CoverageDemand, IngestResult, RefusedIngestError, reading_hint
 from govtool.app.coverage.sources import coverage_fragments, read_coverage, reasons_of
 from govtool.app.coverage.unread import reach_fragments
 from govtool.app.ingest.sql_options import SourceText
@@ -71,6 +71,12 @@ class IngestPayload:
     """Datasets, columns and edges, where not all derivations are at hand."""
     committed: Callable[[], None] | None = None
     """Called when the payload is in the store."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is nothing in what was read: no statement, derivation, run or fact."""
+        known = self.coverage.statements or self.coverage.ignored or self.derivations or self.kept
+        return not known and not any(fragment.rows for fragment in self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,28 +170,33 @@ def ingest_once(
 
 def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand) -> None:
     reasons = reasons_of(payload.source, payload.shortfalls)
-    kind = key.command.removeprefix("ingest ")
-    require(demand, payload.coverage, payload.diagnostics, key.text, payload.shortfalls, reasons, kind)
+    require(demand, key, payload.coverage, payload.diagnostics, payload.shortfalls, reasons, empty=payload.is_empty)
 
 
 def require(
     demand: CoverageDemand,
+    key: IngestKey,
     coverage: Coverage,
     diagnostics: tuple[Diagnostic, ...],
-    text: SourceText,
     shortfalls: tuple[Shortfall, ...],
     reasons: tuple[Reason, ...],
-    kind: str,
+    *,
+    empty: bool,
 ) -> None:
-    """Refuse to commit something of which too little was understood.
+    """Refuse to commit something that is empty, or of which too little was understood.
 
     Raises:
         RefusedIngestError: It was; with everything that an outcome would show.
     """
-    problem = demand.problem(coverage, diagnostics)
+    problem = demand.problem(coverage, diagnostics, empty=empty)
     if problem:
         message = f"{problem}; nothing was committed"
-        raise RefusedIngestError(message, diagnostics, text, shortfalls, reasons, coverage, kind)
+        hint = (
+            f"if this is meant: govtool sources drop {key.source} takes away what it said before"
+            if problem == EMPTY
+            else reading_hint(key.command.removeprefix("ingest "), diagnostics)
+        )
+        raise RefusedIngestError(message, diagnostics, key.text, shortfalls, reasons, coverage, hint)
 
 
 def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH) -> IngestResult | None:

@@ -92,8 +92,9 @@ def ingest_sql(
 
         def extract() -> IngestPayload:
             keeps = not drop_unreadable
+            texts = demand is not None and demand.shortfalls
             try:
-                return _SqlIngest(store, branch, read, meter, by_memos=True).payload(keeps=keeps)
+                return _SqlIngest(store, branch, read, meter, by_memos=True, with_texts=texts).payload(keeps=keeps)
             except (*BROKEN, IntegrityError):  # of what the cache holds, or of what it refers to: neither is needed
                 return _SqlIngest(store, branch, read, meter, by_memos=False).payload(keeps=keeps)
 
@@ -186,15 +187,25 @@ def key_of(read: SqlTexts) -> IngestKey:
 class _SqlIngest:
     """From texts to what is committed."""
 
-    def __init__(self, store: Store, branch: str, read: SqlTexts, meter: SqlMeter, *, by_memos: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        branch: str,
+        read: SqlTexts,
+        meter: SqlMeter,
+        *,
+        by_memos: bool,
+        with_texts: bool = False,
+    ) -> None:
         self._store = store
         self._branch = branch
         self._read = read
         self._meter = meter
         # A database's answers, and aliases, are no part of memos.
+        self._with_texts = with_texts
         self._by_memos = by_memos and not read.request.explain and not configured()
         self._assumed = schema_diagnostics(read.settings) + unmatched_relations(read.found, read.settings)
-        self._assumed += renamed_models(read.found, read.settings) + _read_twice(store, branch, read.source)
+        self._assumed += renamed_models(read.found, read.settings) + _read_twice(store, branch, read)
 
     def payload(self, *, keeps: bool) -> IngestPayload:
         """Return all that the source says now; ``keeps`` keeps what files said before that failed."""
@@ -231,7 +242,8 @@ class _SqlIngest:
         if not self._by_memos:
             return None
         how = digest_of(read.how)
-        return lineage_with_memos(self._store, self._branch, read.found, settings, how, self._meter.report)
+        report, texts = self._meter.report, self._with_texts
+        return lineage_with_memos(self._store, self._branch, read.found, settings, how, report, with_texts=texts)
 
     def _extracted(self, settings: Options) -> Extraction:
         read = self._read
@@ -262,9 +274,9 @@ class _SqlIngest:
         return kept_lineage(self._store, head, earlier, noted, found.derivations, facts)
 
 
-def _read_twice(store: Store, branch: str, source: str) -> tuple[Diagnostic, ...]:
+def _read_twice(store: Store, branch: str, read: SqlTexts) -> tuple[Diagnostic, ...]:
     """A warning if other sources have files of this one: their statements are in the graph, and count, twice."""
-    others = overlapping_sources(store, branch, source)
+    others = overlapping_sources(store, branch, read.source, read.origin)
     if not others:
         return ()
     message = (

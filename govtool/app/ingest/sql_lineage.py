@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.reuse import MemoExtraction
     from govtool.capture.sql.script_memos import DerivationOutline, ScriptMemo
     from govtool.capture.sql.stages import StageProgress
+    from govtool.model.stored_rows import StoredRows
     from govtool.store import FragmentRef, Store
 
 
@@ -62,7 +63,7 @@ class SourceLineage:
         self._earlier = earlier
         self._file = file
         self._stated: Mapping[str, Sequence[Fact]] = {}
-        self._stored: dict[str, dict[str, list[Derivation]]] = {}
+        self._stored: dict[str, StoredRows] = {}
 
     @property
     def files(self) -> int:
@@ -88,22 +89,21 @@ class SourceLineage:
         """
         if file not in self._found.kept:
             return self._made[file]
-        place = self._earlier.places.get(file, "")
-        return self._fragment(place).get(file, []) if place else []
+        rows = self._rows_of(file)
+        return rows.derivations(file) if rows is not None else []
 
     @cached_property
     def _made(self) -> dict[str, list[Derivation]]:
         return {part.file: part.derivations for part in self._found.parts}
 
-    def _fragment(self, place: str) -> dict[str, list[Derivation]]:
-        found = self._stored.get(place)
-        if found is None:
-            from govtool.model.columnar import decode
+    def _rows_of(self, file: str) -> StoredRows | None:
+        """The fragment that has the derivations of a file with a memo; None if it has none."""
+        place = self._earlier.places.get(file, "")
+        if place and place not in self._stored:
+            from govtool.model.stored_rows import StoredRows
 
-            found = self._stored[place] = {}
-            for derivation in decode(self._store.read(self._earlier.refs[place])):
-                found.setdefault(derivation.statement.file, []).append(derivation)
-        return found
+            self._stored[place] = StoredRows(self._store.read(self._earlier.refs[place]))
+        return self._stored.get(place)
 
     def facts(self, found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Fact, ...]:
         """Return the facts that scripts state; those of scripts with memos as they stated them before."""
@@ -203,10 +203,20 @@ class SourceLineage:
         return {file: _table_digest(to_table(found)) for file, found in made.items()}
 
     def _encode(self, files: list[str], more: Sequence[Derivation]) -> Fragment:
-        from govtool.model.columnar import DERIVATIONS, encode
+        from govtool.model.columnar import DERIVATIONS
+        from govtool.model.stored_rows import RowSpan, encode_spans, spans_of
 
-        part = [*(derivation for file in files for derivation in self.of_file(file)), *more]
-        return Fragment(self._source, DERIVATIONS, encode(part), len(part))
+        made = [file for file in files if file not in self._found.kept]
+        *fresh, last = spans_of([*(self._made[file] for file in made), more])
+        span_of = dict(zip(made, fresh, strict=True))
+        spans: list[RowSpan] = []
+        for file in files:
+            if file in span_of:
+                spans.append(span_of[file])
+            elif (rows := self._rows_of(file)) is not None:
+                spans += rows.of_file(file)
+        data, count = encode_spans([*spans, last])
+        return Fragment(self._source, DERIVATIONS, data, count)
 
     def payload(self, base: IngestPayload, wrote: Callable[[int, int], None] | None = None) -> IngestPayload:
         """The payload of an ingest with these derivations.
@@ -294,6 +304,8 @@ def lineage_with_memos(
     settings: Options,
     how: str,
     report: Callable[[StageProgress], None] | None = None,
+    *,
+    with_texts: bool = False,
 ) -> SourceLineage | None:
     """Extract the scripts that the last ingest of a source does not answer for; None where no memos can be made.
 
@@ -304,6 +316,7 @@ def lineage_with_memos(
         settings: The extractor's options.
         how: A digest of all but the scripts that decides the result.
         report: As for ``extract_scripts``.
+        with_texts: Whether the texts of statements are wanted of which nothing was understood.
 
     Raises:
         StoreError: The store cannot be read.
@@ -321,7 +334,7 @@ def lineage_with_memos(
         usable = _usable(store, branch, source, earlier)
         memos = Memos(earlier.memos.guard, dict(_placed(earlier, usable)))
     try:
-        extraction = extract_with_memos(found, settings, how, memos, report)
+        extraction = extract_with_memos(found, settings, how, memos, report, with_texts=with_texts)
     except NotReusable:
         return None
     return SourceLineage(store, source, extraction, usable, file)

@@ -1,9 +1,9 @@
 """The local cache of what SQL sources yielded last time: memos of their scripts, and where their derivations lie.
 
-A file a source and branch of a store, in the folder ``memos`` of the cache. It begins with its own digest; a file that
-is damaged, too large or of another shape is none, and costs an ingest in full. It is never the truth: the memos are
-looked at only for scripts whose text and options are the same (``govtool.capture.sql.reuse``), the derivations are read
-from the store, and only if the head of the branch holds them.
+A file a source and branch of a store, in the folder ``memos`` of the cache, a line a script. It begins with the digest
+of the rest; a file that is damaged, too large or of another shape is none, and costs an ingest in full. It is never the
+truth: the memos are looked at only for scripts whose text and options are the same (``govtool.capture.sql.reuse``), the
+derivations are read from the store, and only if the head of the branch holds them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from govtool.capture.sql.collector import uncollected
 from govtool.model.fact import Fact
@@ -64,7 +64,7 @@ def load_earlier(file: Path) -> EarlierIngest | None:
             digest, _, body = file.read_bytes().partition(b"\n")
             if hashlib.sha256(body).hexdigest().encode() != digest:
                 return None
-            found = _earlier(json.loads(body))
+            found = _earlier(body.decode("ascii").split("\n"))
         with contextlib.suppress(OSError):
             os.utime(file)
         return found
@@ -72,12 +72,13 @@ def load_earlier(file: Path) -> EarlierIngest | None:
         return None
 
 
-def _earlier(value: Any) -> EarlierIngest:
+def _earlier(lines: list[str]) -> EarlierIngest:
     from govtool.capture.sql.reuse import Memos
     from govtool.capture.sql.script_memos import ScriptMemo
 
-    guard, scripts, places, facts, yields = value
-    memos = Memos(str(guard), {file: ScriptMemo.of_value(memo) for file, memo in scripts.items()})
+    head, *scripts = lines
+    guard, files, places, facts, yields = json.loads(head)
+    memos = Memos(str(guard), dict(zip(map(str, files), map(ScriptMemo.of_text, scripts), strict=True)))
     stated = {file: [Fact(*fields) for fields in listed] for file, listed in facts.items()}
     return EarlierIngest(memos, {str(file): str(place) for file, place in places.items()}, stated, dict(yields))
 
@@ -85,10 +86,11 @@ def _earlier(value: Any) -> EarlierIngest:
 def save_earlier(file: Path, earlier: EarlierIngest) -> None:
     """Keep the result of an ingest for the next. A cache that cannot be written keeps nothing, silently."""
     with uncollected():
-        scripts = {name: memo.to_value() for name, memo in earlier.memos.scripts.items()}
+        scripts = earlier.memos.scripts
         facts = {name: [_fact_value(fact) for fact in found] for name, found in earlier.facts.items()}
-        value = [earlier.memos.guard, scripts, dict(earlier.places), facts, dict(earlier.yields)]
-        body = json.dumps(value, separators=(",", ":")).encode()
+        head = [earlier.memos.guard, list(scripts), dict(earlier.places), facts, dict(earlier.yields)]
+        lines = [json.dumps(head, separators=(",", ":")), *(memo.to_text() for memo in scripts.values())]
+        body = "\n".join(lines).encode("ascii")
     if len(body) > MAX_BYTES:
         return
     building = file.parent / f".{uuid.uuid4().hex}"

@@ -246,7 +246,7 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
         UsageError: a schema file cannot be read, or the address of the catalog is none.
         SourceError: the catalog cannot be read.
     """
-    from govtool.capture.sql.extract import Options
+    from govtool.capture.sql.options import Options
 
     if request.explain and request.catalog is None:
         raise UsageError("--explain needs a database", code="usage.arguments", hint="--catalog postgresql://host/db")

@@ -93,6 +93,7 @@ def discover_sources(root: Path) -> tuple[SourceSettings, ...]:
         SourceSettings("catalog", (f"{kind}:///{place}",)) for place, kind in kinds.items() if kind in _ENGINES
     ]
     scripts = [place for place, kind in kinds.items() if kind == "sql"]
+    # SQL beside the settings themselves: the whole folder is one source.
     if not projects and any("/" not in place for place in scripts):
         settings.append(SourceSettings("sql", (".",)))
     else:

@@ -181,19 +181,29 @@ def _check_origin(name: str, origin: SourceOrigin, earlier: SourceOrigin | None)
     )
 
 
-def overlapping_sources(store: Store, branch: str, name: str) -> tuple[str, ...]:
-    """The live sources of the same kind whose files are, by their names, also those of this one: a folder within it.
+def overlapping_sources(store: Store, branch: str, name: str, origin: SourceOrigin) -> tuple[str, ...]:
+    """The live sources of the same kind whose places are also those of this one: a folder within it.
 
-    Runs of a workflow are none of them: they count no statements.
+    Runs of a workflow are none of them: they count no statements. In a remote store a place is asked for where the name
+    does not tell it only if this one lies outside of the project: each costs a request.
     """
     head = store.seen(branch)
-    kind, _, place = name.partition(":")
-    if head is None or not place:
+    if head is None:
         return ()
-    others = {ref.source for ref in store.fragments(head) if ref.table == COVERAGE_TABLE} - {name}
-    return tuple(
-        sorted(each for each in others if each.startswith(f"{kind}:") and _overlap(each[len(kind) + 1 :], place))
-    )
+    outside = any(Path(part).is_absolute() for part in origin.place.split("+"))
+    found = set()
+    for ref in store.fragments(head):
+        kind, _, place = ref.source.partition(":")
+        if ref.table != COVERAGE_TABLE or ref.source == name:
+            continue
+        if kind != origin.kind or outside:
+            if store.is_remote and not outside:
+                continue
+            other = _origin(store, ref)
+            kind, place = ("", "") if other is None else (other.kind, other.place)
+        if kind == origin.kind and _overlap(place, origin.place):
+            found.add(ref.source)
+    return tuple(sorted(found))
 
 
 def _overlap(place: str, other: str) -> bool:

@@ -81,14 +81,22 @@ def subjects(snapshot: Snapshot, rules: PolicyChoice) -> Subjects:
     return Subjects(snapshot.index, lambda: selector(snapshot, rules))
 
 
-def parse_change(change: str | None, *, upstream: bool) -> Change | None:
+def parse_change(change: str | None, *, to: str | None = None, upstream: bool = False) -> Change | None:
     """The change that ``--change`` names, ``logic`` by default; None upstream, where nothing changes.
 
     Raises:
-        UsageError: There is no such change, or it is given with ``upstream``.
+        UsageError: There is no such change, it has a value besides ``to``, or it is given with ``upstream``.
     """
     from govtool.query.change import Change
 
+    if to is not None:
+        if change is not None and ":" in change:
+            raise UsageError(
+                f"--change {change} has a value already",
+                code="usage.arguments",
+                hint=f"leave out --to, or write --change {change.partition(':')[0]} --to {to}",
+            )
+        change = f"{change or 'rename'}:{to}"
     if not upstream:
         return Change.parse(change or "logic")
     if change:

@@ -52,6 +52,8 @@ def _duckdb(
         return executor if sidecars is None else SidecarExecutor(executor, sidecars)
     except ImportError as error:
         raise NotExact("it is not installed (pip install 'govtool[records]')") from error
+    except EngineError as error:
+        raise NotExact(f"{error.message} ({error.hint})") from error
 
 
 def _spark(session: Session) -> Executor:

@@ -135,6 +135,7 @@ def _of_script(history: History, known: Sequence[RecordRun], text: str) -> list[
     records = {each.run: each for each in known}
     own = [run for run in history.runs if any(job == name or job.startswith(f"{name}:") for job in run.jobs)]
     applications = list(dict.fromkeys(records[run.id].application for run in own if run.id in records))
+    # All of them are runs of a job that is called exactly so: it is found by that name.
     if all(name in run.jobs for run in own) or back >= len(applications):
         return []
     found = [records[run.id] for run in own if run.id in records]
@@ -241,6 +242,7 @@ def _of_dataset(
 
     found = list(filter(concerned, writes))
     names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
+    # Each run keeps the relation in a folder of its own: the last one answers.
     if len(names) > 1 and text not in names:
         text = _of_last_run(store, commit, found, text, names_of)
         names = [text]

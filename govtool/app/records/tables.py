@@ -69,6 +69,10 @@ class RecordTables:
     """By run id."""
     positions: dict[str, bytes] = field(default_factory=dict)
     """Fragments with positions of records, by run id."""
+    _boundaries: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """What ``_boundaries`` says of plans, by digest."""
 
     @staticmethod
     def of(writes: Iterable[RecordedWrite]) -> RecordTables:
@@ -87,7 +91,9 @@ class RecordTables:
         from govtool.records.stored import relation_text, taken_apart
 
         parts = taken_apart(write.plan)
-        boundaries, why = _boundaries(write.plan)
+        if parts.digest not in self._boundaries:  # those of a plan that ran before are the same
+            self._boundaries[parts.digest] = _boundaries(write.plan)
+        boundaries, why = self._boundaries[parts.digest]
         files = write.output_files
         run = RecordRun(
             run=write.run_id,

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from govtool.records.plan.expressions import Attribute
     from govtool.store import Commit, Reader
 
-SHOWN = 20
-"""Rows of each kind that are listed, and traced, unless another limit is given."""
-
 
 def row_diff(store: Reader, commit: Commit, found: RunDifference, limit: int | None = None) -> RowDiff:
     """Compare the rows of the outputs of two runs.

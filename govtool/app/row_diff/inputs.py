@@ -92,6 +92,7 @@ def _change(first: OpenedWrite, second: OpenedWrite, old: Relation | None, new: 
     if old.version == new.version:
         return about
     types = {column.name: column.type for column in old.columns}
+    # Cells of other types are never equal: rows are compared by the columns that both have alike.
     columns = tuple(column for column in new.columns if types.get(column.name) == column.type)
     about = replace(about, columns=columns)
     try:

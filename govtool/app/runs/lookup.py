@@ -67,6 +67,7 @@ class RunFilter:
         from govtool.query.software import SoftwareSpec
 
         spec = SoftwareSpec.parse(self.software) if self.software else None
+        # Names of jobs hold paths, which versions before wrote in another form.
         wanted = None if self.job is None else renewed_text(self.job)
         kept = [
             run

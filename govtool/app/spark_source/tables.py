@@ -362,7 +362,7 @@ def _edge_table(index: Index, edges: Sequence[int]) -> Any:
         *of_node("edge_target"),
         kinds.take(pa.array((tag & KIND_MASK).astype(np.int64))),
         dictionary("edge_label", functions, types.field("functions").type),
-        pa.array((tag & STAR_BIT) > 0),
+        pa.array(((tag & STAR_BIT) > 0) & ((tag & KIND_MASK) != int(EdgeKind.READ))),
         pa.array(np.asarray(a["edge_arm"])[at].astype(np.int64)),
         pa.array((tag & MASKING_BIT) > 0),
         dictionary("edge_label", lambda label: index.string(a["label_reason"][label]), pa.string()),

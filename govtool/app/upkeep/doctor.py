@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from govtool.query.likeness import Proposal
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
+_CONTRIBUTORS = frozenset({"docs", "quick", "test"})
+"""Extras that bring what works on govtool itself needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,28 @@ def _installation() -> Iterator[Checked]:
         extractor if extractor == COMPILED else f"{extractor}; compiled, it is about twice as fast",
         "" if extractor == COMPILED else "GOVTOOL_COMPILE=1 pip install FOLDER, in a clone",
     )
+    yield from _libraries()
     yield from _spark()
+
+
+def _libraries() -> Iterator[Checked]:
+    """The libraries whose version is not one that govtool asks for; of an extra, those that are installed."""
+    from packaging.requirements import Requirement
+
+    extras = ["", *(set(metadata("govtool").get_all("Provides-Extra") or ()) - _CONTRIBUTORS)]
+    ranges = {
+        (wanted.name, wanted.specifier)  # several extras may bring the same
+        for wanted in map(Requirement, requires("govtool") or ())
+        if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in extras)
+    }
+    for name, specifier in sorted(ranges, key=str):
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            continue
+        if not specifier.contains(found, prereleases=True):
+            text = f"{name} {found}, and govtool is tested with {specifier}"
+            yield Checked("library", WRONG, text, f"pip install '{name}{specifier}'")
 
 
 def _spark() -> Iterator[Checked]:

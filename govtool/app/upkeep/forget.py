@@ -70,6 +70,7 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
     branch = existing_branch(store, request.branch)
     everything = fragments_in_history(store)
     history = {name: refs for name, refs in everything.items() if refs[0].source != FORGOTTEN}
+    # Stand-ins of earlier removals are not removed; where they hold the text, the answer says so.
     tombstones = [refs[0] for name, refs in everything.items() if name not in history]
     chosen = {**_of_sources(history, request.sources), **_of_runs(store, history, request.runs)}
     if forms is not None:
@@ -131,6 +132,7 @@ def _of_runs(store: Store, history: _History, runs: Sequence[str]) -> _Chosen:
     positions = {record.positions for record in records if record.positions}
     chosen: _Chosen = {name: None for name in history if name[0] == PRIVATE_POSITIONS and name[1] in positions}
     for name, refs in history.items():
+        # Several runs may share a fragment of values: the others keep theirs, in a fragment that stands in for it.
         data = _read(store, refs[0]) if name[0] == PRIVATE_VALUES else None
         if data is not None and (left := rows_without(data, "run", names)) is not None:
             chosen[name] = StandIn(*left)

@@ -10,15 +10,28 @@ from __future__ import annotations
 import contextlib
 import mmap
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import FormatError, IntegrityError, StoreError
-from govtool.graph.gathered import FORMAT, Gathered, fragments_of, gather, joined, pack, unpack
+from govtool.graph.gathered import (
+    FORMAT,
+    Gathered,
+    first_derivation,
+    fragment_order,
+    fragments_of,
+    gather,
+    joined,
+    mapped,
+    ordered,
+    pack,
+    unpack,
+)
 from govtool.store.cache import cache_dir, lookup, publish
 
 if TYPE_CHECKING:
+    from govtool.graph.derive import Derived
     from govtool.store import Commit, FragmentRef, Reader
 
 FILE = "columns"
@@ -28,6 +41,10 @@ _PLAIN = 1 << 16
 """Bytes up to which a fragment is read without dictionaries, so that it can be put together with others."""
 _QUICK = 1 << 24
 """Bytes of columns of which an index is built in a fraction of a second: some 400,000 edges."""
+_SHARE = 20
+"""An index is derived as a change of another one where at most one in so many of its edges is looked at."""
+_READ_SHARE = 8
+"""And where at most one in so many derivations is read, to be compared with what it was."""
 _KEPT = 2
 """Columns of as many commits are kept."""
 _AT_ONCE = 64
@@ -51,7 +68,7 @@ def read_gathered(
         StoreError: A fragment cannot be read.
     """
     tables = ((name, _known_by(table, evidence) if evidence else table) for name, table in _tables(store, refs))
-    return gather(tables, taken)
+    return ordered(gather(tables, taken))
 
 
 def derived_gathered(
@@ -72,9 +89,53 @@ def derived_gathered(
     fresh = missing(refs, kept)
     gathered = read_gathered(store, fresh, taken)
     if kept is not None and len(fresh) < len(refs):
-        gathered = joined((kept, gathered), [ref.sha256 for ref in refs])
+        gathered = ordered(joined((kept, gathered), [ref.sha256 for ref in refs]))
     _keep(store, commit, gathered)
     return gathered
+
+
+def derived_change(
+    store: Reader, refs: Sequence[FragmentRef], open_base: Callable[[str], Any]
+) -> tuple[str, Derived] | None:
+    """What changed since the commit in the cache whose columns have most of some fragments; its content, and that.
+
+    Args:
+        store: Where the fragments are.
+        refs: The fragments of a commit, in the order of the store.
+        open_base: Gives the file of the index of a content.
+
+    Returns:
+        None if there is no such commit, if little is saved, or much has changed.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+    """
+    wanted = [ref.sha256 for ref in refs]
+    folder = _best(store, wanted)
+    if folder is None or (folder / FILE).stat().st_size <= _QUICK:
+        return None
+    base = folder.name.removeprefix(f"{store.cache_id}.").removesuffix(f"-columns-{FORMAT}")
+    buffer = open_base(base)
+    if buffer is None:
+        return None
+    from govtool.graph.derive import derive
+    from govtool.graph.index import Index
+
+    with (folder / FILE).open("rb") as file:
+        kept = mapped(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    index = Index(buffer)
+    most = index.edge_count // _SHARE
+    known = dict(zip(kept.fragments, range(len(kept.fragments)), strict=True))
+    fresh = [ref for ref in refs if ref.sha256 not in known]
+    if sum(ref.rows for ref in fresh) * _READ_SHARE > kept.derivations:
+        return None
+    lookup(folder)
+    gathered = gather(_tables(store, fresh))
+    firsts = {name: first_derivation(kept, known[name], index.text) for name in wanted if name in known}
+    firsts |= {name: first_derivation(gathered, place) for place, name in enumerate(gathered.fragments)}
+    order = fragment_order(wanted, [firsts[name] for name in wanted])
+    derived = derive(index, kept, gathered, [wanted[place] for place in order], most)
+    return None if derived is None else (base, derived)
 
 
 def missing(refs: Sequence[FragmentRef], kept: Gathered | None) -> list[FragmentRef]:
@@ -125,8 +186,7 @@ def _kept(store: Reader) -> list[Path]:
 
 def kept_columns(store: Reader, refs: Sequence[FragmentRef]) -> Gathered | None:
     """The columns in the cache that have most of some fragments; None where there are none, or damaged ones."""
-    wanted = {ref.sha256 for ref in refs}
-    best = max(((len(wanted & names), folder) for folder, names in _kept_names(store)), default=(0, None))[1]
+    best = _best(store, [ref.sha256 for ref in refs])
     if best is None:
         return None
     try:
@@ -136,6 +196,12 @@ def kept_columns(store: Reader, refs: Sequence[FragmentRef]) -> Gathered | None:
     except (OSError, ValueError):
         pass
     return None
+
+
+def _best(store: Reader, fragments: Collection[str]) -> Path | None:
+    """The folder of the cache whose columns have most of some fragments."""
+    wanted = set(fragments)
+    return max(((len(wanted & names), folder) for folder, names in _kept_names(store)), default=(0, None))[1]
 
 
 def _kept_names(store: Reader) -> Iterator[tuple[Path, set[str]]]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
+_CHANGE = "-change"
+"""The end of the names of folders that hold what changed since an earlier index; see ``govtool.graph.spliced``."""
 VERIFIED = "verified"
 """The file beside an index that says which file was compared with its checksums, and by its own time when."""
 ALWAYS_VERIFIED = 1 << 20
@@ -76,7 +78,7 @@ def open_index(
 def _open(store: Reader, commit: Commit, progress: Progress | None, evidence: Iterable[str]) -> Index:
     """The index from the cache, from the store, or built."""
     wanted = tuple(sorted(set(evidence)))
-    found = _cached(store, commit, wanted)
+    found = _cached(store, commit, wanted) or (None if wanted else _spliced(store, commit))
     if found is not None:
         return found
     if not wanted and store.is_remote:
@@ -85,6 +87,11 @@ def _open(store: Reader, commit: Commit, progress: Progress | None, evidence: It
         remote = find_published(store, commit)
         if remote is not None:
             return remote.open(lambda: _kept(store, commit, wanted, lambda: _downloaded(remote, progress)))
+    if not wanted:
+        _derive(store, commit)
+        found = _spliced(store, commit)
+        if found is not None:
+            return found
     return _kept(store, commit, wanted, lambda: list(_build(store, commit, progress, wanted)))
 
 
@@ -134,27 +141,73 @@ def _kept(store: Reader, commit: Commit, wanted: tuple[str, ...], make: Callable
 
 def cached_index(store: Reader, commit: Commit) -> Index | None:
     """The index of a commit if the local cache has it."""
-    index = _cached(store, commit, ())
+    index = _cached(store, commit, ()) or _spliced(store, commit)
     if index is not None:
         index.paths_root = paths_root()
     return index
 
 
 def _cached(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Index | None:
-    directory = _directory(store, commit, evidence)
+    buffer = _opened_buffer(_directory(store, commit, evidence))
+    return None if buffer is None else Index(buffer)
+
+
+def _opened_buffer(directory: Path) -> Any:
+    """The file of a folder of the cache, mapped; None if it is not there, or damaged and therefore discarded."""
     if lookup(directory):
         try:
-            index = Index(_mapped(directory / layout.FILE))
+            buffer = _mapped(directory / layout.FILE)
+            layout.view(buffer)
             if not _is_verified(directory):
-                layout.verify(index.buffer)
+                layout.verify(buffer)
                 _note_verified(directory)
         except (IntegrityError, FormatError, OSError, ValueError):
             _discard(directory)
         else:
             if directory not in _opened.cached:
                 _opened.cached.append(directory)
-            return index
+            return buffer
     return None
+
+
+def _spliced(store: Reader, commit: Commit) -> Index | None:
+    """The index of a commit if the cache has an earlier one and what changed since."""
+    directory = _directory(store, commit, (), _CHANGE)
+    buffer = _opened_buffer(directory)
+    if buffer is None:
+        return None
+    from govtool.graph.spliced import SplicedIndex
+
+    change, meta = layout.view(buffer)
+    before = _opened_buffer(cache_dir(store.cache_id, f"{meta['base']}-{layout.FORMAT}"))
+    if before is None:
+        _discard(directory, damaged=False)
+        return None
+    return SplicedIndex(
+        Index(before), change, meta, lambda: _kept(store, commit, (), lambda: list(_build(store, commit, None, ())))
+    )
+
+
+def _derive(store: Reader, commit: Commit) -> None:
+    """Keep what changed since an earlier commit whose index and columns the cache has, if that is little."""
+    from govtool.app.versions.gathered import derived_change
+    from govtool.arrays.layout import narrowed
+
+    refs = _derivations(store, commit)
+    found = derived_change(
+        store, refs, lambda base: _opened_buffer(cache_dir(store.cache_id, f"{base}-{layout.FORMAT}"))
+    )
+    if found is None:
+        return
+    base, derived = found
+
+    def write(folder: Path) -> None:
+        with (folder / layout.FILE).open("wb") as file:
+            file.writelines(layout.pack(narrowed(derived.arrays), {**derived.meta, "base": base}))
+        _note_verified(folder)
+
+    with contextlib.suppress(StoreError, OSError):
+        publish(_directory(store, commit, (), _CHANGE), write)
 
 
 def forget_opened() -> None:
@@ -185,7 +238,10 @@ def discard_damaged(store: Reader, commit: Commit, evidence: Iterable[str] = ())
     directory = _directory(store, commit, tuple(sorted(set(evidence))))
     with contextlib.suppress(ValueError):
         _opened.cached.remove(directory)  # compared here: `damaged_since` need not do it again
-    return _discarded_if_damaged(directory)
+    if _discarded_if_damaged(directory):
+        return True
+    change = _directory(store, commit, (), _CHANGE)
+    return not evidence and change in _opened.cached and damaged_since()
 
 
 def _discarded_if_damaged(directory: Path) -> bool:
@@ -230,9 +286,9 @@ def _identity(directory: Path) -> str:
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 
-def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Path:
+def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...], what: str = "") -> Path:
     known = f"-{hashlib.sha256(repr(evidence).encode()).hexdigest()[:12]}" if evidence else ""
-    return cache_dir(store.cache_id, f"{commit.content_id}-{layout.FORMAT}{known}")
+    return cache_dir(store.cache_id, f"{commit.content_id}-{layout.FORMAT}{known}{what}")
 
 
 def index_of(derivations: Iterable[Derivation]) -> Index:
@@ -275,9 +331,10 @@ def _mapped(path: Path) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _discard(directory: Path) -> None:
-    """Take a damaged index out of the way, so that a good one can take its place."""
-    _opened.damaged.append(directory)
+def _discard(directory: Path, *, damaged: bool = True) -> None:
+    """Take an index out of the way, so that a good one can take its place."""
+    if damaged:
+        _opened.damaged.append(directory)
     import shutil
 
     shutil.rmtree(directory, ignore_errors=True)

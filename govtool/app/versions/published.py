@@ -71,7 +71,7 @@ def publish_index(
     named = published.named_root(store.objects, commit)
     if named is None:
         _require_head(store, commit)
-    index = index.resident()
+    index = index.folded()
     cuts = published.PartWriter(store.objects, commit.content_id)
     about = {"coverage": total_coverage(store, commit).counts(), "owners": dataset_owners(store, commit)}
     root = cut(index, about, cuts.add, progress)

@@ -82,13 +82,14 @@ def depends_answer(name: str, graph: ProvenanceGraph, node: str, on: Sequence[st
 
     number = node_called(graph, node, name)
     found = dependency(graph, number, records_called(graph, on, name))
-    parts = (found.necessary, found.lineage)
     return DependsAnswer(
         name,
         graph.id_of(number),
         tuple(dict.fromkeys(on)),
         found.depends,
-        *(summaries(graph, part) for part in parts),
+        summaries(graph, found.necessary),
+        summaries(graph, found.lineage),
+        found.reached,
     )
 
 

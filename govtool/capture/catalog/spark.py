@@ -191,6 +191,7 @@ def _relation(session: SparkSession, parts: tuple[str, ...], diagnostics: list[D
     details: dict[str, str] = {}
     heading = ""
     for column, type_, comment in rows:
+        # DESCRIBE lists columns first, then partitions and details, each below a heading of its own.
         if not column or column.startswith("# "):
             heading = column or heading or "#"
         elif not heading:

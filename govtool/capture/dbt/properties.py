@@ -94,6 +94,7 @@ def properties_in(data: Mapping[str, Any], file: str = "") -> Properties:
             if not name or not columns or name in described:
                 continue
             described[name] = columns
+            # Only a contract that was read whole tells all columns, and one list cannot be that of several versions.
             if kind == "models" and _is_enforced(node) and "versions" not in node and len(columns) == _written(node):
                 contracts.add(name)
     described = {name: columns for name, columns in described.items() if columns}

@@ -33,6 +33,7 @@ def needs_schema(text: str, dialect: str) -> bool:
         return True
     last = len(tokens) - 1
     defined = _ctes(tokens, words)
+    # For each parenthesis that is open: whether a comma in it stands between tables, as in FROM a, b.
     listing = [False]
     for at, upper in enumerate(words):
         kind = tokens[at].token_type

@@ -149,7 +149,7 @@ def read_log(raw: IO[bytes], file: str, options: LogOptions) -> Records:
         options: As ``check_options`` returns them.
 
     Raises:
-        UsageError: ``auto`` cannot tell its format (``usage.log-format``).
+        UsageError: ``auto`` cannot tell its format, or finds plain SQL (``usage.log-format``).
     """
     if is_parquet(raw):
         yield from _parquet(raw, file, options)
@@ -184,12 +184,14 @@ def reader_of(sample: bytes, file: str, options: LogOptions) -> Reader:
     """The reader for a log that begins like this.
 
     Raises:
-        UsageError: ``auto`` cannot tell its format.
+        UsageError: ``auto`` cannot tell its format, or finds plain SQL.
     """
     wanted = options.format
     is_json = sample.lstrip()[:1] in (b"{", b"[")
     if wanted == "auto":
         wanted = _recognised(sample, is_json, options)
+        if wanted == "sql":
+            raise _plain_sql(file)
     if not wanted:
         raise _unknown(file)
     if wanted == "sql":
@@ -213,6 +215,16 @@ def _unknown(file: str) -> UsageError:
         code="usage.log-format",
         location=file,
         hint=f"--from {'|'.join(NAMES[1:])}, and --map text=NAME for what holds the statement",
+    )
+
+
+def _plain_sql(file: str) -> UsageError:
+    """SQL may be code or the statements of a session: who took one for the other had it in the graph twice."""
+    return UsageError(
+        "this is SQL, not a query log",
+        code="usage.log-format",
+        location=file,
+        hint="govtool ingest sql, if it is code; --from sql, if these are the statements that one session ran",
     )
 
 

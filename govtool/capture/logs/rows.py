@@ -101,6 +101,7 @@ def _json_values(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Re
         for match in _MARKS.finditer(text):
             at = match.start()
             mark = text[at]
+            # Braces in a text end nothing, and a mark behind a backslash does not end the text.
             if quoted:
                 if at == skip:
                     continue

@@ -92,6 +92,7 @@ class EventReader:
             InvalidEventError: it has no job and no dataset, or their names are no text.
         """
         time = self._time(value.get("eventTime"), line)
+        # The spec's DatasetEvent: facets of a dataset that no run wrote.
         if "dataset" in value and "job" not in value:
             named = self._dataset(value["dataset"], line)
             if named is None:
@@ -117,6 +118,7 @@ class EventReader:
             event.registers[EntityPart("event"), state if state in STATES else "OTHER"] = json.dumps(time)
             self._facets(event, EntityPart("run"), run.get("facets"), line)
         else:
+            # A JobEvent has no run: it declares what a job reads and writes.
             event.registers[EntityPart("event"), "DECLARED"] = json.dumps(time)
         producer = _text(value.get("producer"))
         if producer:

@@ -168,6 +168,7 @@ def _fits(value: object, shape: Any) -> bool:
         present = {name.rstrip("?") for name in shape} & value.keys()
         needed = {name for name in shape if not name.endswith("?")}
         return needed <= present and all(_fits(value[name], shape.get(name, shape.get(f"{name}?"))) for name in present)
+    # Python's True is an int; JSON's is no number.
     if shape in (int, float):
         return isinstance(value, (int, shape)) and not isinstance(value, bool)
     return isinstance(value, shape)

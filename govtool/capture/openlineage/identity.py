@@ -191,6 +191,7 @@ class Fields:
                 inner = (f"{path}." if path else "") + quote(name)
                 kind = field.get("type")
             whole = f"{raw}.{name}" if raw else name
+            # A column called a.b goes before the field b of a column a.
             if not depth:
                 self._by_name[whole] = inner
             else:

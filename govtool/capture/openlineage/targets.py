@@ -113,6 +113,7 @@ class _Job:
             for name, change in changes.items()
             if change is None or (change.mode != "drop" and load(self.outputs[name], "columnLineage") is not None)
         }
+        # SQL is read only for outputs of which no facet tells what they are made of.
         open_ = [n for n, lineage in lineages.items() if not lineage.known and lineage.reads is None]
         by_sql = self._from_sql(open_) if (open_ or not self.outputs) and not jobs else []
         covered = {d.target for d in by_sql}

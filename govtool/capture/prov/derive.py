@@ -117,6 +117,7 @@ class _Deriver:
             inputs = {r.ends["entity"] for r in used.get(name, ()) if "entity" in r.ends}
             outputs = {r.ends["entity"] for r in made.get(name, ()) if "entity" in r.ends}
             gone = {r.ends["entity"] for r in ended.get(name, ()) if "entity" in r.ends}
+            # PROV need not state times of an activity: those of what it used and made bound it.
             finished = activity.ended or max(times, default=None)
             runs.append(
                 Run(
@@ -215,6 +216,7 @@ class _Deriver:
             generation = makers.get(entity)
             activity = generation.ends.get("activity") if generation is not None else None
             origins = stated.get(entity)
+            # Without a stated derivation, whatever the activity used may be in what it made.
             if origins is None:
                 origins = (
                     {r.ends["entity"] for r in used.get(activity, ()) if "entity" in r.ends} if activity else set()

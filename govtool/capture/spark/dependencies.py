@@ -133,6 +133,7 @@ def merged(values: Sequence[ColumnValue]) -> ColumnValue:
     if len(values) == 1:
         return values[0]
     fields: Mapping[str, ColumnValue] | None = None
+    # A field is known only if each of the alternatives has it.
     if values and all(value.fields is not None for value in values):
         known = [value.fields or {} for value in values]
         shared = [name for name in known[0] if all(name in each for each in known)]

@@ -91,6 +91,7 @@ class ExpressionWalk(ABC):
             case p.Elements():
                 values = [self.value(value, env, relation) for value in item.items]
                 whole = mapped(merged(values), lambda d: compose(d, item.kind, (item.name,)))
+                # An element of array(a, b) is a value as it was; what an aggregate collected has gone through it.
                 part = whole if item.kind is _AGGREGATION else merged(values)
                 return ColumnValue(whole.deps, None, part if part.fields is not None else None)
             case p.Let():

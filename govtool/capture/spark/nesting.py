@@ -125,12 +125,29 @@ def _action(family: Sequence[E]) -> Action[E]:
         return Action(lead, tuple(family), lead, None)
     written = _joined(written, family[1:])
     if written.final:
-        return Action(lead, tuple(family), lead, written)
+        return Action(lead, tuple(family), _fitted(lead, family[1:], written), written)
     final = next((each for each in reversed(family[1:]) if (own := _written(each)) is not None and own.final), None)
     if final is not None:
         return Action(lead, tuple(family), final, written)
     main, columns = _expected(lead, family[1:], written)
     return Action(lead, tuple(family), main, replace(written, columns=columns))
+
+
+def _fitted(lead: E, members: Sequence[E], written: WrittenDataset) -> E:
+    """Return the execution whose query has the columns of a write in its order.
+
+    ``saveAsTable`` adds to a table by name: the query as it was written may have them in another order.
+    """
+    assert lead.reading is not None
+    wanted = [name.lower() for name in written.columns or ()]
+    given = [column.name.lower() for column in lead.reading.flow.columns]
+    if wanted == given or sorted(wanted) != sorted(given):
+        return lead
+    for execution in members:
+        own = _written(execution)
+        if own is not None and own.columns == written.columns and execution.reading is not None:
+            return execution
+    return lead
 
 
 def _written(execution: E) -> WrittenDataset | None:

@@ -186,6 +186,7 @@ class PlanWalk(ExpressionWalk):
             condition_inputs.take(source)
         on = self.collect(node.on, env, condition_inputs, _CONDITIONAL) if node.on is not None else ()
         for number, clause in enumerate(node.clauses):
+            # An edge has room for so many groups; beyond them, alternatives are not told apart.
             arm = group * _ARMS_PER_GROUP + number + 1 if merges and group < _GROUPS else 0
             own = Relation((), {}, dict(condition_inputs.rows), dict(condition_inputs.reads))
             when = self.collect(clause.condition, env, own, _CONDITIONAL) if clause.condition is not None else ()
@@ -206,6 +207,7 @@ class PlanWalk(ExpressionWalk):
                 own.refer(when, EdgeKind.FILTER)
                 result.rows.update((marked(row, arm), None) for row in own.rows)
             result.reads.update(own.reads)
+        # The target's rows are changed and not read, unless the source reads the same table.
         of_target = set(target.reads)
         again = source.reads if source is not None and isinstance(_bare(node.source), p.Scan) else {}
         result.reads = {read: None for read in result.reads if read not in of_target or read in again}
@@ -258,6 +260,7 @@ class PlanWalk(ExpressionWalk):
             deps = self.collect(p.Opaque(node.reason, node.arguments), env, child, _IDENTITY)
             return [ColumnValue(deps)] * width
         if name == "stack" and node.rows > 0:
+            # stack(2, a, b, c, d) fills rows one after the other: its first column has a and c.
             across = -(-len(node.arguments) // node.rows)
             cells = [p.Apply("stack", node.arguments[i::across]) for i in range(min(across, width))]
             made = [self.value(cell, env, child) for cell in cells]

@@ -17,6 +17,9 @@ FREED_YOUNG = 1000
 only the cyclic collector frees them. A thousand of them are some 100 MB; while they are young, they are freed without a
 visit of all else that the process holds."""
 
+MANY_YOUNG = 300_000
+"""New objects of which the next collection had better not visit every one: half a tenth of a second."""
+
 
 class _Left:
     """Garbage that only a full collection can free."""
@@ -42,9 +45,7 @@ class Uncollected:
 
     def __enter__(self) -> Uncollected:
         self._was_enabled = gc.isenabled()
-        if self._was_enabled and _left.trees:
-            gc.collect()
-            _left.trees = False
+        _collect_left()
         gc.disable()
         return self
 
@@ -53,22 +54,37 @@ class Uncollected:
             return
         if self.statements > FREED_YOUNG:
             _left.trees = True
-            # Without this the next allocation would start a collection of everything that the batch has made.
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
+            _make_old()
         gc.enable()
+
+
+def _collect_left() -> None:
+    """Free the trees of the batch before, unless the collector is off already: then whoever turned it off did this."""
+    if _left.trees and gc.isenabled():
+        gc.collect()
+        _left.trees = False
+
+
+def _make_old() -> None:
+    """Have all objects count as old: else the next allocation would start a visit of everything that a batch made."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Keep the cyclic collector from visiting over and over what is made and stays: texts, memos, derivations."""
     enabled = gc.isenabled()
+    _collect_left()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if gc.get_count()[0] > MANY_YOUNG:
+                _left.trees = True
+                _make_old()
             gc.enable()
 
 

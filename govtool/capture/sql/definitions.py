@@ -105,6 +105,7 @@ class Definitions(Relations):
         tree = statement.tree
         if tree is None:
             return
+        # What the parser has no tree for: triggers, and other names of tables (synonyms, partitions).
         if type(tree) is nodes.Command:
             self._find_trigger(tree, statement)
             self._find_link(tree, statement)

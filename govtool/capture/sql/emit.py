@@ -22,7 +22,7 @@ from govtool.capture.sql.walk.dependencies import (
     Interner,
 )
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows
-from govtool.capture.sql.walk.state import EVERYWHERE
+from govtool.capture.sql.walk.state import EVERYWHERE, OPTIONAL
 from govtool.capture.sql.walk.writes import BY_NAME, BY_POSITION, Write
 from govtool.functions.facts import is_masking
 from govtool.model import (
@@ -107,6 +107,7 @@ class Emitter:
             return self._renamed(draft, evidence)
         target = draft.target
         if not target:
+            # The variants that a template makes of one place are one query.
             first = draft.statement.first_variant
             named_by = evidence if first is draft.statement else self.evidence(first, write)
             target = f"query:{named_by.fingerprint}"
@@ -184,10 +185,12 @@ class Emitter:
         # UNION ALL decides over no row: an edge of that kind only means that an arm has the column.
         shown = {edge.source for edge in edges if not edge.star and edge.kind is not EdgeKind.UNION_ALL}
         listed = {self._ref(number) for number in draft.write.listed}
-        refs = {self._ref(number) for number in draft.write.named}
-        refs |= {ref for ref in listed if ref.dataset in self._named_too}
+        refs = {self._ref(number) for number in draft.write.named} | listed
         refs = {ref for ref in refs if ref.path not in (_ROWS, HIDDEN)}
-        refs |= {ColumnRef(ref.dataset, ROWS) for ref in listed if ref.dataset not in self._named_too}
+        positions = {ref for ref in listed if ref.dataset not in self._named_too}
+        if positions:
+            refs |= {ColumnRef(ref.dataset, ROWS) for ref in positions}
+            shown |= positions.intersection([edge.source for edge in edges])
         if draft.bound:
             names = self._bound_names(draft.bound)
             refs = {ColumnRef(name, ref.path) for ref in refs for name in names.get(ref.dataset, (ref.dataset,))}
@@ -198,12 +201,16 @@ class Emitter:
         return tuple(sorted(found))
 
     def _mixed(self, write: Write) -> frozenset[str]:
-        """The datasets of which a list of names has columns, and a plain ``*`` as well.
+        """The datasets of which a list of names has columns, and a plain ``*``, or a name that no edge shows, as well.
 
-        An edge does not show which of the two it is from; those of these datasets count as named.
+        Neither an edge nor a reference shows which of the two it is from; those of these datasets count as named.
         """
-        deps = chain(write.rows, *write.output.deps)
-        return frozenset([self._ref(dep >> REF_SHIFT).dataset for dep in deps if dep & (STAR | LISTED) == STAR])
+        deps = list(chain(write.rows, *write.output.deps))
+        shown = {
+            dep >> REF_SHIFT for dep in deps if not dep & (STAR | LISTED) and dep & KIND_MASK != EdgeKind.UNION_ALL
+        }
+        numbers = {dep >> REF_SHIFT for dep in deps if dep & (STAR | LISTED) == STAR} | (write.named - shown)
+        return frozenset([self._ref(number).dataset for number in numbers])
 
     def _filled(self, draft: Draft) -> list[ColumnRef]:
         """The columns of its target that a statement names in order to fill them."""
@@ -279,10 +286,10 @@ class Emitter:
         return edge
 
     def _read(self, name: str, arms: tuple[int, ...], edges: list[Edge]) -> None:
-        """Add an edge for each arm in which the rows of a dataset flow."""
+        """Add an edge for each arm in which the rows of a dataset flow; see ``Edge.star``."""
         source: ColumnRef = _new(_REF, (self.dataset(name), _ROWS))
         for arm in arms:
-            edges.append(_new(_EDGE, (source, _ROWS, _READ, (), False, arm >> ARM_SHIFT, False, None)))
+            edges.append(_new(_EDGE, (source, _ROWS, _READ, (), arm & OPTIONAL != 0, arm >> ARM_SHIFT, False, None)))
 
     def _ref(self, number: int) -> ColumnRef:
         ref = self.interner.refs[number]

@@ -152,6 +152,7 @@ def _extract_group(
                 if each.logged and not options.keep_literals:
                     redact_notes(each)
             trees.statements = sum([len(script.statements) for script in batch.scripts])
+            # The caller resolves these once more, with the columns that other groups have shown.
             if unsettled is not None:
                 open_ = [any(s.unsettled for s in script.statements) for script in batch.scripts]
                 unsettled.extend(number for number, is_open in enumerate(open_) if is_open)

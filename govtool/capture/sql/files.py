@@ -7,7 +7,7 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -93,9 +93,15 @@ def find_scripts(folder: Path, *, follow_links: bool = False) -> list[Path]:
     A symbolic link that leads out of the folder is listed itself, not what is behind it, unless links are followed.
     A link to a file that is found anyway is left out.
     """
+    return _found(folder, follow_links)[0]
+
+
+def _found(folder: Path, follow_links: bool) -> tuple[list[Path], set[Path]]:
+    """The result of ``find_scripts``, and what of it is a link."""
     found: list[Path] = []
-    _walk(folder, found, set(), 0, None if follow_links else folder.resolve())
-    return _each_once(found)
+    links: set[Path] = set()
+    _walk(folder, found, links, set(), 0, None if follow_links else folder.resolve())
+    return _each_once(found, links), links
 
 
 def is_sql(name: str) -> bool:
@@ -177,7 +183,7 @@ def _path(path: Path, root: Path | None, follow_links: bool) -> Iterator[Script 
     if not stat.S_ISDIR(mode):
         yield _read(path, _relative(path, root or path.parent))
         return
-    files = find_scripts(path, follow_links=follow_links)
+    files, links = _found(path, follow_links)
     if not files:
         raise UsageError(
             f"{path} holds no SQL files",
@@ -187,12 +193,11 @@ def _path(path: Path, root: Path | None, follow_links: bool) -> Iterator[Script 
     top = None if follow_links else path.resolve()
     for file in files:
         name = _relative(file, root or path)
-        yield _outside(name) if _leaves(file, top) else _read(file, name, found=True)
+        yield _outside(name) if file in links and _leaves(file, top) else _read(file, name, found=True)
 
 
-def _each_once(paths: Sequence[Path]) -> list[Path]:
+def _each_once(paths: Sequence[Path], links: Collection[Path]) -> list[Path]:
     """Leave out links to files that are listed themselves, or by an earlier link."""
-    links = {path for path in paths if path.is_symlink()}
     if not links:
         return list(paths)
     known = {Path(os.path.realpath(path)) for path in paths if path not in links}
@@ -222,7 +227,9 @@ def _leaves(path: Path, top: Path | None) -> bool:
         return False
 
 
-def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: int, top: Path | None) -> None:
+def _walk(
+    folder: Path, found: list[Path], links: set[Path], seen: set[tuple[int, int]], depth: int, top: Path | None
+) -> None:
     try:
         here = folder.stat()
         if (here.st_dev, here.st_ino) in seen or depth > 100:
@@ -232,6 +239,8 @@ def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: in
     except OSError:
         # Read as a file, it yields the diagnostic with the reason.
         found.append(folder)
+        if folder.is_symlink():
+            links.add(folder)
         return
     for entry in entries:
         if entry.name.startswith("."):
@@ -240,13 +249,16 @@ def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: in
             is_folder = entry.is_dir()
         except OSError:
             is_folder = False
-        if is_folder and _leaves(Path(entry.path), top):
+        if is_folder and entry.is_symlink() and _leaves(Path(entry.path), top):
             found.append(Path(entry.path))
+            links.add(found[-1])
         elif is_folder:
             if entry.name not in _SKIPPED and not (entry.name == _BUILT and (folder / "dbt_project.yml").exists()):
-                _walk(Path(entry.path), found, seen, depth + 1, top)
+                _walk(Path(entry.path), found, links, seen, depth + 1, top)
         elif is_sql(entry.name):
             found.append(Path(entry.path))
+            if entry.is_symlink():
+                links.add(found[-1])
 
 
 def _read(path: Path, name: str, *, found: bool = False) -> Script | Diagnostic:
@@ -281,6 +293,10 @@ def _script(name: str, data: bytes) -> Script | Diagnostic:
 
 def _relative(path: Path, root: Path) -> str:
     """The path below the root, or the file's name if it is not below it: absolute paths are never stored."""
+    here = "" if path.is_absolute() and root.is_absolute() else os.getcwd()  # noqa: PTH109 - of thousands of files
+    below, whole = os.path.join(here, root, ""), os.path.join(here, path)  # noqa: PTH118
+    if os.sep == "/" and whole.startswith(below) and whole.isascii():
+        return whole[len(below) :]
     try:
         relative = path.absolute().relative_to(root.absolute())
     except ValueError:

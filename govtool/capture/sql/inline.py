@@ -58,7 +58,12 @@ def _returned(returns: exp.Expr | None, handed_out: Sequence[exp.Expr], dialect:
 
 
 def _is_table_in_bigquery(tree: exp.Create, body: exp.Expr, dialect: str) -> bool:
-    return isinstance(body, nodes.Query) and dialect == "bigquery" and not isinstance(tree.expression, nodes.Paren)
+    """Return whether a body is a query; one in two pairs of brackets, ``AS ((SELECT …))``, is a value."""
+    written = tree.expression
+    value = isinstance(written, nodes.Paren) or (
+        isinstance(written, nodes.Subquery) and isinstance(written.this, nodes.Subquery)
+    )
+    return isinstance(body, nodes.Query) and dialect == "bigquery" and not value
 
 
 def _column(definition: exp.Expr, dialect: str) -> str:

@@ -27,6 +27,8 @@ UNKNOWN_DATA: Final = (
     "the target is named by an expression or parameter",
 )
 """The ends of diagnostics about data that a statement reads or writes and does not name."""
+UNKNOWN_VALUE: Final = " is not known: it comes from "
+"""A part of diagnostics about variables."""
 _INDIRECT: Final = word_set(
     """EXECUTE EXEC IDENTIFIER CALL PROCEDURE PROC FUNCTION TRIGGER TASK EVENT PACKAGE LANGUAGE RULE RESULT_SCAN DBLINK
     OPENQUERY OPENROWSET QUERY_TO_XML TABLE_TO_XML DICTGET REMOTE CLUSTER MERGE_TABLES COPY UNLOAD LOCATION EXTERNAL
@@ -50,9 +52,10 @@ def renamed_tables(scripts: Iterable[ScriptState]) -> dict[str, str]:
 
 def reads_anything(statement: StatementState) -> bool:
     """Return whether a statement reads or writes data that it does not name: of a function, of a server, of a table by
-    an expression.
+    an expression, of a variable that something unknown sets.
     """
-    return any(note.code == "opaque" and note.message.endswith(UNKNOWN_DATA) for note in statement.diagnostics)
+    notes = [note.message for note in statement.diagnostics if note.code == "opaque"]
+    return any(note.endswith(UNKNOWN_DATA) or UNKNOWN_VALUE in note for note in notes)
 
 
 def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tuple[str, ...]:

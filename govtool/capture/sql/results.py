@@ -40,7 +40,7 @@ class Shortfall(NamedTuple):
     diagnostic: Diagnostic
     runs: int
     text: str
-    """As written; empty where it is ``partial`` and the script was not read again."""
+    """As written; empty where the script was not read again."""
     dialect: str
     words: tuple[str, ...] = ()
     """Of a statement that was not understood at all: its words, if it can reach nothing but what it names."""

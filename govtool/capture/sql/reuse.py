@@ -91,6 +91,8 @@ def extract_with_memos(
     how: str,
     earlier: Memos | None = None,
     report: Report | None = None,
+    *,
+    with_texts: bool = False,
 ) -> MemoExtraction:
     """Extract a batch with the memos of an earlier extraction, and make those of this one.
 
@@ -100,6 +102,7 @@ def extract_with_memos(
         how: A digest of the options, the extractor, and all else but the scripts that decides the result.
         earlier: The memos of an earlier extraction.
         report: Called with the stage now and then.
+        with_texts: Whether the texts of statements are wanted of which nothing was understood.
 
     Raises:
         NotReusable: The batch holds something of which no memos are made.
@@ -112,6 +115,8 @@ def extract_with_memos(
     macros = macros_of(read, options)
     marks = _marks(read, macros, how)
     usable = {} if earlier is None else {f: r for f, r in earlier.scripts.items() if marks.get(f) == r.mark}
+    if with_texts:
+        usable = {file: memo for file, memo in usable.items() if not memo.shows_text}
     for number in range(ROUNDS + 2):
         attempt = _Attempt(read, options, macros, marks, usable)
         found = attempt.run(Stages(report), None if earlier is None else earlier.guard)

@@ -31,6 +31,7 @@ _PREPARED: Final = re.compile(rf"\s*PREPARE\s+{_NAME}", re.IGNORECASE)
 _CALLED: Final = re.compile(
     rf"\s*(?:(?:CALL|EXECUTE|EXEC)\s+)?(?:@\w+\s*=\s*)?(?:(?:TASK|ALERT)\s+)?{_NAME}", re.IGNORECASE
 )
+_NOBODY_DEFINES: Final = "which no script here defines: what it reads and writes is not known"
 _NAME_PART: Final = re.compile(rf"{_PART}")
 _MAX_HEAD: Final = 400
 """Characters of a CREATE in which the name of the routine is looked for."""
@@ -185,9 +186,14 @@ def mark_unknown_calls(scripts: Iterable[ScriptState], known: frozenset[str]) ->
         if unknown is None:
             continue
         kept = [note for note in statement.diagnostics if note.message != CALLS_ROUTINE]
-        message = f"calls {unknown[:120]}, which no script here defines: what it reads and writes is not known"
+        message = f"calls {unknown[:120]}, {_NOBODY_DEFINES}"
         statement.diagnostics = [*kept, Diagnostic("opaque", "warning", message)]
         statement.parsed = statement.parsed._replace(status="opaque")
+
+
+def calls_unknown(statement: StatementState) -> bool:
+    """Return whether a statement was found to call a routine that nobody defines."""
+    return any(note.message.endswith(_NOBODY_DEFINES) for note in statement.diagnostics)
 
 
 def _plain(name: str) -> str:

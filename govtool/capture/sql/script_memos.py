@@ -11,6 +11,7 @@ nothing, and a memo of another shape is no memo. It holds
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
-from govtool.capture.sql.routine_calls import defined_routines, needed_routines
+from govtool.capture.sql.routine_calls import calls_unknown, defined_routines, needed_routines
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.states import ScriptState, StatementState, WalkOutcome
 from govtool.model import Derivation, Diagnostic
@@ -60,6 +61,17 @@ class ScriptMemo:
     part: Value
     outlined: Value
     """The figures of its derivations."""
+    text: str = ""
+    """As ``of_text`` read it; empty where it was made now."""
+
+    @property
+    def shows_text(self) -> bool:
+        """Whether the text of one of its statements is shown where somebody asks why nothing of it was understood.
+
+        Raises:
+            ValueError, TypeError, KeyError, IndexError: The memo is of another shape.
+        """
+        return any(status != "partial" for status, *_ in self.part[4])
 
     @property
     def outlines(self) -> list[DerivationOutline]:
@@ -73,20 +85,22 @@ class ScriptMemo:
             for target, kind, columns, edges in self.outlined
         ]
 
-    def to_value(self) -> Value:
-        """As JSON values."""
+    def to_text(self) -> str:
+        """As one line of JSON, in ASCII."""
+        if self.text:
+            return self.text
         names = [list(self.temporary), dict(self.dropped), list(self.routines), list(self.needs), dict(self.hints)]
         how = [self.mark, list(self.sizes), *names]
-        return [*how, list(self.statements), self.part, self.outlined]
+        return json.dumps([*how, list(self.statements), self.part, self.outlined], separators=(",", ":"))
 
     @classmethod
-    def of_value(cls, value: Value) -> ScriptMemo:
-        """Load the result of ``to_value``.
+    def of_text(cls, text: str) -> ScriptMemo:
+        """Load the result of ``to_text``.
 
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, sizes, temporary, dropped, routines, needs, hints, statements, part, outlined = value
+        mark, sizes, temporary, dropped, routines, needs, hints, statements, part, outlined = json.loads(text)
         return cls(
             str(mark),
             tuple(map(int, sizes)),
@@ -98,6 +112,7 @@ class ScriptMemo:
             dict(hints),
             part,
             outlined,
+            text,
         )
 
 
@@ -113,15 +128,16 @@ def outline_of(derivation: Derivation) -> DerivationOutline:
 def has_memo(script: ScriptState, part: ScriptPart) -> bool:
     """Return whether a memo can stand for a script, of which a part came.
 
-    It cannot where nothing of a statement was understood: its text is shown as it was written, and memos keep no texts.
-    Nor where statements depend on each other in more ways than by the tables that they define: script variables,
+    It cannot where the words of a statement of which nothing was understood bound what it reaches: memos keep no texts,
+    and the words of a table that is renamed are more. Nor where it calls what nobody defines, as somebody may. Nor
+    where statements depend on each other in more ways than by the tables that they define: script variables,
     branches, search paths; nor where other scripts need trees of it.
     """
-    if any(shortfall.status != "partial" for shortfall in part.shortfalls):
+    if any(shortfall.words for shortfall in part.shortfalls):
         return False
     if script.logged or script.special or script.assignments:
         return False
-    return all(_has_memo(statement) for statement in script.statements)
+    return all(_has_memo(statement) and not calls_unknown(statement) for statement in script.statements)
 
 
 def _has_memo(statement: StatementState) -> bool:
@@ -208,8 +224,8 @@ def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
 
 def _part_value(part: ScriptPart) -> Value:
     notes = [list(map(_note_value, notes)) for notes in (part.read, part.apart, part.noted)]
-    partial = [[_note_value(one.diagnostic), one.runs, one.dialect] for one in part.shortfalls]
-    return [part.counts, part.runs, list(map(list, part.defined)), notes, partial]
+    shortfalls = [[one.status, _note_value(one.diagnostic), one.runs, one.dialect] for one in part.shortfalls]
+    return [part.counts, part.runs, list(map(list, part.defined)), notes, shortfalls]
 
 
 def _note_value(note: Diagnostic) -> Value:
@@ -227,13 +243,13 @@ def part_of(file: str, memo: ScriptMemo) -> ScriptPart:
         ValueError, TypeError, KeyError, IndexError: The memo is of another shape.
     """
     part = ScriptPart(file)
-    counts, runs, defined, notes, partial = memo.part
+    counts, runs, defined, notes, shortfalls = memo.part
     part.counts.update({str(outcome): int(number) for outcome, number in counts.items()})
     part.runs = {str(outcome): int(number) for outcome, number in runs.items()}
     part.defined = [(str(target), int(line)) for target, line in defined]
     part.read, part.apart, part.noted = ([_note(value) for value in values] for values in notes)
     part.shortfalls = [
-        Shortfall("partial", _note(note), int(times), "", str(dialect)) for note, times, dialect in partial
+        Shortfall(str(status), _note(note), int(times), "", str(dialect)) for status, note, times, dialect in shortfalls
     ]
     return part
 

@@ -141,6 +141,7 @@ class Tables(Definitions):
         chosen, before = definer_of(definers, statement)
         if chosen is None:
             return self._from_elsewhere(name, statement)
+        # Another script has run as a whole: what it left is its last definition.
         if chosen.script is not statement.script:
             last = [d for d in definers if d.script is chosen.script]
             chosen = last[-1]
@@ -152,6 +153,7 @@ class Tables(Definitions):
         info = chosen.infos.get(name)
         if info is None:
             return self._unknown(name)
+        # One arm of the branch has run, and nobody knows which.
         if before and chosen.parsed.branch:
             info = self._of_any_arm(name, info, [d for d in before if exclusive(chosen.parsed.branch, d.parsed.branch)])
         return self._altered(name, info, chosen, statement)

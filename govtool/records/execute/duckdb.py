@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from govtool.errors import EngineError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.csv_files import CsvFiles
 from govtool.records.execute.inputs import local_path
@@ -30,6 +31,27 @@ RECORD = "_record"
 """The metadata column of a relation that holds a record's id: file ordinal and row, packed."""
 
 
+TESTED_BELOW = 2
+"""The major version of DuckDB from which on nobody has compared its answers with Spark's."""
+
+
+def open_duckdb() -> duckdb.DuckDBPyConnection:
+    """A database in memory.
+
+    Raises:
+        EngineError: DuckDB is a version whose answers were not compared with Spark's (``engine.duckdb``).
+    """
+    import duckdb
+
+    if int(duckdb.__version__.partition(".")[0]) >= TESTED_BELOW:
+        raise EngineError(
+            f"DuckDB {duckdb.__version__} is not used: whether it answers as Spark does was tried below {TESTED_BELOW}",
+            code="engine.duckdb",
+            hint="pip install 'govtool[records]'",
+        )
+    return duckdb.connect()
+
+
 class DuckDatabase:
     """A database in memory for many executors: a connection costs a tenth of a database, and its tables are its own.
 
@@ -38,9 +60,7 @@ class DuckDatabase:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        import duckdb
-
-        self._database: duckdb.DuckDBPyConnection = duckdb.connect()
+        self._database = open_duckdb()
         if threads is not None:
             self._database.execute(f"SET threads = {int(threads)}")
 
@@ -59,10 +79,8 @@ class DuckExecutor:
     """
 
     def __init__(self, session: Session, threads: int | None = None, database: DuckDatabase | None = None) -> None:
-        import duckdb
-
         self.session = session
-        self.connection: duckdb.DuckDBPyConnection = duckdb.connect() if database is None else database.connection()
+        self.connection = open_duckdb() if database is None else database.connection()
         self.connection.execute("SET TimeZone = 'UTC'")
         self.connection.execute("SET preserve_insertion_order = false")
         if threads is not None:
@@ -190,6 +208,7 @@ class DuckExecutor:
         options = f"union_by_name = {by_name}, filename = '_file', file_row_number = true, hive_partitioning = false"
         source = f"read_parquet([{listing}], {options})"
         actual = dict.fromkeys((each.name for each in leaf.columns), "") if mark else self._types_in(source)
+        # Values of partitions are in no file: they come from a table of the files, which has their ordinals, too.
         is_joined = bool(leaf.partitioned) or _FILE_INDEX in map(str.lower, actual)
         ordinal = "files._ordinal::BIGINT" if is_joined else _ordinal([file.ordinal for file in leaf.files])
         record = f"data.{mark}" if mark else f"({ordinal} << {ROW_BITS}) + data.file_row_number"

@@ -148,22 +148,29 @@ def _cut(
             sets.setdefault(_ranges_of(opened, name, local, pages), []).append(name)
     if len(sets) > MAX_PIECES or _share(opened, sets) > _WORTH:
         return None
-    by_rows = _by_rows(opened, [name for name in names if name in columns], local, pages)
+    layouts = _layouts(sets, _by_rows(opened, [name for name in names if name in columns], local, pages), local)
     starts = dict(enumerate(itertools.accumulate((group[f.GROUP_ROWS][1] for group in opened.groups), initial=first)))
-    layouts: list[tuple[Ranges, list[str], Numbered]] = [
-        (ranges, [name for name in own if name not in by_rows], {}) for ranges, own in sets.items()
-    ]
-    if by_rows:
-        single = tuple((group, tuple((row, row + 1) for row in own.tolist())) for group, own in local.items())
-        layouts.append((single, [*by_rows], {key: each for made in by_rows.values() for key, each in made.items()}))
     pieces = []
-    for number, (ranges, own, made) in enumerate(each for each in layouts if each[1]):
+    for number, (ranges, own, made) in enumerate(layouts):
         path = folder / f"{number}.parquet"
         schema = _schema(opened, own)
         with path.open("wb") as target:
             _write(_PieceWriter(opened, own, pages, target, made), schema, _marked(ranges, local, starts))
         pieces.append(CutPiece(path, tuple(own), written({1: (LIST, (STRUCT, schema))})))
     return pieces
+
+
+def _layouts(
+    sets: Mapping[Ranges, list[str]], by_rows: Mapping[str, Numbered], local: Mapping[int, np.ndarray[Any, Any]]
+) -> list[tuple[Ranges, list[str], Numbered]]:
+    """The pieces of a file: ranges of rows, the columns that have them, and the pages that are made anew."""
+    found: list[tuple[Ranges, list[str], Numbered]] = [
+        (ranges, [name for name in own if name not in by_rows], {}) for ranges, own in sets.items()
+    ]
+    if by_rows:
+        single = tuple((group, tuple((row, row + 1) for row in own.tolist())) for group, own in local.items())
+        found.append((single, [*by_rows], {key: each for made in by_rows.values() for key, each in made.items()}))
+    return [each for each in found if each[1]]
 
 
 def _by_rows(

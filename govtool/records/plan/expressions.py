@@ -255,7 +255,6 @@ Expression = (
     Literal | Attribute | Outer | Call | Cast | Case | Variable | Lambda | AggregateCall | WindowCall | Udf
     | ScalarSubquery | Exists | InSubquery | Opaque
 )  # fmt: skip
-Subquery = ScalarSubquery | Exists | InSubquery
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
@@ -11,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import TokenType
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.plan.expressions import Attribute, Expression, Named, passed
@@ -18,6 +20,44 @@ from govtool.records.plan.nodes import Definition, Relation
 from govtool.records.plan.sql_scope import Scope
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import Type
+
+_STRAY_COMMA = re.compile(
+    r"(?:,|\(|\bselect\b)(?:\s|--[^\n]*|/\*.*?\*/)*,|,(?:\s|--[^\n]*|/\*.*?\*/)*(?:\)|;|\bfrom\b|\Z)", re.I | re.S
+)
+"""A comma that may have nothing on one side: in a literal it means nothing."""
+_BEFORE_ITEMS = frozenset({TokenType.SELECT, TokenType.L_PAREN, TokenType.COMMA})
+_AFTER_ITEMS = frozenset({TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.FROM})
+
+
+def syntax_error(error: ParseError) -> UsageError:
+    """The error of a text that does not parse: where the parser stopped, in the words of the text."""
+    where = error.errors[0] if error.errors else {}
+    near = " ".join(str(where.get("highlight") or "").split())
+    known = str(where.get("description") or "")
+    reasons = [reason for part, reason in _REASONS.items() if part in known]
+    return UsageError(
+        f"the query does not parse{f' near {_shortened(near)!r}' if near else ''}{': ' if reasons else ''}"
+        f"{reasons[0] if reasons else ''}",
+        code="usage.sql-syntax",
+        location=f"{where.get('line') or 1}:{where.get('col') or 1}",
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _NEAR else f"{text[:_NEAR]}…"
+
+
+_NEAR = 40
+"""Characters of the word at which a text stops to parse."""
+_REASONS = {
+    "Expecting )": "a closing parenthesis is expected",
+    "Expecting (": "an opening parenthesis is expected",
+    "Expected table name": "the name of a relation is expected",
+    "TYPE": "a type is expected",
+    "Required keyword": "something is missing",
+    "Maximum number of AST nodes": "joins without ON, or it is nested too deeply",
+}
+"""What the parser expected, by what its message holds."""
 
 
 class Context:
@@ -52,21 +92,38 @@ class Context:
             tokens = language.tokenize(self.text) if named else []
             casts = [each for each in tokens if each.text.upper() == "TRY_CAST"]
         except ParseError as error:
-            from govtool.capture.sql.scripts.source_positions import parser_message
-
-            where = error.errors[0] if error.errors else {}
+            raise syntax_error(error) from error
+        except TokenError as error:
             raise UsageError(
-                f"the query does not parse: {parser_message(error)}",
-                code="usage.sql-syntax",
-                location=f"{where.get('line', 1)}:{where.get('col', 1)}",
+                "the query does not parse: a quote or a comment is not closed", code="usage.sql-syntax"
             ) from error
-        except (TokenError, RecursionError) as error:
-            raise UsageError("the query does not parse", code="usage.sql-syntax") from error
+        except RecursionError as error:
+            raise UsageError("the query does not parse: it is nested too deeply", code="usage.sql-syntax") from error
+        self._require_list_items(language)
         if casts and self.dialect == "spark":  # sqlglot reads Spark's CAST as TRY_CAST, so the two look alike
             raise self.refused("TRY_CAST", at=casts[0])
         if len(found) != 1 or not isinstance(found[0], exp.Query):
             raise UsageError("one query is expected: SELECT …", code="usage.sql-syntax", location="1:1")
         return found[0]
+
+    def _require_list_items(self, language: Dialect) -> None:
+        """Refuse a comma with nothing on one side, which the parser skips.
+
+        Raises:
+            UsageError: There is one.
+        """
+        if not _STRAY_COMMA.search(self.text):
+            return
+        tokens = language.tokenize(self.text)
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+            follows = after is not None and after.token_type == TokenType.COMMA and token.token_type in _BEFORE_ITEMS
+            ends = token.token_type == TokenType.COMMA and (after is None or after.token_type in _AFTER_ITEMS)
+            if follows or ends:
+                raise UsageError(
+                    "the query does not parse: something is missing beside a comma",
+                    code="usage.sql-syntax",
+                    location=self.position(after if follows else token),
+                )
 
     def query(self, at: exp.Expr, parent: Scope | None) -> tuple[Node, Scope]:
         """Read a query within another one; the scope holds the columns that it reads of the queries around it.

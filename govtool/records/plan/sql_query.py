@@ -130,6 +130,7 @@ def _select(context: Context, at: exp.Select, scope: Scope) -> Node:
         windows.named = {call: replace(named, value=groups.over(named.value)) for call, named in windows.named.items()}
         having = None if having is None else groups.over(having)
         qualify = None if qualify is None else groups.over(qualify)
+    # The order of SQL: groups, HAVING, windows, QUALIFY.
     if having is not None:
         node = Filter(node, having)
     if windows.named:
@@ -182,6 +183,8 @@ def _source(context: Context, at: exp.Select, scope: Scope) -> Node:
 
 
 def _items(context: Context, at: exp.Select, scope: Scope, terms: Terms) -> list[Named]:
+    if not at.expressions:
+        raise context.wrong("nothing is selected", at)
     items: list[Named] = []
     for each in at.expressions:
         star = each.this if isinstance(each, exp.Column) and isinstance(each.this, exp.Star) else each

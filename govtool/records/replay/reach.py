@@ -85,6 +85,7 @@ def _by_columns(changes: InputChanges, node: Node, columns: tuple[Attribute, ...
     pushed = semijoined(node, values, both(map(alike, columns, copies)))
     arrived = {_read(leaf): pairs for leaf, pairs in _arrivals(pushed, values)}
     changed = [leaf for leaf in walk_nodes(node) if isinstance(leaf, Relation) and changes.of(leaf)]
+    # A changed input that the columns do not reach may change any group.
     if not changed or any(_read(leaf) not in arrived for leaf in changed):
         return None
     shared = [copy for copy in copies if all(copy.id in arrived[_read(leaf)] for leaf in changed)]

@@ -22,6 +22,7 @@ def cast_template(source: t.Type, target: t.Type, mode: str, utc: bool) -> str |
         if target in FLOATS:
             return plain
         return "CAST(trunc({part}) AS {kind})" if target in (t.INTEGER, t.LONG) and mode == "ansi" else None
+    # Only texts of a few digits are surely read alike; of any other, DuckDB may make what Spark does not.
     if source == t.STRING and target in (t.INTEGER, t.LONG):
         digits = 9 if target == t.INTEGER else 18
         test = "NOT regexp_full_match({part}, '[+-]?[0-9]{{1," + str(digits) + "}}')"

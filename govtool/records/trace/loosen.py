@@ -225,6 +225,7 @@ class _Loosening:
         if not (loose or right):
             return _Rows(made, left)
         self.unsure = True
+        # Which rows the right side removed is not known: all of the left may have been there.
         if node.kind == "left_anti":
             return _Rows(node.left, extra=True)
         return _Rows(replace(made, right=Repartition(node.right)), extra=True)

@@ -7,7 +7,7 @@ which are in it: then the whole partition is given, as a superset. Ranks, LAG an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from govtool.records.plan.expressions import (
     AggregateCall,
@@ -17,7 +17,6 @@ from govtool.records.plan.expressions import (
     Expression,
     Frame,
     Literal,
-    Named,
     SortKey,
     WindowCall,
 )
@@ -76,15 +75,6 @@ def _partition_link(carrier: Carrier, child: Node, call: WindowCall) -> Linked:
         Link("window", make, same, carrier.grade_of(child), free_columns(child)),
         tuple(zip(parameters, call.partition, strict=True)),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Numbered:
-    """Columns of window rows: numbers in order, and the first and last number of the frame."""
-
-    number: Named
-    peers: Named
-    total: Named
 
 
 def _framed(carrier: Carrier, child: Node, call: WindowCall, segment: Segment) -> Segment:

@@ -14,9 +14,10 @@ from typing import Any
 from govtool.spark.live.commands import command_facts
 from govtool.spark.live.definitions import definition_facts
 from govtool.spark.live.keys import Digests
+from govtool.spark.live.python_functions import functions_of
 from govtool.spark.live.relations import LEAVES, leaf_facts
 from govtool.spark.live.scala import called, safely, sequence
-from govtool.spark.live.signature import signature, unstable_functions
+from govtool.spark.live.signature import python_calls, signature, unstable_functions
 from govtool.spark.live.trimmed import trimmed
 
 MAX_JSON = 64 << 20
@@ -47,6 +48,10 @@ def captured(plan: Any, digests: Digests | None = None) -> dict[str, Json]:
     nodes = json.loads(text)
     found: dict[str, Json] = {"plan": trimmed(nodes), "leaves": {}}
     found.update(safely(partial(_compared_by, plan, nodes, digests or Digests(b""))) or {})
+    if ".PythonUD" in text:
+        found["python"] = safely(partial(functions_of, plan, python_calls(nodes)))
+    if found["plan"] and found["plan"][0]["c"] in ("CreateVariable", "DropVariable"):
+        found["variables"] = safely(partial(_variables, plan)) or []
     _supplement(plan, found["plan"], found["leaves"], [MAX_LEAVES])
     command = command_facts(plan) or definition_facts(plan)
     if command:
@@ -56,6 +61,11 @@ def captured(plan: Any, digests: Digests | None = None) -> dict[str, Json]:
         if all(commands):
             found["commands"] = commands
     return found
+
+
+def _variables(plan: Any) -> list[str]:
+    """The names of the variables that a command makes or ends."""
+    return [str(child.identifier().name()) for child in sequence(plan.children())]
 
 
 def _compared_by(plan: Any, nodes: Json, digests: Digests) -> dict[str, Json]:

@@ -109,7 +109,7 @@ def _content(result: Any) -> str | None:
     if isinstance(result, list):
         return _rows_content(result)
     if hasattr(result, "to_csv") and hasattr(result, "dtypes"):  # a frame of pandas
-        return _pandas_content(result)
+        return pandas_content(result)
     return "" if hasattr(result, "to_batches") else None  # a table of Arrow does not change
 
 
@@ -126,7 +126,8 @@ def _rows_content(rows: list[Any]) -> str | None:
     return digest.hexdigest()
 
 
-def _pandas_content(frame: Any) -> str | None:
+def pandas_content(frame: Any) -> str | None:
+    """A digest of a frame of pandas, its columns, types and index included; None if it is too large."""
     if frame.size > MAX_VALUES:
         return None
     header = repr((list(frame.columns), [str(kind) for kind in frame.dtypes], len(frame)))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
-from importlib import metadata
+from importlib import machinery, metadata
+
+_SUFFIXES = tuple(machinery.all_suffixes())
+"""What the names of modules end with."""
 
 
 def imported_packages() -> dict[str, str]:
@@ -63,4 +66,4 @@ def _outermost(path: str) -> str | None:
     folder, separator, _ = path.partition("/")
     if not separator:
         return inspect.getmodulename(path)
-    return folder if path.endswith(".py") or inspect.getmodulename(path) else None
+    return folder if path.endswith(_SUFFIXES) else None

@@ -41,6 +41,8 @@ _NUMBERS = ("lowerBound", "upperBound", "numPartitions", "withReplacement", "isD
 _PARAMETERS = ("options", "schema", "format", "unit", "interval", "pattern")
 _UNSTABLE = ("nullable", "isStreaming", "hideSeed", "udfDeterministic", "resolved", "deterministic")
 _SUMS = frozenset({"Sum", "Average", "StddevSamp", "StddevPop", "VarianceSamp", "VariancePop", "Corr", "CovPopulation"})
+PYTHON_CALLS = ("PythonUDF", "PythonUDAF", "PythonUDTF")
+"""Expressions that call a Python function."""
 _LONG_NUMBER = re.compile(r"-?\d{9,}")
 
 
@@ -97,6 +99,12 @@ def unstable_functions(nodes: list[dict[str, Json]], digest: Callable[[str], str
         elif node.fields.get("udfDeterministic") is False:
             random[f"{node.fields.get('name') or 'function'}()"] = None
     return [*sorted(random), *sorted(clock), *sorted(placed)]
+
+
+def python_calls(nodes: list[dict[str, Json]]) -> list[str]:
+    """The names of the Python functions that a plan calls."""
+    names = (str(node.fields.get("name") or "") for node in _every(_tree(nodes)) if node.name in PYTHON_CALLS)
+    return list(dict.fromkeys(names))
 
 
 # ---- the tree -------------------------------------------------------------------------------------------------
@@ -207,6 +215,7 @@ def _expression(node: Node, digest: Callable[[str], str]) -> str:
         return "null" if value is None else f"‹{digest(f'{_type(node)} {value}')}›"
     if name in ("AttributeReference", "NamedLambdaVariable", "OuterReference") and not node.children:
         return _name(node)
+    # Their seeds differ from run to run; signatures of equal queries must not.
     if name in _RANDOM:
         return f"{_RANDOM[name]}()"
     children = [_expression(child, digest) for child in node.children]

@@ -16,7 +16,7 @@ from functools import wraps
 from itertools import count
 from typing import Any
 
-from govtool.spark.live import catalyst, facts, frame_rdds
+from govtool.spark.live import catalyst, facts, frame_rdds, python_functions
 from govtool.spark.live.collected import CollectedRows
 from govtool.spark.live.hadoop import qualified
 from govtool.spark.live.relations import clean_url
@@ -55,6 +55,7 @@ def patch(recorder: Any) -> None:
     _patch_create(SparkSession, recorder)
     _patch_sql(SparkSession, recorder)
     _patch_batches(DataStreamWriter, recorder)
+    python_functions.patch(recorder)
     for name in ("start", "toTable"):
         _patch_start(DataStreamWriter, name, recorder)
 

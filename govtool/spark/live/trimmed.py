@@ -11,7 +11,19 @@ from typing import Any
 Json = Any
 
 _TEXTS = frozenset(
-    {"class", "name", "object", "udfName", "table", "database", "catalog", "provider", "tableName", "functionName"}
+    {
+        "class",
+        "name",
+        "object",
+        "udfName",
+        "table",
+        "database",
+        "catalog",
+        "provider",
+        "tableName",
+        "functionName",
+        "originalNameParts",
+    }
 )
 """Fields whose text is kept: names, never values."""
 _DROPPED = frozenset(

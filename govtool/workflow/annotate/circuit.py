@@ -268,8 +268,6 @@ class Box:
 
 
 Block = Sources | Sum | Delta | Product | Monus | Guard | LimitGuard | Gate | Terms | ValueFunction | Box
-VALUES = (Terms, ValueFunction, Box)
-"""Blocks of v-nodes."""
 
 
 class Circuit:

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
 
 from govtool.arrays.sets import Array
-from govtool.records.plan.expressions import Attribute, Call, Named
+from govtool.records.plan.expressions import Attribute, Call, Expression, Named, passed
 from govtool.records.plan.nodes import Generate, Project
-from govtool.records.plan.types import LONG
+from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.annotator import Annotator, refused
-from govtool.workflow.annotate.circuit import NONE, Terms
+from govtool.workflow.annotate.circuit import NONE, Terms, ValueFunction
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, is_there, joined
-from govtool.workflow.annotate.values import multiplied
+from govtool.workflow.annotate.values import guarded, multiplied
 from govtool.workflow.semirings.counts import standing_counts
 
 
@@ -30,18 +30,30 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
     if (cells == NONE).all():  # no row has an array
         plain = replace(node, child=rows.node, generator=call)
         return replace(rows, node=plain, columns=rows.columns + node.columns)
-    terms = _collected(a, cells)
-    owners, places = terms.inputs.expanded(_local_places(a, cells))
-    parent, row, factor = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor"))
-    lists = np.flatnonzero(cells != NONE)
-    side = a.tables.load({parent: lists[owners], row: terms.rows[places], factor: terms.inputs.nodes[places]})
+    terms, lists = _collected(a, cells)
+    owners, places = terms.inputs.expanded(lists)
+    parent, row, factor, cell = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor", "cell"))
+    side = {parent: np.flatnonzero(cells != NONE)[owners], row: terms.rows[places], factor: terms.inputs.nodes[places]}
+    if terms.cells is not None:
+        side[cell] = terms.cells[places]
     assert terms.argument is not None
     value = Named(terms.argument, node.columns[0].id, node.columns[0].name)
     number = a.ids.named("row", terms.table.number)
     elements = Project(terms.table.node, (value, number))
-    found = joined(joined(rows.node, side, alike(table.number, parent)), elements, alike(row, number.attribute))
-    made = replace(rows, node=found, columns=rows.columns + node.columns, gate=a.either(rows.gate, terms.gate))
+    found = joined(rows.node, a.tables.load(side), alike(table.number, parent))
+    made = replace(
+        rows,
+        node=joined(found, elements, alike(row, number.attribute)),
+        columns=rows.columns + node.columns,
+        gate=a.either(rows.gate, terms.gate),
+    )
+    if terms.cells is not None:  # values that were computed before they were collected
+        known = a.ids.named("cell", chosen(Call(">=", (cell, LONG_ZERO), BOOLEAN), cell))
+        made = replace(made, node=Project(made.node, (*map(passed, (*made.everything, factor)), known)))
+        made = replace(made, cells={**made.cells, value.id: known.attribute})
     made = multiplied(a, made, factor, LONG_ONE)
+    if terms.cells is not None and _may_be_null(a, terms.cells):  # such an element is a candidate: lists have no NULLs
+        made = guarded(a, made, is_there(value.attribute))
     return _recounted(a, made)
 
 
@@ -56,17 +68,29 @@ def _recounted(a: Annotator, rows: Rows) -> Rows:
     return replace(rows, node=node, times=times, candidates=True, bag=bool(len(counts) and counts.max() > 1))
 
 
-def _collected(a: Annotator, cells: Array) -> Terms:
+def _may_be_null(a: Annotator, cells: Array) -> bool:
+    """Return whether a value may be NULL after a deletion: neither bags of rows nor counts ever are."""
+    ends = np.array([*a.circuit.starts[1:], a.circuit.size])
+    blocks = (a.circuit.blocks[at] for at in np.unique(np.searchsorted(ends, cells[cells != NONE], "right")))
+    return not all(
+        (isinstance(block, Terms) and block.call.name == "count")
+        or (isinstance(block, ValueFunction) and _is_bag_row(block.expression))
+        for block in blocks
+    )
+
+
+def _is_bag_row(value: Expression) -> bool:
+    return isinstance(value, Call) and value.name == "named_struct"
+
+
+def _collected(a: Annotator, cells: Array) -> tuple[Terms, Array]:
+    """The aggregate that made lists, and the place of each list in it."""
     known = cells[cells != NONE]
-    block, _ = a.circuit.place(int(known[0]))
-    last, _ = a.circuit.place(int(known[-1]))
+    block, _ = a.circuit.place(int(known.min()))
+    last, place = a.circuit.place(int(known.max()))
     if not isinstance(block, Terms) or block is not last or block.call.name not in ("collect_list", "collect_set"):
         raise refused("explode of a computed array that is no collected list")
-    return block
-
-
-def _local_places(a: Annotator, cells: Array) -> Array:
-    known = cells[cells != NONE]
-    _, place = a.circuit.place(int(known[0]))
-    found: Array = known - (known[0] - place)
-    return found
+    if block.around is not None:
+        raise refused("explode of a list that was collected over a frame of positions")
+    places: Array = known - (int(known.max()) - place)
+    return block, places

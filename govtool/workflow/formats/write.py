@@ -7,6 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
+
+from govtool.arrays.sets import Array
+from govtool.errors import UsageError
 from govtool.workflow.formats.prov import prov_lines
 from govtool.workflow.formats.rows import NodeRow, edge_rows, node_rows
 from govtool.workflow.values import ABSENT
@@ -16,6 +20,7 @@ _STEERING = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\
 """Characters that could steer a terminal; files have them as escapes."""
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML does not have, not even as escapes."""
+_LAST_PLANE = "\uffff".encode()
 _SHAPES = {"v": "box", "p": "ellipse"}
 _ATTRIBUTES = ("kind", "type", "label", "module", "inv", "bb", "value", "side")
 
@@ -64,12 +69,22 @@ def _caption(node: NodeRow) -> str:
 
 
 def _quoted(value: object) -> str:
-    text = _STEERING.sub("\ufffd", _NOT_XML.sub("\ufffd", str(value)))
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r") + '"'
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return '"' + _STEERING.sub(_visible, _NOT_XML.sub(_visible, text)) + '"'
+
+
+def _visible(found: re.Match[str]) -> str:
+    """A character that is not shown as its number, so that names which differ in it stay apart."""
+    return f"\\\\u{ord(found.group()):04x}"
 
 
 def graphml_lines(view: GraphView) -> Iterator[str]:
-    """GraphML, with the keys of the JSON form as attributes; values are JSON texts."""
+    """GraphML, with the keys of the JSON form as attributes; values are JSON texts.
+
+    Raises:
+        UsageError: An id or a label has a character that XML cannot hold (``usage.graphml``).
+    """
+    _require_xml(view)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
     for name in _ATTRIBUTES:
@@ -90,7 +105,8 @@ def _data(node: NodeRow) -> Iterator[str]:
     body = node.body()
     if node.value is not ABSENT:
         typed = {name: body[name] for name in ("value", "value_type") if name in body}
-        body["value"] = _json(typed if "value_type" in typed else typed["value"])
+        text = _json(typed if "value_type" in typed else typed["value"])
+        body["value"] = _NOT_XML.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
     if "bb" in body:
         body["bb"] = "true"
     for name in _ATTRIBUTES:
@@ -98,8 +114,35 @@ def _data(node: NodeRow) -> Iterator[str]:
             yield f'<data key="{name}">{_xml(body[name])}</data>'
 
 
+def _require_xml(view: GraphView) -> None:
+    """Refuse names that XML cannot hold: with another character they might be those of other nodes.
+
+    Raises:
+        UsageError: There is one.
+    """
+    graph = view.graph
+    texts = [graph.labels.data, *([] if graph.ids is None else [graph.ids.texts.data])]
+    if not any(_may_not_be_xml(np.asarray(each)) for each in texts) and not _NOT_XML.search("".join(graph.modules)):
+        return
+    for node in node_rows(view):
+        for what, text in (("id", str(node.id)), ("label", node.label), ("module", node.module or "")):
+            found = _NOT_XML.search(text)
+            if found is not None:
+                raise UsageError(
+                    f"GraphML cannot hold the character U+{ord(found.group()):04X} in the {what} of node {node.id!r}",
+                    code="usage.graphml",
+                    hint="export it as json",
+                )
+
+
+def _may_not_be_xml(data: Array) -> bool:
+    """Return whether UTF-8 has control characters, or the first byte of U+FFFE and U+FFFF."""
+    control = (data < ord(" ")) & (data != ord("\t")) & (data != ord("\n")) & (data != ord("\r"))
+    return bool((control | (data == _LAST_PLANE[0])).any())
+
+
 def _xml(value: object) -> str:
-    text = _NOT_XML.sub("\ufffd", str(value))
+    text = str(value)
     for character, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("\n", "&#10;")):
         text = text.replace(character, escape)
     text = text.replace("\r", "&#13;").replace("\t", "&#9;")

@@ -13,7 +13,6 @@ from itertools import count
 
 import numpy as np  # noqa: TID253 - circuits are arrays; only what makes them imports this
 
-from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun
 from govtool.records.plan.nodes import Plan, Relation, Write
@@ -261,8 +260,3 @@ def _leaves(plan: Plan | None, places: Mapping[str, str]) -> Collection[str]:
 def _spare(plans: Iterable[Plan | None]) -> Ids:
     """Ids that no plan uses."""
     return Ids(count(max((next(spare_ids(plan.root).numbers) for plan in plans if plan is not None), default=1)))
-
-
-def nodes_of(circuit: RunCircuit, tokens: Iterable[str]) -> Array:
-    """The source nodes of records; those that the circuit does not have are left out."""
-    return np.array(sorted(circuit.tokens.nodes(list(tokens)).values()), np.int64)

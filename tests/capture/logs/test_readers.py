@@ -43,7 +43,11 @@ def test_each_fixture_is_recognised_and_read_to_what_stands_beside_it(file, pack
     if file.suffix == ".expected":
         return
     found = []
-    for entry in read(packed(file.read_bytes())):
+    plain_sql = file.suffix == ".sql"  # which ``auto`` takes for code
+    if plain_sql:
+        with pytest.raises(UsageError, match="this is SQL"):
+            read(packed(file.read_bytes()))
+    for entry in read(packed(file.read_bytes()), "sql" if plain_sql else "auto"):
         if isinstance(entry, Reject):
             found.append(f"! {entry.line} {entry.message}")
             continue

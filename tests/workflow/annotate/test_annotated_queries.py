@@ -113,6 +113,36 @@ def test_a_row_that_a_deletion_brings_is_a_candidate(tmp_path):
     assert not delete("select r.id from r left anti join s on r.k = s.k", tmp_path, "s0").gains
 
 
+@pytest.mark.parametrize(
+    ("inner", "expected", "gains"),
+    [
+        # r2, the only one of g = 'b', takes part in the total of all rows
+        ("select g, sum(x) over () as v from r where g is not null", {"a": [30, 30], "b": []}, 0),
+        ("select g, v from (select g, k, sum(x) as v from r group by g, k)", {"a": [30], "b": [], None: [7]}, 0),
+        # beside computed values plain ones of the same list
+        ("select g, count(*) over () as v from r union all select g, x from r where k = 1", {"a": [3, 3, 10, 20]}, 0),
+        # lists have no NULLs: an element goes with its value
+        ("select g, max(x) filter (where x < 7) over () as v from r", {"a": [], "b": [], None: []}, 0),
+    ],
+)
+def test_elements_of_collected_lists_keep_computed_values(inner, expected, gains, tmp_path):
+    sql = (
+        f"select g, u from (select g, collect_list(v) as vs from ({inner}) group by g) lateral view explode(vs) w as u"
+    )
+    deletion = delete(sql, tmp_path, "r2")
+    left = [row.after for row in deletion.rows if row.after is not None]
+    for group, values in expected.items():
+        assert sorted(u for g, u in left if g == group) == values
+    assert (deletion.is_certain, len(deletion.gains)) == (True, gains)
+
+
+def test_lists_of_one_aggregate_and_of_another_are_not_taken_apart_together(tmp_path):
+    one, other = ("select collect_list(x) as xs from r", "select collect_list(k) as xs from s")
+    sql = f"select u from ({one} union all {other} union all {one}) lateral view explode(xs) w as u"
+    with pytest.raises(UsageError, match="no collected list"):
+        delete(sql, tmp_path, "r0")
+
+
 def test_aggregates_are_evaluated_again(tmp_path):
     sql = "select g, sum(x) as total, max(x) as most from r group by g"
     deletion = delete(sql, tmp_path, "r0", "r2")

@@ -90,18 +90,36 @@ def test_views_are_written_with_their_zoom_nodes_and_read_again():
 
 
 def test_names_cannot_leave_their_quotes():
-    hostile = 'x"]; evil -> y [label="<script>&\x1b[31m\u202e\n'
+    hostile = 'x"]; evil -> y [label="<script>&\u202e\n'
     graph = graph_of({"nodes": [{**TOKEN, "label": hostile}], "edges": []})
     dot = written(GraphView(graph), "dot")
     assert "\u202e" not in dot
-    assert "\x1b" not in dot
     assert '\\"]; evil' in dot
     xml = written(GraphView(graph), "graphml")
     assert "<script>" not in xml
-    assert "\x1b" not in xml
     assert ElementTree.fromstring(xml) is not None
     assert "\u202e" not in written(GraphView(graph))
     assert json.loads(written(GraphView(graph)))["nodes"][0]["label"] == hostile
+
+
+@pytest.mark.parametrize("character", ["\x01", "\x1b", "\ufffe"])
+def test_names_that_xml_cannot_hold_are_refused_and_stay_apart_elsewhere(character):
+    nodes = [{**TOKEN, "id": f"a{one}", "label": f"t{one}"} for one in (character, "\x02")]
+    view = GraphView(graph_of({"nodes": nodes, "edges": []}))
+    with pytest.raises(UsageError, match=rf"U\+{ord(character):04X} in the id of node") as caught:
+        next(iter(WRITERS["graphml"](view)))
+    assert caught.value.code == "usage.graphml"
+    dot = written(view, "dot")
+    assert (len({line for line in dot.splitlines() if "[shape" in line}), character in dot) == (2, False)
+    assert as_plain(read_json(written(view).encode(), "g.json")) == as_plain(view.graph)
+
+
+@pytest.mark.parametrize("character", ["\x01", "\x1b", "\ufffe", "\x7f", "\u202e", "\t", "\r"])
+def test_values_with_control_characters_come_back_from_graphml(character):
+    value = {"id": "v", "kind": "v", "type": "val", "label": "const", "value": f"x{character}y"}
+    graph = graph_of({"nodes": [value], "edges": []})
+    xml = written(GraphView(graph), "graphml")
+    assert as_plain(read_graphml(xml.encode(), "g.graphml")) == as_plain(graph)
 
 
 def test_prov_has_used_and_generated_and_derived():

@@ -652,3 +652,44 @@ def test_nested_rows_of_text_files_keep_their_own_provenance(spark, tmp_path):
         deletion = delete(found.graph, [token])
         gone = {output.rows[n] for n, node in enumerate(output.nodes.tolist()) if node in deletion.removed}
         assert gone == {lost}
+
+
+def test_rows_of_bags_keep_the_values_that_were_computed_before(spark, tmp_path):
+    """FLATTEN of rows with a total over all rows, and a count over their group: as without the record."""
+    pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    from govtool.workflow import cogroup, flatten
+
+    def nest(cars, wishes):
+        every, own = Window.partitionBy(f.lit(1)), Window.partitionBy("model")
+        known = cars.select("model", f.sum("car").over(every).alias("total"), f.count("car").over(own).alias("n"))
+        groups = cogroup(known, wishes, by="model", names=["cars", "wishes"])
+        return flatten(groups.select("cars"), "cars")
+
+    cars = ["Civic,1", "Civic,2", "Golf,4", "Polo,8"]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "Cars.csv").write_text("\n".join(["model,car", *cars]) + "\n")
+    (folder / "Wishes.csv").write_text("model,user\nCivic,ann\nGolf,eve\n")
+    inputs = {"Cars": "model string, car int", "Wishes": "model string, user string"}
+    module = govtool.module("Nest", inputs, (), {"Flat": "model string, total bigint, n bigint"})(nest)
+    flow = govtool.Workflow("nested", [module])
+    store = Store.init(str(tmp_path / "store")).uri
+    govtool.run_workflow(flow, folder, state=tmp_path / "state", mode="records", store=store, spark=spark)
+    graph = govtool.open(store)
+    known = graph.workflow_why("nested", "Flat", semirings=["which"])
+    tokens = sorted({token for row in known.tuples for token in row.annotations["which"] if "/Cars.csv" in token})
+    assert len(tokens) == len(cars)
+    for mode in ("propagate", "replay"):
+        answers = graph.workflow_deletions(
+            "nested", [[token] for token in tokens], mode=mode, program=flow, spark=spark
+        )
+        for gone, answer in enumerate(answers):
+            left = [line.split(",") for at, line in enumerate(cars) if at != gone]
+            total = sum(int(car) for _, car in left)
+            expected = sorted((model, total, sum(own == model for own, _ in left)) for model, _ in left)
+            (found,) = answer.relations.values()
+            rows = [row.after for _, row in found.rows if row.after is not None] + list(found.gains)
+            assert (sorted(rows), answer.is_unclear()) == (expected, False), (mode, gone)

@@ -323,7 +323,8 @@ def _commit(
     codes = findings.codes + Counter(d.code for d in (*schema, *gathered.notes))
     shortfalls = tuple(costliest(findings.failures))
     if demand is not None:
-        require(demand, findings.coverage, diagnostics, text, shortfalls, tuple(reasons), "log")
+        empty = not gathered.counts.get("records")
+        require(demand, key, findings.coverage, diagnostics, shortfalls, tuple(reasons), empty=empty)
     summary: dict[str, Any] = {
         "command": "ingest log",
         "source": source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
@@ -25,6 +26,9 @@ from govtool.model import EdgeKind
 
 class ExpressionReader:
     """Reads expressions; what reads relations is a `RelationReader`."""
+
+    variables: Mapping[str, p.Expression] = MappingProxyType({})
+    """What the variables of the session are set to, by name; one that is not here depends on nothing."""
 
     def relation(self, root: CatalystTree) -> p.Node:
         """Return a relation: the plan of a subquery."""
@@ -63,8 +67,10 @@ class ExpressionReader:
         name = tree.name
         if name == "AttributeReference":
             return p.Attribute(id_of(tree), str(tree.fields.get("name", "")))
-        if name in ("Literal", "NamedLambdaVariable", "UnresolvedNamedLambdaVariable", "VariableReference"):
+        if name in ("Literal", "NamedLambdaVariable", "UnresolvedNamedLambdaVariable"):
             return p.CONSTANT
+        if name == "VariableReference":
+            return self.variables.get(variable_name(tree), p.CONSTANT)
         if name in TRANSPARENT and children:
             return children[0]
         made = getattr(self, f"_x_{snake(name)}", None)
@@ -308,3 +314,9 @@ def _json_steps(path: object) -> list[str]:
         else:
             return []
     return steps
+
+
+def variable_name(tree: CatalystTree) -> str:
+    """The name of a variable without those of what holds it, in lower case."""
+    written = str(tree.fields.get("originalNameParts", "")).strip("[]")
+    return written.rpartition(", ")[2].lower()

@@ -29,7 +29,6 @@ TRANSPARENT = frozenset(
 )  # fmt: skip
 """Nodes that hand their argument through."""
 
-_TRY = {"EvalMode.TRY": "try_"}
 _NAMES = {
     "ApproximatePercentile": "percentile_approx", "ArrayAggregate": "aggregate", "ArrayExists": "exists",
     "ArrayFilter": "filter", "ArrayForAll": "forall", "ArrayTransform": "transform", "ArraySort": "array_sort",

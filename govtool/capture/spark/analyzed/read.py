@@ -41,7 +41,11 @@ class Analyzed:
 
 
 def read_plan(
-    record: Json, *, streams: Mapping[int, p.Node] | None = None, driver: frozenset[int] = frozenset()
+    record: Json,
+    *,
+    streams: Mapping[int, p.Node] | None = None,
+    driver: frozenset[int] = frozenset(),
+    variables: Mapping[str, p.Expression] | None = None,
 ) -> Analyzed:
     """Return the plan of a record.
 
@@ -49,11 +53,12 @@ def read_plan(
         record: With ``plan``, ``leaves``, ``command``.
         streams: Plans of streams by the ids of the columns of their batches.
         driver: Ids of columns of data that the driver made.
+        variables: What the variables of its session are set to, by name.
 
     Raises:
         ValueError, KeyError, TypeError, IndexError: It is no plan.
     """
-    reader = RelationReader(record.get("leaves") or {}, streams or {}, driver)
+    reader = RelationReader(record.get("leaves") or {}, streams or {}, driver, variables)
     tree = tree_of(record["plan"])
     command, kind = "", ""
     command_text = record.get("command")
@@ -67,6 +72,8 @@ def read_plan(
         root = reader.relation(query) if query is not None else p.Values(())
         if facts.get("table") and command in _FITTED:
             root = build.uncast(root)
+    elif tree.name == "SetVariable":
+        root = reader.relation(tree.children[0])
     else:
         root = reader.relation(tree)
     return Analyzed(root, command, tree, kind, tuple(reader.places.values()), tuple(reader.columns.items()))
@@ -92,7 +99,7 @@ COMMANDS = frozenset(
         "UnsetTableProperties", "CommentOnTable", "CommentOnNamespace", "SetCatalogAndNamespace", "ShowTables",
         "ShowNamespaces", "DescribeRelation", "RefreshTable", "Call", "CreateOrReplaceBranch", "CreateOrReplaceTag",
         "DropBranch", "DropTag", "SetWriteDistributionAndOrdering", "AddPartitionField", "DropPartitionField",
-        "ReplacePartitionField", "SetIdentifierFields", "DropIdentifierFields",
+        "ReplacePartitionField", "SetIdentifierFields", "DropIdentifierFields", "CreateVariable", "DropVariable",
     }
 )  # fmt: skip
 """Roots that do something, rather than answer."""

@@ -38,7 +38,14 @@ _THROUGH = frozenset(
 class RelationReader(ExpressionReader):
     """Reads one plan."""
 
-    def __init__(self, leaves: Json, streams: Mapping[int, p.Node], driver: frozenset[int]) -> None:
+    def __init__(
+        self,
+        leaves: Json,
+        streams: Mapping[int, p.Node],
+        driver: frozenset[int],
+        variables: Mapping[str, p.Expression] | None = None,
+    ) -> None:
+        self.variables = variables or {}
         self.leaves = leaves
         self.streams = streams
         self.driver = driver

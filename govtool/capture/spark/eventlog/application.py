@@ -32,6 +32,8 @@ _STARTS_OTHERS = re.compile(
 )
 _COLLECTED = re.compile(r"[.$](?:collect|toLocalIterator|take|tail|head|serveToStream)[\w$]*\(")
 """A frame of Spark that hands rows to the driver."""
+_ASSIGNED = ("SetVariable", "Scan ")
+"""Operators of a plan that sets a variable to what it reads."""
 _EXECUTION = re.compile(rb'"spark\.sql\.execution\.id":"(\d+)"')
 _JOB = re.compile(rb'"Job ID":(\d+)')
 _COMMAND_SKIPS = frozenset(
@@ -87,6 +89,8 @@ class Application:
     """Of the latest batches of streaming queries."""
     collected: int | None = None
     """The number of the first execution whose rows the driver got; None: it got none."""
+    assigned: int | None = None
+    """The number of the first execution that gave a variable what a query found; None: none did."""
     kept: int | None = None
     """The number of the first execution after a stream left rows in the driver's memory; None: none did."""
     created: set[tuple[str, str]] = field(default_factory=set)
@@ -216,6 +220,8 @@ class Application:
         self._last = max(self._last, number)
         if self.collected is None and _COLLECTED.search(execution.details[:300]):
             self.collected = number
+        if self.assigned is None and all(word in execution.plan for word in _ASSIGNED):
+            self.assigned = number
         if not self.script:
             place = _SCRIPT_AT.search(execution.description)
             self.script = place[1].rsplit("/", 1)[-1] if place is not None else ""

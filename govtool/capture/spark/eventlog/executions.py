@@ -40,6 +40,9 @@ _DRIVER = Diagnostic(
 _KEPT = Diagnostic(
     "break.driver", "warning", "rows in the driver's memory, where a stream had left its own: they may be these"
 )
+_VARIABLE = Diagnostic(
+    "plan.variable", "info", "a variable was set to what a query found: a literal of this statement may be its value"
+)
 _LATER = frozenset({"break.source", "break.operator", "unresolved"})
 """Breaks that another execution of the same action may mend."""
 
@@ -281,6 +284,8 @@ class EventLogInterpreter:
                 notes.append(_MIXED)
         if plan.write is not None and (driver := self._driver_rows(execution)) is not None:
             notes.append(driver)
+        if self.application.assigned is not None and execution.id > self.application.assigned:
+            notes.append(_VARIABLE)
         if plan.uncertain:
             text = f"{plan.uncertain} expressions of unknown structure; their sources are certain"
             notes.append(Diagnostic("plan.expression", "info", text))

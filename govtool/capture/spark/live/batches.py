@@ -17,6 +17,8 @@ from govtool.model.run import Batches
 _MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 
 
+DRIVER_LEAVES = frozenset({"LocalRelation", "LogicalRDD"})
+"""Leaves of plans whose rows the driver, or an RDD, may have made."""
 _COLLECTED = "rows that the driver collected were made a DataFrame again: any column may have become any other"
 _THROUGH_RDD = "rows were records of an RDD, and made a DataFrame again: any column may have become any other"
 _MAYBE_COLLECTED = "the driver made these rows after it had collected others: they may hold some of them"
@@ -41,6 +43,8 @@ class Streams:
     """Of each batch, by the query's run and the batch's number."""
     _begun: dict[int, list[_Begun]] = field(default_factory=dict)
     """By the id of a column of their data, in order of time."""
+    _origins: dict[int, tuple[Line, ...]] = field(default_factory=dict)
+    """The queries whose rows the driver, or an RDD, made a DataFrame again, by the id of a column of that."""
 
     @classmethod
     def of(cls, process: Process) -> Streams:
@@ -53,8 +57,10 @@ class Streams:
                 case "local":
                     streams.driver |= frozenset(ids)
                     streams._made(line, ids)
+                    streams._origins.update(dict.fromkeys(ids, _queries([line.get("from")])))
                 case "rows":
                     streams._made_of_rdd(line, ids)
+                    streams._origins.update(dict.fromkeys(ids, _queries(line.get("frames"))))
                 case "stream":
                     plans.update(_plan_of(line))
                 case "batch":
@@ -118,6 +124,19 @@ class Streams:
                 return begun[at - 1].key if at else None
         return None
 
+    def origins_of(self, line: Line) -> list[Line]:
+        """The queries behind the rows that an execution reads from the driver or an RDD, however often they went."""
+        found: dict[int, Line] = {}
+        waiting = [line]
+        while waiting:
+            for node in waiting.pop().get("plan") or ():
+                ids = _ids(node) if isinstance(node, Mapping) and node.get("c") in DRIVER_LEAVES else ()
+                origins = (origin for number in ids for origin in self._origins.get(number, ()))
+                fresh = {id(origin): origin for origin in origins if id(origin) not in found}
+                found.update(fresh)
+                waiting += fresh.values()
+        return list(found.values())
+
     def measured(self, line: Line) -> Line:
         """An execution with its figures; a streaming query's are those of all its batches."""
         if line.get("name") != "stream" or line.get("metrics"):
@@ -128,6 +147,10 @@ class Streams:
                 rows[source.path] = rows.get(source.path, 0) + (source.offsets.rows or 0)
         scans = [{"paths": [path], "rows": total} for path, total in rows.items() if path]
         return {**line, "metrics": {"scans": scans}} if scans else line
+
+
+def _queries(lines: object) -> tuple[Line, ...]:
+    return tuple(each for each in lines if isinstance(each, Mapping)) if isinstance(lines, list) else ()
 
 
 def _plan_of(line: Line) -> dict[str, p.Node]:

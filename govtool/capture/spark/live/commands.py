@@ -56,12 +56,16 @@ _NESTED = frozenset({"SaveAsV1TableCommand", "CreateDataSourceTableAsSelectComma
 _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
 
 
-def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | None:
+OVERWRITES = "spark.sql.sources.partitionOverwriteMode"
+
+
+def written_by(record: Mapping[str, Any], plan: Analyzed, overwrites: str = "") -> WrittenDataset | None:
     """Return the write of a record's command; None if it writes no data, or a view of the session.
 
     Args:
         record: With the facts ``command``.
         plan: What it says.
+        overwrites: The mode in which its session began to overwrite partitions.
     """
     command = plan.command
     facts = record.get("command")
@@ -69,6 +73,7 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | No
         place = plan.target or (place_of(facts) if isinstance(facts, Mapping) else None)
         mode = "delete" if plan.kind == "delete" else "update"
         return WrittenDataset(place, plan.kind, plan.kind, mode) if place is not None else None
+    # Views of the session hold no data: whoever reads them reads what is below.
     if not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
         return None
     kind = "insert" if facts.get("stream") else _KINDS.get(command)
@@ -80,11 +85,20 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | No
     if kind == "create_view":
         place = DatasetPlace(place.name, "view", place.aliases)
     save, mode = _modes(command, facts)
+    if mode == "replace" and facts.get("partitioned") and _is_dynamic(record, overwrites):
+        mode = "append"
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
     parts = len(facts.get("table") or ())
     nested = command in _NESTED and record.get("execution") is not None
     return WrittenDataset(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE, nested=nested)
+
+
+def _is_dynamic(record: Mapping[str, Any], overwrites: str) -> bool:
+    """Return whether a session replaces only the partitions that come; the command knows no setting of its session."""
+    settings = record.get("settings")
+    found = settings.get(OVERWRITES, overwrites) if isinstance(settings, Mapping) else overwrites
+    return str(found).lower() == "dynamic"
 
 
 def _modes(command: str, facts: Mapping[str, Any]) -> tuple[str, str]:

@@ -8,14 +8,13 @@ from dataclasses import replace
 from govtool.capture.spark.analyzed.place_names import places_of
 from govtool.capture.spark.execution import Reading
 from govtool.capture.spark.identity import DatasetPlace, path_name
+from govtool.capture.spark.live.batches import DRIVER_LEAVES
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.redact import clean_config, clean_value
 from govtool.model.listing import FileListing, listing_from
-from govtool.model.reproduction import Reproduction
+from govtool.model.reproduction import FunctionCode, Reproduction, function_from
 from govtool.model.run import Run, RunInput, RunOutput, Software
 from govtool.spark.live.files import summed
-
-_DRIVER_LEAVES = frozenset({"LocalRelation", "LogicalRDD"})
 
 
 def with_reproduction(run: Run, lines: Sequence[Line], process: Process) -> Run:
@@ -45,7 +44,7 @@ def inputs_as_listed(
     Args:
         inputs: As the plans have them.
         lead: The execution that gives the action its times.
-        lines: The executions of the action.
+        lines: The executions of the action, and the queries behind the rows of the driver that they read.
         readings: The meaning of their plans.
     """
     places = [place for reading in readings for place in reading.places.values()]
@@ -164,7 +163,18 @@ def _reproduction(lines: Sequence[Line], process: Process) -> Reproduction:
         signature=max(signatures, key=len, default=""),
         functions=tuple(dict.fromkeys(functions)),
         driver_data=_driver_data(lines, process),
+        python=_python(lines),
     )
+
+
+def _python(lines: Iterable[Line]) -> tuple[FunctionCode, ...] | None:
+    """The Python functions of the plans; None where a plan calls some and the spool does not have them."""
+    found: dict[FunctionCode, None] = {}
+    for line in lines:
+        if line.get("signature") and line.get("python", ()) is None:
+            return None
+        found.update({function_from(each): None for each in line.get("python") or () if isinstance(each, Mapping)})
+    return tuple(found)
 
 
 def _driver_data(lines: Iterable[Line], process: Process) -> tuple[str, ...] | None:
@@ -191,6 +201,6 @@ def _driver_data(lines: Iterable[Line], process: Process) -> tuple[str, ...] | N
 def _driver_ids(line: Line) -> Iterator[set[int]]:
     """The ids of the columns of each leaf whose rows the driver may have made."""
     for node in line.get("plan") or ():
-        if isinstance(node, Mapping) and node.get("c") in _DRIVER_LEAVES:
+        if isinstance(node, Mapping) and node.get("c") in DRIVER_LEAVES:
             trees = [tree[0] for tree in node.get("output") or () if isinstance(tree, list) and tree]
             yield {tree["exprId"] for tree in trees if isinstance(tree.get("exprId"), int)}

@@ -30,6 +30,7 @@ class Generators(PlanReader):
             return self._unknown(operator, "Generate")
         elements = lists.split(found[5])
         outputs = tuple(p.Named(*item) for item in map(named_of, elements.items) if item is not None)
+        # The text of the plan is cut here: what operators above read, and nothing below makes, is among the rest.
         if elements.more:
             known = {o.id for o in (*p.outputs_of(child), *outputs)}
             outputs = (*outputs, *(o for o in self._read_above(operator) if o.id not in known))

@@ -35,6 +35,7 @@ def parse(text: str) -> PlanTree:
                 break
             continue
         offset = len(drawn[1])
+        # No branch leads to this line: a text in the arguments above has a line break.
         if stack and not drawn[1].endswith("- ") and root is not None:
             stack[-1][1].fields["Arguments"] = stack[-1][1].fields.get("Arguments", "") + "\n" + line
             continue

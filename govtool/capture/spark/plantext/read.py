@@ -14,6 +14,7 @@ from govtool.capture.spark.plantext.definitions import defined_in
 from govtool.capture.spark.plantext.dml import merged, relation
 from govtool.capture.spark.plantext.normal import normalised
 from govtool.capture.spark.plantext.operators import Builder
+from govtool.capture.spark.plantext.optimized import optimized_notes
 from govtool.capture.spark.plantext.plan_write import PlanWrite
 from govtool.capture.spark.plantext.rewritten import changed
 from govtool.capture.spark.plantext.scans import Names, ScannedSource, source_of
@@ -125,7 +126,7 @@ def _read(
         lineage.sources,
         tuple(lineage.scans),
         lineage.attributes,
-        tuple(dict.fromkeys(lineage.notes)),
+        tuple(dict.fromkeys((*lineage.notes, *(() if command else optimized_notes(tree, writes=write is not None))))),
         normalised(tree, builder.reader),
         builder.reader.uncertain,
         command,

@@ -38,6 +38,7 @@ _INVISIBLE = {0xFEFF: " ", 0x200B: " ", 0x200C: " ", 0x200D: " ", 0x2060: " ", 0
 _COPY = re.compile(r"^[ \t]*COPY\b[^;]*?\bFROM\s+STDIN\b[^;\n]*(?:\n[^;\n]*)*?;[^\n]*\n", re.IGNORECASE | re.MULTILINE)
 _COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
 _PSQL = re.compile(r"^[ \t]*\\(?P<name>[A-Za-z!?.]+)[ \t]*(?P<rest>[^\n]*)", re.MULTILINE)
+_STDIN = re.compile(r"\bp?stdin\b", re.IGNORECASE)
 _PSQL_SEND = re.compile(r"\\(?:gx?|gset|gexec|crosstabview|watch|gdesc)\b[^\n;]*$", re.MULTILINE)
 _GO = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$", re.IGNORECASE | re.MULTILINE)
 # Without a dialect a slash alone on its line may divide; behind a semicolon it cannot.
@@ -190,6 +191,9 @@ def _psql(text: str, commands: _Commands) -> str:
             commands.databases.append((match.start(), rest[0].strip('"')))
         elif name in ("i", "ir", "include", "include_relative") and rest:
             commands.included.append((match.start(), rest[0].strip("'")))
+        elif name == "copy" and not _STDIN.search(match["rest"]):  # COPY of a file beside the client
+            # Its end is that of the line: a semicolon takes the place of the backslash, so that offsets stay.
+            return match.group().replace("\\", "", 1) + ";"
         return _spaces(match.group())
 
     if "\\" not in text:

@@ -45,6 +45,7 @@ def constant_insert(tokens: list[Token]) -> ConstantInsert | None:
         kind = tokens[values].token_type
         if kind == marks.VALUES:
             break
+        # INSERT INTO TABLE t: there the word begins no query.
         if kind in _QUERIES and tokens[values - 1].token_type != marks.INTO:
             return None
         values += 1

@@ -151,7 +151,9 @@ def _to_then(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
         _branch(reader, _OPENED[head])
     else:
         reader.flow.branches.next(("case", "handler") if head == "WHEN" else ("if",))
-    _test(reader, tokens[1:index])
+    when = find_word(tokens[:index], {"WHEN"}, 1) if head == "CASE" else -1
+    for part in (tokens[1:when], tokens[when + 1 : index]) if when > 0 else (tokens[1:index],):
+        _test(reader, part)
     return tokens[index + 1 :] or None
 
 

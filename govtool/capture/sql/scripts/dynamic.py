@@ -119,6 +119,7 @@ def _constant(reader: StatementReader, tokens: list[Token], start: int, head: st
         return
     first = parts[0]
     text = "".join(part.text for part in parts)
+    # Places within the statement are places in the file; of a text of several parts, those of the first.
     offset = reader.text.find(text[:40], first.start, first.end + 1)
     reader.add(written, None, "ignored", head=head)
     if reader.lex.name in variables.TSQL:

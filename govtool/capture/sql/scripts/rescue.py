@@ -28,7 +28,10 @@ _HARMLESS_CREATE = word_set(
     CONNECTION LOGIN GROUP POLICY PUBLICATION SUBSCRIPTION SERVER MAPPING TABLESPACE OPERATOR CAST COLLATION
     CONVERSION LANGUAGE RULE STATISTICS SYNONYM RESERVATION CAPACITY ASSIGNMENT SECRET SHARE RECIPIENT VOLUME
     CREDENTIAL NOTIFICATION NETWORK RESOURCE MONITOR TAG DIRECTORY PROFILE AGGREGATE DICTIONARY QUOTA CONSTRAINT
-    PARTITION PROCEDURE FUNCTION SEARCH VECTOR DIMENSION"""
+    PARTITION PROCEDURE FUNCTION SEARCH VECTOR DIMENSION TEXT METHOD WRAPPER TRANSFORM ASSEMBLY QUEUE CONTRACT MESSAGE
+    ENDPOINT CERTIFICATE KEY SCHEME DEFAULT XML APPLICATION STREAMLIT NOTEBOOK REPOSITORY POOL SERVICE CONTEXT SPFILE
+    PFILE CONTROLFILE DISKGROUP LIBRARY OUTLINE RESTORE EDITION JAVA INDEXTYPE CLUSTER LOCKDOWN AUDIT ROUTE BROKER
+    SESSION WORKLOAD LISTING MODEL HANDLER COLLECTION ENCRYPTION BOOKMARK ROLLBACK LOGFILE"""
 )
 _HARMLESS_ALTER = word_set(
     """SESSION SYSTEM USER ROLE DATABASE SCHEMA WAREHOUSE INDEX SEQUENCE FUNCTION PROCEDURE TYPE DOMAIN DEFAULT
@@ -76,9 +79,12 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         reader.add(tokens, None, "ignored")
         return
     queries = any(w in QUERY_WORDS for w in _words(tokens))
+    # Without a word that reads or writes rows, only what defines a relation matters.
     if not queries or ignored(head) or head in ("SET", "RESET", "REFRESH", "USE"):
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _broken_create(reader, tokens)
+        elif head == "CREATE" and not (_of_no_rows(words) or any(word(t) in _HARMLESS_CREATE for t in tokens[1:6])):
+            _opaque(reader, tokens, f"{printable_head(tokens)} is not understood")
         elif head == "ALTER" and not _harmless_alter(tokens):
             _opaque(reader, tokens, "an ALTER that is not understood")
         else:

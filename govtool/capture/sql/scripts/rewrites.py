@@ -9,7 +9,7 @@ from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, word
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites_create import create
-from govtool.capture.sql.scripts.rewriting import Rewrite, last_with, past, without, without_word
+from govtool.capture.sql.scripts.rewriting import Rewrite, last_with, moved_rows, past, without, without_word
 
 
 def _drop(reader: StatementReader, tokens: list[Token]) -> bool:
@@ -222,6 +222,8 @@ def _declare(reader: StatementReader, tokens: list[Token]) -> bool:
 
 def _alter(reader: StatementReader, tokens: list[Token]) -> bool:
     """``ALTER TABLE a EXCHANGE PARTITION (…) WITH TABLE b``, ``ALTER TABLE a APPEND FROM b``: rows of b come into a."""
+    if _moved(reader, tokens):
+        return True
     view = next((i for i, t in enumerate(tokens[1:10], 1) if word(t) == "VIEW"), -1)
     if view > 0:
         return _alter_view(reader, tokens, view)
@@ -231,21 +233,33 @@ def _alter(reader: StatementReader, tokens: list[Token]) -> bool:
     if table < 0:
         return False
     end = name_end(tokens, table + 1)
+    return moved_rows(reader, tokens, tokens[2:exchange], tokens[table + 1 : end])
+
+
+def _moved(reader: StatementReader, tokens: list[Token]) -> bool:
+    """``ALTER TABLE a.t SET SCHEMA b``, ``ALTER SCHEMA b TRANSFER a.t``: as ``ALTER TABLE a.t RENAME TO b.t``."""
+    words = [word(token) for token in tokens[:12]]
+    if words[1:2] == ["SCHEMA"] and "TRANSFER" in words[3:4]:
+        start = past(tokens, 4, ("OBJECT",))
+        while start < len(tokens) and not tokens[start].text.strip(":"):
+            start += 1
+        name, schema = tokens[start:], tokens[2:3]
+    elif "SET" in words and words[words.index("SET") + 1 : words.index("SET") + 2] == ["SCHEMA"]:
+        at = words.index("SET")
+        start = next((i for i, one in enumerate(words[1:at], 1) if one in ("TABLE", "VIEW")), 0) + 1
+        start = past(tokens, past(tokens, start, ("IF", "EXISTS")), ("ONLY",))
+        name, schema = tokens[start:at], tokens[at + 2 : at + 3]
+    else:
+        return False
+    if start < 2 or not name or not schema:
+        return False
     here = tokens[0]
-    tree = reader.attempt(
-        [
-            like(here, marks.INSERT, "INSERT"),
-            like(here, marks.INTO, "INTO"),
-            *tokens[2:exchange],
-            like(here, marks.SELECT, "SELECT"),
-            like(here, marks.STAR, "*"),
-            like(here, marks.FROM, "FROM"),
-            *tokens[table + 1 : end],
-        ]
-    )
+    head = [like(here, marks.ALTER, "ALTER"), like(here, marks.TABLE, "TABLE")]
+    to = [like(here, marks.VAR, "RENAME"), like(here, marks.VAR, "TO")]
+    tree = reader.attempt([*head, *name, *to, *name[:-3], *schema, like(here, marks.DOT, "."), name[-1]])
     if tree is None:
         return False
-    reader.add(tokens, tree, "parsed", head="alter")
+    reader.add(tokens, tree, "parsed", head="rename")
     return True
 
 

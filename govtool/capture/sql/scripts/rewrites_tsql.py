@@ -15,6 +15,7 @@ from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, find_word, like, split, word, word_set
 from govtool.capture.sql.scripts import dynamic, table_types, variables
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.scripts.rewriting import moved_rows
 
 _ADMINISTRATION: Final = word_set("RECONFIGURE DISABLE ENABLE SHUTDOWN MOVE REVERT SETUSER CHECKPOINT")
 _KEPT_ELSEWHERE: Final = word_set(
@@ -110,22 +111,7 @@ def _switched(reader: StatementReader, tokens: list[Token]) -> bool:
     if to < 0 or to + 1 >= len(tokens):
         return False
     end = find_word(tokens, {"PARTITION", "WITH"}, to)
-    here = tokens[at]
-    tree = reader.attempt(
-        [
-            like(here, marks.INSERT, "INSERT"),
-            like(here, marks.INTO, "INTO"),
-            *tokens[to + 1 : end if end > 0 else len(tokens)],
-            like(here, marks.SELECT, "SELECT"),
-            like(here, marks.STAR, "*"),
-            like(here, marks.FROM, "FROM"),
-            *tokens[2:at],
-        ]
-    )
-    if tree is None:
-        return False
-    reader.add(tokens, tree, "parsed", head="alter")
-    return True
+    return moved_rows(reader, tokens, tokens[to + 1 : end if end > 0 else len(tokens)], tokens[2:at])
 
 
 def _indexed(reader: StatementReader, tokens: list[Token]) -> bool:

@@ -8,7 +8,8 @@ from typing import TypeAlias
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.lexer import find_word, word, word_set
+from govtool.capture.sql import marks
+from govtool.capture.sql.lexer import find_word, like, word, word_set
 from govtool.capture.sql.scripts.reader import StatementReader
 
 Rewrite: TypeAlias = Callable[["StatementReader", list[Token]], bool]
@@ -68,4 +69,15 @@ def without(reader: StatementReader, tokens: list[Token], start: int, end: int) 
     tree = reader.attempt(tokens[:start] + tokens[end:])
     if tree is not None:
         reader.add(tokens, tree, "parsed")
+    return tree is not None
+
+
+def moved_rows(reader: StatementReader, tokens: list[Token], target: list[Token], source: list[Token]) -> bool:
+    """Add an ALTER that moves rows between tables, as INSERT … SELECT *; False if it does not parse."""
+    here = tokens[0]
+    head = [like(here, marks.INSERT, "INSERT"), like(here, marks.INTO, "INTO")]
+    select = [like(here, marks.SELECT, "SELECT"), like(here, marks.STAR, "*"), like(here, marks.FROM, "FROM")]
+    tree = reader.attempt([*head, *target, *select, *source])
+    if tree is not None:
+        reader.add(tokens, tree, "parsed", head="alter")
     return tree is not None

@@ -33,6 +33,7 @@ def create(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
     if kind_at < 0:
         return _rule_or_synonym(reader, tokens)
     kind = word(tokens[kind_at])
+    # Wrapped text is encoded: the routine may read and write anything.
     if reader.lex.name == "oracle" and find_word(tokens[: kind_at + 6], {"WRAPPED"}, kind_at + 2) > 0:
         note = reader.diagnostic("opaque", "warning", "a routine whose text is wrapped", tokens[0])
         reader.add(tokens, None, "opaque", note, head=f"create {kind.lower()}")
@@ -180,6 +181,7 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
         elif token.token_type == marks.R_PAREN:
             depth -= 1
         elif depth == 0:
+            # Within parentheses are defaults and types: no body begins there.
             text = word(token)
             body = -1
             if text in ("AS", "IS"):

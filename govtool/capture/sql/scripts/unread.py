@@ -142,6 +142,7 @@ def _table(tokens: Sequence[Token], index: int, dialect: str) -> tuple[exp.Table
     is_call = index < len(tokens) and tokens[index].token_type == marks.L_PAREN and len(parts) > 0
     if not parts or len(parts) > 3 or (is_call and not _is_column_list(tokens, index)):
         return None, index
+    # `project.dataset.table` in one pair of backticks is three names.
     if dialect == "bigquery" and len(parts) == 1 and "." in parts[0].name:
         parts = [exp.Identifier(this=part, quoted=True) for part in parts[0].name.split(".")[-3:]]
     names = dict(zip(("this", "db", "catalog"), reversed(parts), strict=False))

@@ -319,6 +319,7 @@ def _place(match: re.Match[str]) -> str:
     before = _COMMENTS.sub(" ", before).rstrip()
     if not before:
         return " " if not name else f"/* {name} */"
+    # AS ({{ macro() }}), FROM ({{ macro() }}): nothing but a query can stand there.
     if _QUERY_PLACE.search(before) and _CLOSING.match(match.string, match.end()):
         return f"SELECT * FROM {name}()"
     if _TYPE_PLACE.search(before):

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.context import Walk
+from govtool.capture.sql.walk.create import computed_value, default_of, over_columns
 from govtool.capture.sql.walk.dispatch import by_class
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import output_of
@@ -48,15 +49,20 @@ def _rename_column(walk: Walk, table: exp.Table, action: exp.RenameColumn) -> No
 
 
 def _add_columns(walk: Walk, table: exp.Table, action: exp.ColumnDef | exp.Schema) -> None:
-    output = QueryOutput()
+    plain, computed = QueryOutput(), QueryOutput()
     for column in action.expressions if isinstance(action, nodes.Schema) else [action]:
         if isinstance(column, nodes.ColumnDef):
-            output.add(walk.name(column.this), ())
+            value = computed_value(column)
+            own = walk.lookup.table(walk.lookup.table_name(table))
+            deps = default_of(walk, column) if value is None else over_columns(walk, own, value)
+            output = computed if value is not None or deps else plain
+            output.add(walk.name(column.this), deps)
             kind = column.args.get("kind")
             if kind is not None:
                 output.types[len(output.names) - 1] = type_text(kind, walk.dialect) or ""
-    if output.names:
-        write_to(walk, table, output, "alter", "declare", kind_of(walk, table), None, defines=False)
+    for output, mode in ((plain, "declare"), (computed, "update")):
+        if output.names:
+            write_to(walk, table, output, "alter", mode, kind_of(walk, table), None, defines=False)
 
 
 def _rename(walk: Walk, old: exp.Table, new: exp.Expr, *, swap: bool = False) -> None:

@@ -8,9 +8,18 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, OPAQUE, TRANSFORMATION, Deps, compose
+from govtool.capture.sql.walk.dependencies import (
+    AGGREGATION,
+    CONDITIONAL,
+    OPAQUE,
+    TRANSFORMATION,
+    Deps,
+    as_conditions,
+    compose,
+)
 from govtool.capture.sql.walk.expressions import Handler, Visit, collect
 from govtool.capture.sql.walk.functions import function_name
+from govtool.capture.sql.walk.outer_joins import put_back, set_apart
 from govtool.capture.sql.walk.query import output_of
 from govtool.capture.sql.walk.relation import file_name
 from govtool.capture.sql.walk.scope import Environment, Scope
@@ -21,7 +30,9 @@ from govtool.model import HIDDEN
 
 
 def _subquery(walk: Walk, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+    apart = set_apart(walk, node.parent) if isinstance(node.parent, nodes.In) else None
     output = output_of(walk, node, at.scope, at.env)
+    put_back(walk, apart)
     for deps in output.deps:
         at.out.extend(compose(dep, kind, chain, walk.interner) for dep in deps)
 
@@ -29,7 +40,12 @@ def _subquery(walk: Walk, node: exp.Expr, kind: int, chain: int, at: Visit) -> N
 def _exists(walk: Walk, node: exp.Exists, kind: int, chain: int, at: Visit) -> None:
     inner = node.this
     if isinstance(inner, nodes.Query):
-        output_of(walk, inner, at.scope, at.env)  # contributes nothing; what it references is recorded
+        apart = set_apart(walk, node)
+        _, rows = walk.separately(lambda: output_of(walk, inner, at.scope, at.env))
+        put_back(walk, apart)
+        walk.rows.update(rows)
+        if not at.decides:  # what decides about rows is among them already
+            at.out.extend(as_conditions(rows, walk.interner))
     else:  # exists(array, lambda)
         for value in node.args.values():
             if isinstance(value, nodes.Expr):

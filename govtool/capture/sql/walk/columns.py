@@ -186,6 +186,7 @@ def _in_scope(walk: Walk, name: str, node: exp.Expr, scope: Scope) -> Deps | Non
     merged = scope.merged.get(name)
     if merged is not None:
         return merged
+    # Some dialects look among the aliases of the SELECT list before the columns of FROM.
     if scope.aliases_first is not None and name in scope.aliases and name not in scope.aliases_first:
         return scope.aliases[name]
     owners = [source for source in scope.sources if name in source.known and not source.hidden]
@@ -197,6 +198,7 @@ def _in_scope(walk: Walk, name: str, node: exp.Expr, scope: Scope) -> Deps | Non
     possible = _possible_owners(scope)
     if not possible:
         return None
+    # PostgreSQL and others: the alias of a table, where a value is expected, is its whole row.
     row = scope.by_alias.get(name) if _names_rows(walk, node) else None
     if row is not None and not any(source.is_used(name) or source.describes(name) for source in possible):
         return whole_row(walk, row, node)
@@ -229,6 +231,7 @@ def _names_rows(walk: Walk, node: exp.Expr) -> bool:
 def _from_open(walk: Walk, name: str, node: exp.Expr, scope: Scope, sources: list[Source]) -> Deps | None:
     """Resolve a name that no source is known to have, among sources whose columns are not all known."""
     interner = walk.interner
+    # A statement that qualifies the name has shown whose it is: it would not have been valid otherwise.
     shown = [source for source in sources if source.is_used(name)]
     if len(shown) == 1:
         return shown[0].assume(name, interner)

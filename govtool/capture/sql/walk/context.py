@@ -25,7 +25,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, Source
 from govtool.capture.sql.walk.scope import CommonTable
-from govtool.capture.sql.walk.state import Lookup, TriggerCondition
+from govtool.capture.sql.walk.state import OPTIONAL, Lookup, TriggerCondition
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import ROWS, Diagnostic
 from govtool.names import fold
@@ -181,7 +181,7 @@ class Walk:
         """Record tables that were read apart, as part of alternative ``arm``; the outermost alternative wins."""
         for name, arms in reads.items():
             if arm:
-                arms = (arm,)
+                arms = (arm | OPTIONAL if all([one & OPTIONAL for one in arms]) else arm,)  # noqa: C419
             known = self.reads.get(name)
             if known is None or 0 in arms:
                 self.reads[name] = arms

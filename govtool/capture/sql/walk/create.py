@@ -10,7 +10,7 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.common_tables import environment
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import TRANSFORMATION, compose
+from govtool.capture.sql.walk.dependencies import TRANSFORMATION, Deps, compose
 from govtool.capture.sql.walk.expressions import dependencies
 from govtool.capture.sql.walk.naming import output_name
 from govtool.capture.sql.walk.query import output_of
@@ -62,6 +62,7 @@ def _create(walk: Walk, tree: exp.Create) -> None:
     names, types = column_list(walk, tree.this)
     query = tree.args.get("expression")
     if walk.dialect in ("tsql", "fabric") and isinstance(query, nodes.Table) and walk.name(query.this) in _GRAPH:
+        # AS NODE and AS EDGE are no queries; a table of edges has the ends as columns.
         if walk.name(query.this) == "edge":
             names, types = ['"$from_id"', '"$to_id"', *names], [None, None, *types]
         query = None
@@ -79,12 +80,19 @@ def _create(walk: Walk, tree: exp.Create) -> None:
         _create_listed(walk, declared)
 
 
+UNSEEN: Final = "what it reads and writes is not known"
+
+
 def _note_engine(walk: Walk, properties: list[exp.Expr]) -> None:
     """Record that a table has no rows of its own but those of others, which its engine finds by its arguments."""
     for item in properties:
         engine = item.this.name.lower() if isinstance(item, nodes.EngineProperty) and item.this is not None else ""
         if engine in _OTHERS_ROWS:
-            walk.diagnose("opaque", f"the engine {engine} reads other tables: what it reads and writes is not known")
+            walk.diagnose("opaque", f"the engine {engine} reads other tables: {UNSEEN}")
+        elif isinstance(item, nodes.ExecuteAsProperty):
+            walk.diagnose("opaque", f"the rows of a prepared statement: {UNSEEN}")
+        elif isinstance(item, nodes.UsingTemplateProperty):
+            walk.diagnose("opaque", f"the columns that a query returns: {UNSEEN}")
 
 
 def _create_as(walk: Walk, declared: _Declared, query: exp.Expr) -> None:
@@ -224,21 +232,49 @@ def _create_model(walk: Walk, tree: exp.Create) -> None:
 
 
 def _generated(walk: Walk, node: exp.Expr, output: QueryOutput) -> bool:
-    """Give generated columns the dependencies of their expressions, over the table's own columns."""
-    computed: list[tuple[exp.Expr, exp.Expr]] = []
+    """Give generated columns the dependencies of their expressions, over the table's own columns; and columns whose
+    default is a call, those of the function.
+    """
+    found: dict[str, Deps] = {}
     for item in node.expressions if isinstance(node, nodes.Schema) else ():
-        for constraint in item.args.get("constraints") or () if type(item) is nodes.ColumnDef else ():
-            kind = constraint.args.get("kind")  # .kind raises where the parser put what it does not expect
-            if isinstance(kind, nodes.ComputedColumnConstraint):
-                computed.append((item, kind))
-    if not computed:
-        return False
+        value = computed_value(item) if type(item) is nodes.ColumnDef else None
+        if value is not None:
+            table = TableInfo(target_name(walk, node), dict.fromkeys(output.names), complete=True)
+            found[walk.name(item.this)] = over_columns(walk, table, value)
+        elif type(item) is nodes.ColumnDef:
+            deps = default_of(walk, item)
+            if deps:
+                found[walk.name(item.this)] = deps
+    for name, deps in found.items():
+        output.deps[output.index()[name]] = deps
+    return bool(found)
+
+
+def over_columns(walk: Walk, table: TableInfo, value: exp.Expr) -> Deps:
+    """The dependencies of the expression of a generated column, over the columns of its table."""
     scope = Scope(None)
-    scope.add(Source("", table=TableInfo(target_name(walk, node), dict.fromkeys(output.names), complete=True)))
-    for item, kind in computed:
-        position = output.index()[walk.name(item.this)]
-        output.deps[position] = dependencies(walk, kind.this, scope, None)
-    return True
+    scope.add(Source("", table=table))
+    return dependencies(walk, value, scope, None)
+
+
+def default_of(walk: Walk, column: exp.ColumnDef) -> Deps:
+    """The dependencies of a column's default, which may be a call of a function that reads tables."""
+    for constraint in column.args.get("constraints") or ():
+        kind = constraint.args.get("kind")
+        value = kind.this if isinstance(kind, nodes.DefaultColumnConstraint) else None
+        if isinstance(value, nodes.Expr) and value.find(nodes.Anonymous) is not None:
+            return dependencies(walk, value, Scope(None), None)
+    return ()
+
+
+def computed_value(column: exp.ColumnDef) -> exp.Expr | None:
+    """Return the expression of a generated column; None of any other."""
+    for constraint in column.args.get("constraints") or ():
+        kind = constraint.args.get("kind")  # .kind raises where the parser put what it does not expect
+        if isinstance(kind, nodes.ComputedColumnConstraint):
+            value: exp.Expr = kind.this
+            return value
+    return None
 
 
 def _likes(node: exp.Expr, properties: Iterable[exp.Expr]) -> Iterable[exp.Table]:

@@ -44,11 +44,16 @@ Task = tuple[Any, int, int]
 
 
 class Visit:
-    """The context of a handler of one class of nodes."""
+    """The context of a handler of one class of nodes.
 
-    __slots__ = ("env", "out", "scope", "stack")
+    Attributes:
+        decides: Whether the expression as a whole decides about rows, or steers what others are.
+    """
 
-    def __init__(self, scope: Scope, env: Environment | None, stack: list[Task], out: list[int]) -> None:
+    __slots__ = ("decides", "env", "out", "scope", "stack")
+
+    def __init__(self, scope: Scope, env: Environment | None, stack: list[Task], out: list[int], decides: bool) -> None:
+        self.decides = decides
         self.scope = scope
         self.env = env
         self.stack = stack
@@ -181,6 +186,7 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
     One function, as most of a walk's time is spent here: a call per node would cost more than what is done with it.
     """
     out: list[int] = []
+    decides = kind >= CONDITIONAL
     stack: list[Task] = [(node, kind, chain)]
     at: Visit | None = None
     pop = stack.pop
@@ -207,20 +213,15 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
             continue
         if role == SPECIAL:
             if at is None:
-                at = Visit(scope, env, stack, out)
+                at = Visit(scope, env, stack, out, decides)
             HANDLERS[cls](walk, item, kind, chain, at)
             continue
         if role == GENERIC:
             if kind == IDENTITY:
                 kind = TRANSFORMATION
-        elif role == FUNCTION:
-            if kind < CONDITIONAL:
-                chain = interner.prepend(function_name(item, walk.dialect), chain)
-                if kind == IDENTITY:
-                    kind = TRANSFORMATION
-        elif role == AGGREGATE and kind < CONDITIONAL:
+        elif role >= FUNCTION and kind < CONDITIONAL:  # or an aggregate: columns and special nodes are done with
             chain = interner.prepend(function_name(item, walk.dialect), chain)
-            kind = AGGREGATION
+            kind = _through_call(role, kind)
         for value in item.args.values():
             cls = value.__class__
             if cls is list:
@@ -230,3 +231,10 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
             elif cls not in skipped:
                 push((value, kind, chain))
     return out
+
+
+def _through_call(role: int, kind: int) -> int:
+    """Return the kind of a value's dependency through a call of a function or an aggregate."""
+    if role == AGGREGATE:
+        return AGGREGATION
+    return TRANSFORMATION if kind == IDENTITY else kind

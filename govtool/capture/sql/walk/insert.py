@@ -58,6 +58,7 @@ def insert(walk: Walk, tree: exp.Insert, env: Environment | None, source: exp.Ex
     output = by_target(walk, output, name, columns, static, dynamic, by_name, tree, query)
     for column, deps in static.items():
         output.add(column, deps)
+    # Where the dialect allows a CTE as a target, rows go into the table behind it, under the names that this has.
     if cte is not None:
         rows = Source(name, output=walk.without_effects(lambda: common_output(walk, cte)))
         output = renamed_to_base(walk, output, rows, name, table)

@@ -145,6 +145,7 @@ def match_recognize(
     for definition in node.args.get("define") or ():
         alias = walk.name(definition.args.get("alias"))
         inner.by_alias.setdefault(alias, source)
+    # A symbol without a definition matches any row, and measures may name it.
     for symbol in str(node.args.get("pattern") or "").replace("*", " ").replace("+", " ").replace("?", " ").split():
         inner.by_alias.setdefault(walk.name(symbol.strip("()'")), source)
     output = QueryOutput()

@@ -24,6 +24,7 @@ from govtool.capture.sql.walk.dependencies import (
     arm_of,
     bounded,
 )
+from govtool.capture.sql.walk.outer_joins import as_optional
 from govtool.capture.sql.walk.query import QueryWalker, output_of
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput
 from govtool.capture.sql.walk.scope import Environment, Scope
@@ -43,11 +44,13 @@ def _set_operation(walk: Walk, node: exp.SetOperation, scope: Scope | None, env:
         before, walk.reads = walk.reads, {}
         output, rows = walk.separately(lambda arm=arm: output_of(walk, arm, scope, env))  # type: ignore[misc]
         reads, walk.reads = walk.reads, before
+        if arm is node.expression and isinstance(node, nodes.Except):
+            reads = as_optional(reads)
         marks = _marks(output, rows, reads, group, number) if kind else {}
         counts.append(max(1, len(set(marks.values()))))
         number += counts[-1]
         for name, inner in reads.items():
-            walk.read({name: tuple(dict.fromkeys([marks.get(one, one) for one in inner]))})
+            walk.read({name: tuple(dict.fromkeys([_marked(one, marks) for one in inner]))})
         for row, item in rows.items():
             walk.rows[_marked(row, marks)] = item
         outputs.append(_in_arm(output, marks))
@@ -154,7 +157,7 @@ def _marks(
     """
     inside = {dep & ARM_MASK for deps in output.deps for dep in deps}
     inside.update([row & ARM_MASK for row in rows])
-    inside.update([arm for arms in reads.values() for arm in arms])
+    inside.update([arm & ARM_MASK for arms in reads.values() for arm in arms])
     inside.update([star.arm for star in output.open])
     groups = {arm // (ARMS_PER_GROUP << ARM_SHIFT) for arm in inside}
     first = arm_of(group, number)

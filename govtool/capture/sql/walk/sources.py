@@ -12,8 +12,10 @@ from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import JOIN
 from govtool.capture.sql.walk.dispatch import by_class
 from govtool.capture.sql.walk.expressions import dependencies, refer_to
+from govtool.capture.sql.walk.outer_joins import has_outer, read_items
 from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.state import Reads
 from govtool.capture.sql.walk.using import join_naturally, join_using
 
 FromItem = Callable[[Walk, Any, Scope, Environment | None], None]
@@ -26,13 +28,29 @@ ITEMS: Final[dict[type, FromItem]] = {}
 def add_sources(walk: Walk, select: exp.Expr, scope: Scope, env: Environment | None) -> None:
     """Add FROM, LATERAL VIEWs and JOINs of a SELECT (or UPDATE, DELETE, MERGE) to its scope."""
     from_ = select.args.get("from_")
+    joins = select.args.get("joins")
+    if joins and from_ is not None and not select.args.get("laterals") and has_outer(joins):
+        _add_outer_joins(walk, from_.this, joins, scope, env)
+        return
     if from_ is not None:
         add_source(walk, from_.this, scope, env)
     for lateral in select.args.get("laterals") or ():
         add_source(walk, lateral, scope, env)
-    joins = select.args.get("joins")
     if joins:
         add_joins(walk, joins, scope, env, 0)
+
+
+def _add_outer_joins(walk: Walk, first: exp.Expr, joins: list[exp.Join], scope: Scope, env: Environment | None) -> None:
+    """Add a FROM with outer joins, and record of each item whether there are rows without it."""
+    reads, walk.reads = walk.reads, {}
+    parts: list[Reads] = []
+    try:
+        add_source(walk, first, scope, env)
+        parts.append(walk.reads)
+        add_joins(walk, joins, scope, env, 0, parts)
+    finally:
+        walk.reads = reads
+    read_items(walk, parts, first, joins)
 
 
 def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
@@ -51,14 +69,34 @@ def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None
         add_joins(walk, node.args.get("joins") or [], scope, env, start)
 
 
-def add_joins(walk: Walk, joins: list[exp.Join], scope: Scope, env: Environment | None, start: int) -> None:
-    """Add joins one after the other, to what is in the scope's sources from ``start`` on."""
+def add_joins(
+    walk: Walk,
+    joins: list[exp.Join],
+    scope: Scope,
+    env: Environment | None,
+    start: int,
+    parts: list[Reads] | None = None,
+) -> None:
+    """Add joins one after the other, to what is in the scope's sources from ``start`` on.
+
+    Args:
+        walk: The walk.
+        joins: The joins.
+        scope: Where to add them.
+        env: The CTEs in sight.
+        start: Where in the scope's sources the left side begins.
+        parts: Gains what each join reads, which the walk then does not record.
+    """
     for join in joins:
+        if parts is not None:
+            walk.reads = {}
         # A comma binds last, so what is before it is not on the left of the joins behind it. Where a dialect is
         # different, the parser calls it a CROSS JOIN.
         if is_comma(join):
             start = len(scope.sources)
         add_join(walk, join, scope, env, start)
+        if parts is not None:
+            parts.append(walk.reads)
 
 
 def add_join(walk: Walk, join: exp.Join, scope: Scope, env: Environment | None, start: int = 0) -> None:

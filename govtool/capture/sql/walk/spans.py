@@ -112,6 +112,7 @@ class StatementText:
             cls, args, meta = item.__class__, item.args, item._meta
             if meta is not None and "start" in meta:
                 start, end = meta["start"] - offset, meta["end"] - offset
+                # The text was rewritten or put together: places within it are none of the file's.
                 if start < 0 or end >= size:
                     return None
                 if cls is nodes.Identifier:

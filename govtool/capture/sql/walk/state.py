@@ -11,6 +11,10 @@ from sqlglot import exp
 from govtool.capture.sql.walk.relation import QueryOutput, TableInfo
 
 EVERYWHERE: Final = (0,)
+OPTIONAL: Final = 1
+"""Beside an arm in which a table is read: there are rows without any of this table."""
+Reads = dict[str, tuple[int, ...]]
+"""Tables that are read, in order, with the arms in which they are."""
 """The arms of a table that is read outside of any alternative."""
 
 

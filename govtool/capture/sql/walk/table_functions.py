@@ -66,12 +66,11 @@ def function_output(walk: Walk, node: exp.Expr, scope: Scope, env: Environment |
         schema: The qualifier of the function, where it is not part of ``node``.
     """
     call, name = _call_of(walk, node)
+    inner = call
     if name == "table" and walk.dialect in _TRINO and len(call.expressions) == 1:
         inner, name = _call_of(walk, call.expressions[0])
-        if name.rpartition(".")[2] in ("query", "raw_query"):
-            return _remote_rows(walk, name, inner)
-    if name in REMOTE or (name in _OTHERS_ROWS and walk.dialect == "clickhouse"):
-        return _remote_rows(walk, name, call)
+    if _is_remote(walk, name, inner is not call):
+        return _remote_rows(walk, name, inner)
     called = f"{schema}.{name}" if schema else name
     names = _definable_names(walk, called) if name else []
     body = _first_of(walk.lookup.function, names)
@@ -90,13 +89,21 @@ def function_output(walk: Walk, node: exp.Expr, scope: Scope, env: Environment |
         return output
     if isinstance(call, nodes.Stack):
         return _stack(walk, call, scope, env)
-    if body is None and isinstance(call, nodes.Anonymous) and not is_built_in(name, schema, walk.dialect):
+    foreign = isinstance(call, nodes.Anonymous) and not is_built_in(name, schema, walk.dialect)
+    if body is None and (foreign or any([isinstance(value, nodes.Table) for value in call.args.values()])):  # noqa: C419
         walk.diagnose("opaque", f"the rows come from {called}(…): what it returns is not known", node)
         deps = (*deps, walk.interner.ref(file_name(f"{called}(…)"), HIDDEN) | OPAQUE)
     output = QueryOutput()
     output.add(_default_column(walk, name), deps)
     output.open.append(OpenStar(FunctionRows(name, deps)))
     return output
+
+
+def _is_remote(walk: Walk, name: str, in_table: bool) -> bool:
+    """Return whether another system makes the rows of a function, which may stand in Trino's ``TABLE(…)``."""
+    if in_table and name.rpartition(".")[2] in ("query", "raw_query"):
+        return True
+    return name in REMOTE or (name in _OTHERS_ROWS and walk.dialect == "clickhouse")
 
 
 def _call_of(walk: Walk, node: exp.Expr) -> tuple[exp.Expr, str]:

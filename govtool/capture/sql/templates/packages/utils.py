@@ -116,6 +116,7 @@ def union_relations(
         source = f"cast('{arm}' as {type_name(run, 'string')}) as {label}, " if label else ""
         return f"(select {source}{items} from {arm}{condition})"
 
+    # Where all columns are known, this is the package's SQL: each arm has every column, NULL where it lacks one.
     if len(known) == len(arms):
         return _union_by_name(run, arms, known, kept, dropped, column_override, query)
     if kept:

@@ -1,4 +1,4 @@
-"""Every command of docs/workflow.md runs, in the order of the page, in a project with a graph."""
+"""Every command of docs/provenance-graphs.md runs, in the order of the page, in a project with a graph."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(capsys, *words):
 
 
 def test_every_command_of_the_page_runs(project, capsys):
-    text = (ROOT / "docs" / "workflow.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "provenance-graphs.md").read_text(encoding="utf-8")
     commands = [line[2:] for block in _BLOCK.findall(text) for line in block.splitlines() if line.startswith("$ ")]
     assert len(commands) >= 10
     for command in commands:
