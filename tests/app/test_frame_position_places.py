@@ -89,6 +89,31 @@ def test_files_of_sorted_rows_are_refused(tmp_path, names, why):
         frame_positions._Tasks(written, _flat({0: 2 * len(names)}))
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "why"),
+    [
+        ("csv", "part-00000-a-c000.csv", "1,a\n2,b\n", ""),
+        ("csv", "part-00000-a-c000.csv", "n,t\n1,a\n2,b\n", "rows of the tasks"),
+        ("csv", "part-00000-a-c000.csv", '1,"a\nb"\n2,b\n', "rows of the tasks"),
+        ("csv", "part-00000-a-c000.csv", "1,a\n\n", "rows of the tasks"),
+        ("csv", "part-00000-a-c000.csv.gz", "1,a\n2,b\n", "cannot be counted"),
+        ("text", "part-00000-a-c000.txt", "a\n\n", ""),
+        ("text", "part-00000-a-c000.txt", "a\rb\nc\n", "rows of the tasks"),
+        ("json", "part-00000-a-c000.json.gz", "", ""),
+    ],
+)
+def test_lines_that_are_no_rows_are_refused(tmp_path, kind, name, text, why):
+    """Two rows were written: whatever else is in a file would move them."""
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    file = File(0, (tmp_path / name).as_uri(), len(text), 0)
+    written = Relation(0, "out", kind, (file,), (Attribute(1, "v", t.STRING),), t.Struct(()))
+    if not why:
+        assert frame_positions._Tasks(written, _flat({0: 2})).rows(np.array([1])).tolist() == [1]
+        return
+    with pytest.raises(NotKept, match=why):
+        frame_positions._Tasks(written, _flat({0: 2}))
+
+
 @pytest.mark.parametrize("end", ["", "_00002"])
 def test_rows_of_folders_and_buckets_are_rows_of_their_files(tmp_path, end):
     """A task writes one folder after the other; within one, files follow each other by their numbers."""

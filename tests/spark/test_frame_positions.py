@@ -40,7 +40,7 @@ PARTED = {
     ),
     "parted twice": (
         ["id", "cast(id % 2 as string) as j", "date_add(date'2026-11-24', cast(k as int)) as k"],
-        ["k", "j"],
+        ["K", "j"],
     ),
 }
 """Columns and partitions of writes."""
@@ -255,7 +255,7 @@ def test_what_cannot_carry_ids_is_written_and_named(job, spark_home):
     for name, reason in reasons.items():
         run = next(run.run for run in captured.records.runs.values() if run.output.endswith((f"/{name}", f".{name}")))
         assert any(run in warning and reason in warning for warning in captured.warnings), captured.warnings
-        assert list(_place(folder, spark_home, name).rglob("*.parquet"))
+        assert list(_place(folder, spark_home, name).rglob("part-*"))
     for name in TABLES:  # names of files say that rows were sorted, too
         files = list(_place(folder, spark_home, name).rglob("part-*"))
         assert files
@@ -301,7 +301,7 @@ def test_rows_of_partitions_and_buckets_have_their_places(job, trace, spark_home
     (run,) = (one for one in captured.records.runs.values() if one.output.endswith((f"/{name}", f".{name}")))
     assert run.positions
     files = sorted(file for file in _place(folder, spark_home, name).rglob("part-*"))
-    assert len(files) > 4
+    assert len(files) > 3
     place = str(folder / name) if name in PARTED else f"default.{name}"
     rows = [row["id"] for file in files for row in pq.ParquetFile(file).read().to_pylist()]
     assert len(rows) > 20

@@ -250,8 +250,12 @@ class _Seq:
         return separator.join(self.values)
 
 
-def _column(name, kind="int"):
-    return SimpleNamespace(name=lambda: name, dataType=lambda: SimpleNamespace(catalogString=lambda: kind))
+def _column(name, kind="int", padded=False):
+    return SimpleNamespace(
+        name=lambda: name,
+        dataType=lambda: SimpleNamespace(catalogString=lambda: kind),
+        metadata=lambda: SimpleNamespace(contains=lambda key: padded and key == "__CHAR_VARCHAR_TYPE_STRING"),
+    )
 
 
 class _Catalog:
@@ -260,7 +264,9 @@ class _Catalog:
     tables = {  # noqa: RUF012
         "parts": (_Seq("p"), None), "buckets": (_Seq(), (4, _Seq("b"), _Seq())),
         "sorted": (_Seq("p"), (4, _Seq("b"), _Seq("s"))), "plain": (_Seq(), None),
-        "texts": (_Seq(), (4, _Seq("p"), _Seq())),
+        "texts": (_Seq(), (4, _Seq("p"), _Seq())), "padded": (_Seq("p"), None),
+        "beside": (_Seq("b"), None), "numbers": (_Seq("b"), None),
+        "both": (_Seq("b"), (4, _Seq("a"), _Seq())),
     }  # fmt: skip
 
     def getTableMetadata(self, name):
@@ -272,7 +278,9 @@ class _Catalog:
         return SimpleNamespace(
             partitionColumnNames=lambda: parts,
             bucketSpec=lambda: SimpleNamespace(isDefined=lambda: buckets is not None, get=lambda: spec),
-            schema=lambda: SimpleNamespace(fields=lambda: [_column("a"), _column("b"), _column("p", "string")]),
+            schema=lambda: SimpleNamespace(
+                fields=lambda: [_column("a"), _column("b"), _column("p", "string", padded=name in ("padded", "beside"))]
+            ),
         )
 
 
@@ -290,12 +298,17 @@ FLAT = WriteLayout()
     [
         ("insertInto", "parts", [], WriteLayout(("p",), columns=("P",))),
         ("insertInto", "buckets", [("mode", ("overwrite",))], WriteLayout((), (4, ("y",)))),
+        ("insertInto", "numbers", [], WriteLayout(("b",), columns=("y",), swaps_nulls=True)),
+        ("insertInto", "beside", [], WriteLayout(("b",), columns=("y",), swaps_nulls=True)),
+        ("insertInto", "both", [], WriteLayout(("b",), (4, ("x",)), ("y",))),
+        ("insertInto", "padded", [], "by CHAR or VARCHAR"),
         ("insertInto", "texts", [], "another type in the query"),
         ("insertInto", "sorted", [], "the buckets of the table are sorted"),
         ("saveAsTable", "buckets", [("mode", ("Append",))], "columns of the table are not those of the query"),
         ("saveAsTable", "parts", [("mode", ("Append",))], WriteLayout(("p",), columns=("P",))),
-        ("parquet", "folder", [("partitionBy", (_Seq("p", "X"),))], WriteLayout(("P", "x"))),
-        ("parquet", "folder", [("partitionBy", (_Seq("k"),))], WriteLayout(("k",))),
+        ("parquet", "folder", [("partitionBy", (_Seq("p", "X"),))], WriteLayout(("p", "X"), columns=("P", "x"))),
+        ("saveAsTable", "new", [("partitionBy", (_Seq("p", "X"),))], WriteLayout(("P", "x"), columns=("P", "x"))),
+        ("parquet", "folder", [("partitionBy", (_Seq("x"),))], WriteLayout(("x",), columns=("x",), swaps_nulls=True)),
         ("saveAsTable", "new", [("bucketBy", (3, "k", _Seq("l")))], WriteLayout((), (3, ("k", "l")))),
         ("saveAsTable", "new", [("bucketBy", (3, "k", _Seq())), ("sortBy", ("l", _Seq()))], "sortBy sorts"),
         ("saveAsTable", "new", [("clusterBy", ("k", _Seq()))], "clusterBy sorts"),

@@ -46,6 +46,8 @@ _SORTED_PART = re.compile(r"part-(\d{5,})-[^._]*(?:_(\d{5,}))?\.c(\d+)\.")
 and bucket begins anew at 0."""
 Place = tuple[int, str, int]
 """Task, folder within the output, and bucket; -1: none."""
+_BLANKS = "".join(map(chr, range(33)))
+"""Characters of lines that a reader of CSV leaves out."""
 _SLACK = 0.005
 """Seconds by which the time of a run, in whole milliseconds, may differ."""
 
@@ -324,10 +326,19 @@ def _require_rows(files: Sequence[tuple[int, int, int]], rows: int) -> None:
 
 
 def _rows_of(written: Relation, uri: str) -> int:
-    """The rows of a written file; -1 where they are not counted: of text, CSV and JSON."""
+    """The rows of a written file; -1 where they are not counted: of JSON and ORC.
+
+    Raises:
+        NotKept: A header or a value of several lines would give rows other places, and the file cannot be looked into.
+    """
     from govtool.records.execute.inputs import local_path
 
     path = local_path(uri)
+    if written.format in ("csv", "text"):
+        if path is None or path.suffix not in (".csv", ".txt"):
+            raise NotKept(f"lines of written files of format {written.format} cannot be counted")
+        with path.open(encoding="latin-1") as source:
+            return sum(1 for line in source if written.format == "text" or line.strip(_BLANKS))
     if written.format != "parquet" or path is None:
         return -1
     import pyarrow.parquet as pq

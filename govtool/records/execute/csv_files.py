@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK = 8 << 20
-_PAGE_ROWS = 20_000
-_UNSURE = re.compile(rb'["\\\r\x00]')
-"""Quotes, escapes, other ends of lines."""
+_UNSURE = re.compile(rb'["\\\r\x00]|\xef\xbb\xbf')
+"""Quotes, escapes, other ends of lines, marks of the byte order."""
 _BLANK = re.compile(rb"\n[\x00-\x20]*\n")
 """A line that Spark leaves out, between two ends of lines."""
 _COMPRESSED = frozenset({".gz", ".bz2", ".snappy", ".lz4", ".zst", ".deflate", ".xz", ".lzo"})
 _SEPARATORS = frozenset(",;|\t:~^")
-_FREE = frozenset({"inferschema", "samplingratio", "prefersdate", "enforceschema"})
+_FREE = frozenset({"inferschema", "samplingratio", "preferdate", "enforceschema"})
 """Options that decide the schema, which is recorded."""
 _MODES = frozenset({"PERMISSIVE", "FAILFAST", "DROPMALFORMED"})
 """What happens to malformed rows, which are refused here."""
@@ -45,9 +44,14 @@ _DATE = "^(19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}$"
 
 
 class CsvFiles:
-    """Files that were turned into Parquet, kept as long as this is."""
+    """Files that were turned into Parquet, kept as long as this is.
 
-    def __init__(self) -> None:
+    Args:
+        malformed: The name of the column into which Spark puts malformed lines.
+    """
+
+    def __init__(self, malformed: str = "_corrupt_record") -> None:
+        self._malformed = malformed.lower()
         self._folder: Path | None = None
         self._known: dict[tuple[Any, ...], File] = {}
 
@@ -57,7 +61,7 @@ class CsvFiles:
         Raises:
             NotExact: Spark might read something else, or files are not on this machine.
         """
-        form = _form(leaf)
+        form = _form(leaf, self._malformed)
         return replace(leaf, format="parquet", options=(), files=tuple(self._file(each, form) for each in leaf.files))
 
     def _file(self, file: File, form: _Form) -> File:
@@ -81,13 +85,16 @@ _Form = tuple[str, bool, tuple[tuple[str, t.Type], ...]]
 """The separator, whether the first line is a header, and the columns."""
 
 
-def _form(leaf: Relation) -> _Form:
+def _form(leaf: Relation, malformed: str) -> _Form:
     """How files are split.
 
     Raises:
         NotExact: By an option or into a type that is not known here.
     """
     separator, header = ",", False
+    given = [name.lower() for name, _ in leaf.options]
+    if len({"sep", "delimiter"}.intersection(given)) > 1 or len(set(given)) < len(given):
+        raise NotExact("files of format csv with an option that is given twice")
     for name, value in leaf.options:
         match name.lower():
             case "header":
@@ -104,7 +111,7 @@ def _form(leaf: Relation) -> _Form:
         raise NotExact("files of format csv with another separator")
     columns = tuple((each.name, each.type) for each in leaf.schema.fields)
     for name, kind in columns:
-        if name.lower() == "_corrupt_record" or not _is_plain(kind):
+        if name.lower() == malformed or not _is_plain(kind):
             raise NotExact(f"column {name} of files of format csv")
     if not columns or len({name.lower() for name, _ in columns}) < len(columns):
         raise NotExact("files of format csv without columns, or with two of one name")
@@ -131,9 +138,9 @@ def _convert(path: Path, form: _Form, target: Path) -> None:
         with path.open("rb") as source, pq.ParquetWriter(target, schema, write_page_index=True) as sink:
             for lines in _blocks(source, header=form[1]):
                 sink.write_table(_typed(_split(lines, form), form, schema))
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:  # its text may show data
         target.unlink(missing_ok=True)
-        raise NotExact(f"a file of format csv: {str(error).splitlines()[0][:100]}") from error
+        raise NotExact("a file of format csv with lines of other lengths, or cells of other types") from error
     except NotExact:
         target.unlink(missing_ok=True)
         raise
@@ -149,13 +156,11 @@ def _blocks(source: BinaryIO, header: bool) -> Iterator[bytes]:
     while True:
         read = source.read(_BLOCK)
         end = len(read) if len(read) < _BLOCK else read.rfind(b"\n") + 1
-        lines, rest = rest + read[:end], read[end:] if end else rest + read
         if end == 0 and read:
             raise NotExact("a file of format csv with a line of many megabytes")
-        if is_first and lines.startswith(b"\xef\xbb\xbf"):
-            raise NotExact("a file of format csv with a mark of its byte order")
+        lines, rest = rest + read[:end], read[end:]
         if _UNSURE.search(lines):
-            raise NotExact("a file of format csv with quotes, escapes or other ends of lines")
+            raise NotExact("a file of format csv with quotes, escapes, other ends of lines or a byte order mark")
         if lines and _BLANK.search(b"\n" + lines.removesuffix(b"\n") + b"\n"):
             raise NotExact("a file of format csv with blank lines")
         if is_first and header:

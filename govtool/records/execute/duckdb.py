@@ -88,7 +88,7 @@ class DuckExecutor:
         self._numbers = count(1)
         self._views: set[tuple[str, Relation]] = set()
         self._kept: dict[str, int] = {}
-        self._csv = CsvFiles()
+        self._csv = CsvFiles(dict(session.settings).get("spark.sql.columnNameOfCorruptRecord", "_corrupt_record"))
 
     def skip(self, number: int) -> None:
         """Leave out the names of the first tables: they are there already."""

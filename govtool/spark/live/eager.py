@@ -308,7 +308,7 @@ class EagerWrite:
         )
         _add(tables, data, (-1, "exact", ""), stops, [packed for _, _, packed in parts])
         counted = [(partition, *place) for partition, places, _ in sorted(parts) for place in places]
-        return named_places(self._session, self._layout, self._plan, counted)
+        return named_places(self._session, self._layout, counted)
 
     def _source(self, source: carried.CarriedSource) -> dict[str, Any]:
         found: dict[str, Any] = {"stop": source.number, "kind": source.kind, "leaf": source.leaf}

@@ -20,6 +20,8 @@ MAX_FOLDERS = 10_000
 """Folders and buckets, of all tasks, whose rows are counted."""
 _COMPARED = frozenset(["string", "binary"])
 """Types whose values Spark compares one by one, NULL among them; other single columns are sorted by their bits."""
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"
+"""What Spark notes of a column of a table that was declared CHAR or VARCHAR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,15 @@ class WriteLayout:
     Attributes:
         partitions: What folders are called by.
         buckets: How many, and by which columns of the query; none: 0.
-        columns: The columns of the query that give the partitions' values; empty: they are called like these.
+        columns: The columns of the query that give the partitions' values.
+        swaps_nulls: Whether Spark swaps rows where a folder is named by NULL: it sorts by the bits of one number, and
+            puts NULLs aside.
     """
 
     partitions: tuple[str, ...] = ()
     buckets: tuple[int, tuple[str, ...]] = (0, ())
     columns: tuple[str, ...] = ()
+    swaps_nulls: bool = False
 
     @property
     def is_flat(self) -> bool:
@@ -43,7 +48,7 @@ class WriteLayout:
 
     def expressions(self) -> list[str]:
         """The values that folders are named by, and the number of the bucket, in SQL; an empty text is NULL there."""
-        found = [f"nullif(CAST({_quoted(name)} AS STRING), '')" for name in self.columns or self.partitions]
+        found = [f"nullif(CAST({_quoted(name)} AS STRING), '')" for name in self.columns]
         count, columns = self.buckets
         return [*found, f"pmod(hash({', '.join(map(_quoted, columns))}), {count})"] if count else found
 
@@ -71,10 +76,14 @@ def layout_of(session: Any, plan: Any, settings: Settings, name: str, words: Seq
         table = safely(partial(_table, session, str(words[0])))
         if table is not None:
             return _table_layout(table, plan, by_position=name == "insertInto")
-    known = {each.lower(): each for each, _ in _columns(plan)}
+    known = {each.lower(): (each, kind) for each, kind in _columns(plan)}
     names = strings(given["partitionBy"][0]) if "partitionBy" in given else []
-    partitions = tuple(known.get(each.lower(), each) for each in names)
-    return WriteLayout(partitions, _buckets(*given["bucketBy"]) if "bucketBy" in given else (0, ()))
+    found = [known.get(each.lower(), (each, "")) for each in names]
+    buckets = _buckets(*given["bucketBy"]) if "bucketBy" in given else (0, ())
+    swaps = _swaps_nulls([kind for _, kind in found], buckets[0])
+    columns = tuple(each for each, _ in found)
+    # a folder is called as the writer was told, in a new table as the column is
+    return WriteLayout(columns if name == "saveAsTable" else tuple(names), buckets, columns, swaps)
 
 
 def _buckets(count: Any, first: str, others: Any) -> tuple[int, tuple[str, ...]]:
@@ -96,6 +105,11 @@ def _table_layout(table: Any, plan: Any, by_position: bool) -> WriteLayout:
             raise NotCarried("the buckets of the table are sorted, so that the places of rows are not known")
         count, names = int(own.numBuckets()), tuple(strings(own.bucketColumnNames()))
     kinds = {str(each.name()): str(each.dataType().catalogString()) for each in table.schema().fields()}
+    padded = {str(each.name()) for each in table.schema().fields() if each.metadata().contains(_PADDED)}
+    if not padded.isdisjoint((*partitions, *names)):
+        raise NotCarried(
+            "the table has partitions or buckets by CHAR or VARCHAR, whose values Spark changes as it writes"
+        )
     given = _columns(plan)
     by_name = {each.lower(): (each, kind) for each, kind in given}
     found: dict[str, tuple[str, str]] = (
@@ -106,7 +120,8 @@ def _table_layout(table: Any, plan: Any, by_position: bool) -> WriteLayout:
     if any(found[each][1] != kinds[each] for each in names):  # other types have other hashes
         raise NotCarried("a column of the table's buckets has another type in the query")
     columns = tuple(found[each][0] for each in partitions)
-    return WriteLayout(partitions, (count, tuple(found[each][0] for each in names)), columns)
+    buckets = (count, tuple(found[each][0] for each in names))
+    return WriteLayout(partitions, buckets, columns, _swaps_nulls([kinds[each] for each in partitions], count))
 
 
 def _table(session: Any, name: str) -> Any:
@@ -121,23 +136,19 @@ def _columns(plan: Any) -> list[tuple[str, str]]:
     return [(str(each.name()), str(each.dataType().catalogString())) for each in columns]
 
 
-def _swaps_nulls(plan: Any, layout: WriteLayout) -> bool:
-    """Whether Spark swaps rows where a folder is named by NULL: it sorts by the bits of one number, NULLs aside."""
-    if len(layout.partitions) != 1 or layout.buckets[0]:
-        return False
-    name = (layout.columns or layout.partitions)[0].lower()
-    return any(kind not in _COMPARED for each, kind in _columns(plan) if each.lower() == name)
+def _swaps_nulls(kinds: Sequence[str], buckets: int) -> bool:
+    """Whether rows are sorted by the bits of one number: by a single column of these types, and no bucket."""
+    return len(kinds) == 1 and not buckets and kinds[0] not in _COMPARED
 
 
 def named_places(
-    session: Any, layout: WriteLayout, plan: Any, counted: Sequence[tuple[int, tuple[Any, ...], int]]
+    session: Any, layout: WriteLayout, counted: Sequence[tuple[int, tuple[Any, ...], int]]
 ) -> list[tuple[int, str, int, int]]:
     """Where the rows of tasks are written: task, folder, bucket (-1: none) and how many rows, in their order.
 
     Args:
         session: The session of pyspark.
         layout: The layout of the write.
-        plan: The analyzed plan of what is written.
         counted: Task, values of `WriteLayout.expressions`, and rows.
 
     Raises:
@@ -145,11 +156,7 @@ def named_places(
     """
     if len(counted) > MAX_FOLDERS and not layout.is_flat:
         raise NotCarried(f"its tasks write to more than {MAX_FOLDERS:,} partitions or buckets")
-    if (
-        layout.partitions
-        and any(values[0] is None for _, values, rows in counted if rows)
-        and _swaps_nulls(plan, layout)
-    ):
+    if layout.swaps_nulls and any(values[0] is None for _, values, rows in counted if rows):
         raise NotCarried("Spark swaps rows where a partition is NULL, so that their places are not known")
     catalog = session._jvm.org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
     known: dict[tuple[Any, ...], str] = {}
