@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from govtool.spark.live import collected, file_numbers, packing
+from govtool.spark.live import collected, file_numbers, layouts, packing
 from govtool.spark.live.carried import NotCarried
 from govtool.spark.live.collected import CollectedRows
-from govtool.spark.live.layouts import WriteLayout, layout_of
+from govtool.spark.live.layouts import SortsInMemory, WriteLayout, layout_of, named_places
 
 
 class _Frame:
@@ -327,3 +327,42 @@ def test_layouts_of_writes(method, table, settings, expected):
         return
     with pytest.raises(NotCarried, match=expected):
         layout_of(session, PLAN, settings, method, (table,))
+
+
+@pytest.mark.parametrize(("spilled", "held"), [((0, 0), True), ((64, 0), False), ((0, 64), False), (None, False)])
+def test_a_sort_on_disk_is_seen(monkeypatch, spilled, held):
+    """Only the stages of jobs that began since count; None: there is none."""
+    jobs = [5]
+    scheduler = SimpleNamespace(numTotalJobs=lambda: jobs[0])
+    context = SimpleNamespace(sc=lambda: SimpleNamespace(dagScheduler=lambda: scheduler))
+    session = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=context))
+
+    def stage(number):
+        memory, disk = spilled if number == 16 else (0, 0)
+        return SimpleNamespace(memoryBytesSpilled=lambda: memory, diskBytesSpilled=lambda: disk)
+
+    def job(number):
+        stages = [2 * number, 2 * number + 1, 16]
+        return SimpleNamespace(stageIds=lambda: SimpleNamespace(size=lambda: 3, apply=lambda place: stages[place]))
+
+    monkeypatch.setattr(layouts, "stages_and_blocks", lambda _: SimpleNamespace(job=job, lastStageAttempt=stage))
+    sorts = SortsInMemory(session)
+    jobs[0] += 0 if spilled is None else 2
+    assert sorts.held() is held
+
+
+def test_places_are_named_as_spark_does():
+    names = SimpleNamespace(getPartitionPathString=lambda name, value: f"{name}={value or 'none'}")
+    catalog = SimpleNamespace(ExternalCatalogUtils=names)
+    spark = SimpleNamespace(sql=SimpleNamespace(catalyst=SimpleNamespace(catalog=catalog)))
+    session = SimpleNamespace(_jvm=SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark))))
+    both = WriteLayout(("k", "l"), (3, ("b",)), ("k", "l"))
+    counted = [(0, ("x", None, 2), 5), (1, ("x", None, 0), 1)]
+    assert named_places(session, both, counted) == [(0, "k=x/l=none", 2, 5), (1, "k=x/l=none", 0, 1)]
+    assert named_places(session, FLAT, [(0, (), 0), (1, (), 3)]) == [(0, "", -1, 0), (1, "", -1, 3)]
+    swapped = WriteLayout(("k",), columns=("k",), swaps_nulls=True)
+    assert named_places(session, swapped, [(0, ("1",), 2)]) == [(0, "k=1", -1, 2)]
+    with pytest.raises(NotCarried, match="swaps rows"):
+        named_places(session, swapped, [(0, ("1",), 2), (1, (None,), 1)])
+    with pytest.raises(NotCarried, match="more than 10,000"):
+        named_places(session, both, counted * (layouts.MAX_FOLDERS // 2 + 1))
