@@ -42,6 +42,11 @@ def _relation(folder, leaf, first, files):
     return Relation(leaf, f"file://{folder}", "parquet", tuple(found), (Attribute(first, "v", t.LONG),), schema)
 
 
+def _flat(counts):
+    """Rows of tasks that write into one folder."""
+    return [((task, "", -1), rows) for task, rows in counts.items()]
+
+
 @pytest.fixture
 def written(tmp_path):
     """The files of three tasks: one wrote two files, one none."""
@@ -54,7 +59,7 @@ def written(tmp_path):
 
 
 def test_rows_of_tasks_are_rows_of_their_files(written):
-    tasks = frame_positions._Tasks(written, {0: 5, 1: 0, 2: 1})
+    tasks = frame_positions._Tasks(written, _flat({0: 5, 1: 0, 2: 1}))
     ids = np.array([0, 2, 3, 4, 2 << 33])
     assert [(int(one) >> ROW_BITS, int(one) & 7) for one in tasks.rows(ids)] == [(0, 0), (0, 2), (1, 0), (1, 1), (2, 0)]
 
@@ -62,7 +67,7 @@ def test_rows_of_tasks_are_rows_of_their_files(written):
 @pytest.mark.parametrize("counts", [{0: 4, 2: 1}, {0: 5, 1: 1, 2: 1}])
 def test_files_that_are_not_those_of_the_tasks_are_refused(written, counts):
     with pytest.raises(NotKept, match="rows of the tasks"):
-        frame_positions._Tasks(written, counts)
+        frame_positions._Tasks(written, _flat(counts))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +86,60 @@ def test_files_of_sorted_rows_are_refused(tmp_path, names, why):
         (tmp_path / name).parent.mkdir(exist_ok=True)
     written = _relation(tmp_path, 0, 1, {name: [1, 2] for name in names})
     with pytest.raises(NotKept, match=why):
-        frame_positions._Tasks(written, {0: 2 * len(names)})
+        frame_positions._Tasks(written, _flat({0: 2 * len(names)}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "why"),
+    [
+        ("csv", "part-00000-a-c000.csv", "1,a\n2,b\n", ""),
+        ("csv", "part-00000-a-c000.csv", "n,t\n1,a\n2,b\n", "rows of the tasks"),
+        ("csv", "part-00000-a-c000.csv", '1,"a\nb"\n2,b\n', "rows of the tasks"),
+        ("csv", "part-00000-a-c000.csv", "1,a\n\n", "rows of the tasks"),
+        ("csv", "part-00000-a-c000.csv.gz", "1,a\n2,b\n", "cannot be counted"),
+        ("text", "part-00000-a-c000.txt", "a\n\n", ""),
+        ("text", "part-00000-a-c000.txt", "a\rb\nc\n", "rows of the tasks"),
+        ("json", "part-00000-a-c000.json.gz", "", ""),
+    ],
+)
+def test_lines_that_are_no_rows_are_refused(tmp_path, kind, name, text, why):
+    """Two rows were written: whatever else is in a file would move them."""
+    (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    file = File(0, (tmp_path / name).as_uri(), len(text), 0)
+    written = Relation(0, "out", kind, (file,), (Attribute(1, "v", t.STRING),), t.Struct(()))
+    if not why:
+        assert frame_positions._Tasks(written, _flat({0: 2})).rows(np.array([1])).tolist() == [1]
+        return
+    with pytest.raises(NotKept, match=why):
+        frame_positions._Tasks(written, _flat({0: 2}))
+
+
+@pytest.mark.parametrize("end", ["", "_00002"])
+def test_rows_of_folders_and_buckets_are_rows_of_their_files(tmp_path, end):
+    """A task writes one folder after the other; within one, files follow each other by their numbers."""
+    bucket = 2 if end else -1
+    names = {
+        f"k=1/part-00000-a{end}.c000.snappy.parquet": [1, 2],
+        f"k=2/part-00000-a{end}.c000.snappy.parquet": [3],
+        f"k=2/part-00000-a{end}.c001.snappy.parquet": [4],
+        f"k=2/part-00001-a{end}.c000.snappy.parquet": [5],
+    }
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+    written = _relation(tmp_path, 0, 1, names)
+    counts = [((0, "k=2", bucket), 2), ((0, "k=1", bucket), 2), ((1, "k=2", bucket), 1)]
+    tasks = frame_positions._Tasks(written, counts)
+    found = tasks.rows(np.array([0, 1, 2, 3, 1 << 33]))
+    assert [(int(one) >> ROW_BITS, int(one) & 7) for one in found] == [(1, 0), (2, 0), (0, 0), (0, 1), (3, 0)]
+    others = [
+        [((0, "k=2", bucket), 1), ((0, "k=1", bucket), 3), ((1, "k=2", bucket), 1)],
+        [((0, "k=2", bucket), 2), ((0, "k=3", bucket), 2), ((1, "k=2", bucket), 1)],
+        [((0, "k=2", bucket), 2), ((0, "k=1", 0 if end else 2), 2), ((1, "k=2", bucket), 1)],
+        counts[:2],
+    ]
+    for other in others:
+        with pytest.raises(NotKept):
+            frame_positions._Tasks(written, other)
 
 
 def _at(seconds):

@@ -79,6 +79,20 @@ def test_a_computed_column_chooses_rows(run):
     assert counts(answer["inputs"]) == {"views": 2, "users": 1}
 
 
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [("isnan(v)", {1, 3}), ("NOT isnan(v)", {2, 4}), ("isnan(n) OR n = 4", {4}), ("isnan(v) AND n > 1", {3})],
+)
+def test_values_that_are_no_numbers_choose_rows(run, shop, where, found):
+    """As in Spark, NULL is no NaN."""
+    shop.table(
+        "cells", {"n": pa.int64(), "v": pa.float64()}, [(1, float("nan")), (2, None)], [(3, float("nan")), (4, 0.5)]
+    )
+    shop.commit(shop.run("SELECT n, v FROM cells", "kept", "cells", run="app-2/0"))
+    _, answer = back(run, "kept", "--where", where)
+    assert {row["n"] for each in answer["inputs"] for row in each["rows"]} == found
+
+
 def test_the_written_rows_are_asked_where_another_evaluation_chooses_others(run, shop, capsys):
     sql = "SELECT user, page, spent FROM views ORDER BY page LIMIT 1"
     write = shop.run(sql, "top", "views", run="app-2/0")

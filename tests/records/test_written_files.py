@@ -21,14 +21,14 @@ from govtool.records.stored import files_made, in_part, relation_of, relation_te
 DAY = (date(2026, 1, 2) - date(1970, 1, 1)).days
 
 
-def left_in(folder, kind, names, made):
+def left_in(folder, kind, names, made, column="p"):
     """The listing of a write by a column ``p`` whose folders have some names, each with a file."""
     for name in names:
         (folder / f"p={name}").mkdir(parents=True)
         (folder / f"p={name}" / "part-0.parquet").write_bytes(b"PAR1")
-    columns = (Attribute(1, "n", t.LONG), Attribute(2, "p", kind))
+    columns = (Attribute(1, "n", t.LONG), Attribute(2, column, kind))
     place = DatasetPlace(path_name(str(folder)), "file")
-    root = Write(LocalRows(0, columns, ()), str(folder), "parquet", "overwrite", ("n", "p"), ("p",))
+    root = Write(LocalRows(0, columns, ()), str(folder), "parquet", "overwrite", ("n", column), ("p",))
     now = datetime.now(UTC)
     run = Run("a/1", "j", "complete", "plan", outputs=(RunOutput(place.id, files=made),))
     run = replace(run, started=str(now - timedelta(minutes=1)), ended=str(now + timedelta(minutes=1)))
@@ -53,6 +53,13 @@ def test_values_of_partition_folders(tmp_path, kind, names, values):
 @pytest.mark.parametrize(("kind", "name"), [(t.DATE, "2026-1-2x"), (t.INTEGER, "a"), (t.BYTE, "300"), (t.DOUBLE, "1")])
 def test_values_that_cannot_be_read_leave_no_listing(tmp_path, kind, name):
     assert left_in(tmp_path / "out", kind, [name], 1) is None
+
+
+def test_folders_are_called_as_the_writer_was_told(tmp_path):
+    """``partitionBy("p")`` of a column ``P``: who reads the folder finds a column ``p``."""
+    left = left_in(tmp_path / "out", t.LONG, ["1", "2"], 2, column="P")
+    assert [file.partition for file in left.files] == [(1,), (2,)]
+    assert ([each.name for each in left.columns], left.partitioned) == (["n", "p"], ("p",))
 
 
 def test_fewer_files_than_the_write_made_are_a_part_and_more_are_not_its_own(tmp_path):

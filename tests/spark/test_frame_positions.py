@@ -12,7 +12,7 @@ import pytest
 from recorders import own_recorder
 
 import govtool.spark
-from govtool.app.records.frame_positions import _PART
+from govtool.app.records.frame_positions import _PART, _SORTED_PART
 from govtool.app.runs.job import read_captured
 from govtool.cli.main import main
 from govtool.spark.live.eager import EagerWrite
@@ -24,12 +24,26 @@ TABLES = {
     "eager_parts": "PARTITIONED BY (k)",
     "eager_buckets": "CLUSTERED BY (k) INTO 2 BUCKETS",
     "eager_plain": "",
+    "eager_both": "PARTITIONED BY (k) CLUSTERED BY (id) INTO 3 BUCKETS",
 }
 """Tables by their layouts."""
+SORTED = ("eager_sorted",)
 BY_PLAN = {"eager_sql": "spark.sql", "eager_second": "writeTo(…).create"}
 """Tables that are written in ways of which no positions are kept."""
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Settings with which small queries are not compiled, which would take most of their time."""
+PARTED = {
+    "parted": (["id", "k"], ["k"]),
+    "parted text": (
+        ["id", "case id % 5 when 0 then null when 1 then '' when 2 then 'a/b=é %' else 'x' end as k"],
+        ["k"],
+    ),
+    "parted twice": (
+        ["id", "cast(id % 2 as string) as j", "date_add(date'2026-11-24', cast(k as int)) as k"],
+        ["K", "j"],
+    ),
+}
+"""Columns and partitions of writes."""
 LANDS = [(0, "fr"), (1, "de"), (1, "de"), (7, "zz")]
 
 
@@ -97,7 +111,11 @@ def job(spark, tmp_path_factory):
             with lost_cache(spark):
                 writes["picked"].write.parquet(f"{folder}/again")
             some.join(lands, some.k == lands.key, "left_semi").write.parquet(f"{folder}/semi")
-            some.write.partitionBy("k").parquet(f"{folder}/parted")
+            for name, (columns, by) in PARTED.items():
+                some.selectExpr(*columns, "rand() as r").write.partitionBy(*by).parquet(f"{folder}/{name}")
+            some.selectExpr("id", "if(id % 3 = 0, null, k) as k").write.partitionBy("k").parquet(f"{folder}/swapped")
+            some.select("id", "k").write.partitionBy("k").option("maxRecordsPerFile", 2).json(f"{folder}/parted json")
+            some.select("id", "k").write.bucketBy(3, "k").sortBy("id").saveAsTable("eager_sorted")
             for name in TABLES:
                 some.select("id", "name", "k").write.insertInto(name)
             some.createOrReplaceTempView("some")
@@ -117,7 +135,7 @@ def job(spark, tmp_path_factory):
                 spark.conf.unset(name)
     assert spark.sparkContext._jsc.getPersistentRDDs().size() <= kept
     yield folder, captured
-    for name in (*TABLES, *BY_PLAN):
+    for name in (*TABLES, *BY_PLAN, *SORTED):
         spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
@@ -229,22 +247,23 @@ def test_what_cannot_carry_ids_is_written_and_named(job, spark_home):
     reasons = {
         "again": "Spark may have evaluated some rows again",
         "semi": "a join of type LeftSemi cannot carry the ids of records",
-        "parted": "partitionBy sorts the rows of a task again",
+        "swapped": "Spark swaps rows where a partition is NULL",
+        "parted json": "do not have the rows of the tasks",
+        "eager_sorted": "sortBy sorts the rows of a bucket again",
         "cached": "it reads cached rows",
-        "eager_parts": "insertInto sorts the rows of a task by the partitions or buckets of the table",
-        "eager_buckets": "insertInto sorts the rows of a task by the partitions or buckets of the table",
     }
     for name, reason in reasons.items():
         run = next(run.run for run in captured.records.runs.values() if run.output.endswith((f"/{name}", f".{name}")))
         assert any(run in warning and reason in warning for warning in captured.warnings), captured.warnings
-        assert list(_place(folder, spark_home, name).rglob("*.parquet"))
+        assert list(_place(folder, spark_home, name).rglob("part-*"))
     for name in TABLES:  # names of files say that rows were sorted, too
         files = list(_place(folder, spark_home, name).rglob("part-*"))
         assert files
         assert all(bool(_PART.match(file.name)) is (name == "eager_plain") for file in files)
+        assert all(bool(_SORTED_PART.match(file.name)) is (name != "eager_plain") for file in files)
     kept = {run.output.rpartition("/")[2] for run in captured.records.runs.values() if run.positions}
     assert kept.isdisjoint({*reasons, "lazy", "names"})
-    assert len(kept) == len(captured.costs) == 10
+    assert len(kept) == len(captured.costs) == 16
     assert "pairs in" in captured.costs[0]
 
 
@@ -273,7 +292,23 @@ def test_statements_and_the_second_writer_are_named_as_traced_by_their_plans(job
 
 
 def _place(folder, spark_home, name):
-    return spark_home / "warehouse" / name if name in TABLES else folder / name
+    return spark_home / "warehouse" / name if name.startswith("eager_") else folder / name
+
+
+@pytest.mark.parametrize("name", [*PARTED, *(name for name in TABLES if name != "eager_plain")])
+def test_rows_of_partitions_and_buckets_have_their_places(job, trace, spark_home, name):
+    folder, captured = job
+    (run,) = (one for one in captured.records.runs.values() if one.output.endswith((f"/{name}", f".{name}")))
+    assert run.positions
+    files = sorted(file for file in _place(folder, spark_home, name).rglob("part-*"))
+    assert len(files) > 3
+    place = str(folder / name) if name in PARTED else f"default.{name}"
+    rows = [row["id"] for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+    assert len(rows) > 20
+    for number in rows:
+        code, answer = trace("back", place, f"id = {number}", "--run", run.run)
+        assert code == 0, answer
+        assert [row["id"] for row in _rows(answer, "rows é")] == [number]
 
 
 def test_rows_of_a_plain_table_have_their_places(job, trace, spark_home):

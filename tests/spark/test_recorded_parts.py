@@ -10,9 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from govtool.spark.live import collected, eager, file_numbers, packing
+from govtool.spark.live import collected, file_numbers, layouts, packing
 from govtool.spark.live.carried import NotCarried
 from govtool.spark.live.collected import CollectedRows
+from govtool.spark.live.layouts import SortsInMemory, WriteLayout, layout_of, named_places
 
 
 class _Frame:
@@ -170,12 +171,20 @@ def test_written_rows_are_packed_in_their_order(monkeypatch):
     first = 3 << packing.PARTITION_BITS
     rows = [(7, None), (7, 1), (None, -5)]
     ((partition, count, packed),) = packing.numbered(2)(3, rows)
-    assert (partition, count) == (3, 3)
+    assert (partition, count) == (3, [((), 3)])
     assert [_pairs(each) for each in packed] == [[(first, 7), (first + 1, 7)], [(first + 1, 1), (first + 2, -5)]]
-    assert list(packing.numbered(2)(0, [])) == [(0, 0, [b"", b""])]
+    assert list(packing.numbered(2)(0, [])) == [(0, [((), 0)], [b"", b""])]
     monkeypatch.setattr(packing, "MAX_PAIRS", 2)
-    assert list(packing.numbered(2)(3, rows)) == [(3, 3, [None, None])]
-    assert next(packing.numbered(2)(3, rows[:2]))[1] == 2
+    assert list(packing.numbered(2)(3, rows)) == [(3, [((), 3)], [None, None])]
+    assert next(packing.numbered(2)(3, rows[:2]))[1] == [((), 2)]
+
+
+def test_rows_of_folders_are_packed_one_folder_after_the_other():
+    first = 3 << packing.PARTITION_BITS
+    rows = [(7, "b", 0), (8, "a", 0), (9, "b", 0), (None, "b", 1), (4, "a", 0)]
+    ((_, places, packed),) = packing.numbered(1)(3, rows)
+    assert places == [(("b", 0), 2), (("a", 0), 2), (("b", 1), 1)]
+    assert [_pairs(each) for each in packed] == [[(first, 7), (first + 1, 9), (first + 2, 8), (first + 3, 4)]]
 
 
 def test_rows_of_groups_are_packed_once(monkeypatch):
@@ -225,38 +234,135 @@ def test_paths_of_a_listing_are_spelled_as_spark_does():
     assert file_numbers.listed_paths(jvm, None) == []
 
 
-class _Catalog:
-    """Tables of a session: whether they have partitions, buckets."""
+class _Seq:
+    """A Scala Seq of strings."""
 
-    tables = {"parts": (True, False), "buckets": (False, True), "plain": (False, False)}  # noqa: RUF012
+    def __init__(self, *values):
+        self.values = values
+
+    def isEmpty(self):
+        return not self.values
+
+    def nonEmpty(self):
+        return bool(self.values)
+
+    def mkString(self, separator):
+        return separator.join(self.values)
+
+
+def _column(name, kind="int", padded=False):
+    return SimpleNamespace(
+        name=lambda: name,
+        dataType=lambda: SimpleNamespace(catalogString=lambda: kind),
+        metadata=lambda: SimpleNamespace(contains=lambda key: padded and key == "__CHAR_VARCHAR_TYPE_STRING"),
+    )
+
+
+class _Catalog:
+    """Tables of a session: their partitions, buckets, and what these are sorted by."""
+
+    tables = {  # noqa: RUF012
+        "parts": (_Seq("p"), None), "buckets": (_Seq(), (4, _Seq("b"), _Seq())),
+        "sorted": (_Seq("p"), (4, _Seq("b"), _Seq("s"))), "plain": (_Seq(), None),
+        "texts": (_Seq(), (4, _Seq("p"), _Seq())), "padded": (_Seq("p"), None),
+        "beside": (_Seq("b"), None), "numbers": (_Seq("b"), None),
+        "both": (_Seq("b"), (4, _Seq("a"), _Seq())),
+    }  # fmt: skip
 
     def getTableMetadata(self, name):
         parts, buckets = self.tables[name]
+        count, columns, order = buckets or (0, None, None)
+        spec = SimpleNamespace(
+            numBuckets=lambda: count, bucketColumnNames=lambda: columns, sortColumnNames=lambda: order
+        )
         return SimpleNamespace(
-            partitionColumnNames=lambda: SimpleNamespace(nonEmpty=lambda: parts),
-            bucketSpec=lambda: SimpleNamespace(isDefined=lambda: buckets),
+            partitionColumnNames=lambda: parts,
+            bucketSpec=lambda: SimpleNamespace(isDefined=lambda: buckets is not None, get=lambda: spec),
+            schema=lambda: SimpleNamespace(
+                fields=lambda: [_column("a"), _column("b"), _column("p", "string", padded=name in ("padded", "beside"))]
+            ),
         )
 
 
+def _plan(*columns):
+    output = SimpleNamespace(size=lambda: len(columns), apply=lambda place: columns[place])
+    return SimpleNamespace(output=lambda: output)
+
+
+PLAN = _plan(_column("x"), _column("y"), _column("P"))
+FLAT = WriteLayout()
+
+
 @pytest.mark.parametrize(
-    ("method", "table", "settings", "why"),
+    ("method", "table", "settings", "expected"),
     [
-        ("insertInto", "parts", [], "insertInto sorts the rows of a task by the partitions or buckets"),
-        ("insertInto", "buckets", [("mode", ("overwrite",))], "insertInto sorts"),
-        ("saveAsTable", "buckets", [("mode", ("Append",))], "saveAsTable sorts"),
-        ("parquet", "folder", [("partitionBy", ("k",))], "partitionBy sorts"),
-        ("saveAsTable", "parts", [("mode", ("append",)), ("mode", ("overwrite",))], ""),
-        ("saveAsTable", "absent", [("mode", ("append",))], ""),
-        ("insertInto", "plain", [], ""),
-        ("parquet", "parts", [("mode", ("append",))], ""),
+        ("insertInto", "parts", [], WriteLayout(("p",), columns=("P",))),
+        ("insertInto", "buckets", [("mode", ("overwrite",))], WriteLayout((), (4, ("y",)))),
+        ("insertInto", "numbers", [], WriteLayout(("b",), columns=("y",), swaps_nulls=True)),
+        ("insertInto", "beside", [], WriteLayout(("b",), columns=("y",), swaps_nulls=True)),
+        ("insertInto", "both", [], WriteLayout(("b",), (4, ("x",)), ("y",))),
+        ("insertInto", "padded", [], "by CHAR or VARCHAR"),
+        ("insertInto", "texts", [], "another type in the query"),
+        ("insertInto", "sorted", [], "the buckets of the table are sorted"),
+        ("saveAsTable", "buckets", [("mode", ("Append",))], "columns of the table are not those of the query"),
+        ("saveAsTable", "parts", [("mode", ("Append",))], WriteLayout(("p",), columns=("P",))),
+        ("parquet", "folder", [("partitionBy", (_Seq("p", "X"),))], WriteLayout(("p", "X"), columns=("P", "x"))),
+        ("saveAsTable", "new", [("partitionBy", (_Seq("p", "X"),))], WriteLayout(("P", "x"), columns=("P", "x"))),
+        ("parquet", "folder", [("partitionBy", (_Seq("x"),))], WriteLayout(("x",), columns=("x",), swaps_nulls=True)),
+        ("saveAsTable", "new", [("bucketBy", (3, "k", _Seq("l")))], WriteLayout((), (3, ("k", "l")))),
+        ("saveAsTable", "new", [("bucketBy", (3, "k", _Seq())), ("sortBy", ("l", _Seq()))], "sortBy sorts"),
+        ("saveAsTable", "new", [("clusterBy", ("k", _Seq()))], "clusterBy sorts"),
+        ("saveAsTable", "parts", [("mode", ("append",)), ("mode", ("overwrite",))], FLAT),
+        ("saveAsTable", "absent", [("mode", ("append",))], FLAT),
+        ("insertInto", "plain", [], FLAT),
+        ("parquet", "parts", [("mode", ("append",))], FLAT),
     ],
 )
-def test_writes_that_sort_are_refused(method, table, settings, why):
+def test_layouts_of_writes(method, table, settings, expected):
     parser = SimpleNamespace(parseTableIdentifier=lambda name: name)
     state = SimpleNamespace(catalog=_Catalog, sqlParser=lambda: parser)
     session = SimpleNamespace(_jsparkSession=SimpleNamespace(sessionState=lambda: state))
-    if not why:
-        eager._require_order(session, settings, method, (table,))
+    if isinstance(expected, WriteLayout):
+        assert layout_of(session, PLAN, settings, method, (table,)) == expected
         return
-    with pytest.raises(NotCarried, match=why):
-        eager._require_order(session, settings, method, (table,))
+    with pytest.raises(NotCarried, match=expected):
+        layout_of(session, PLAN, settings, method, (table,))
+
+
+@pytest.mark.parametrize(("spilled", "held"), [((0, 0), True), ((64, 0), False), ((0, 64), False), (None, False)])
+def test_a_sort_on_disk_is_seen(monkeypatch, spilled, held):
+    """Only the stages of jobs that began since count; None: there is none."""
+    jobs = [5]
+    scheduler = SimpleNamespace(numTotalJobs=lambda: jobs[0])
+    context = SimpleNamespace(sc=lambda: SimpleNamespace(dagScheduler=lambda: scheduler))
+    session = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=context))
+
+    def stage(number):
+        memory, disk = spilled if number == 16 else (0, 0)
+        return SimpleNamespace(memoryBytesSpilled=lambda: memory, diskBytesSpilled=lambda: disk)
+
+    def job(number):
+        stages = [2 * number, 2 * number + 1, 16]
+        return SimpleNamespace(stageIds=lambda: SimpleNamespace(size=lambda: 3, apply=lambda place: stages[place]))
+
+    monkeypatch.setattr(layouts, "stages_and_blocks", lambda _: SimpleNamespace(job=job, lastStageAttempt=stage))
+    sorts = SortsInMemory(session)
+    jobs[0] += 0 if spilled is None else 2
+    assert sorts.held() is held
+
+
+def test_places_are_named_as_spark_does():
+    names = SimpleNamespace(getPartitionPathString=lambda name, value: f"{name}={value or 'none'}")
+    catalog = SimpleNamespace(ExternalCatalogUtils=names)
+    spark = SimpleNamespace(sql=SimpleNamespace(catalyst=SimpleNamespace(catalog=catalog)))
+    session = SimpleNamespace(_jvm=SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark))))
+    both = WriteLayout(("k", "l"), (3, ("b",)), ("k", "l"))
+    counted = [(0, ("x", None, 2), 5), (1, ("x", None, 0), 1)]
+    assert named_places(session, both, counted) == [(0, "k=x/l=none", 2, 5), (1, "k=x/l=none", 0, 1)]
+    assert named_places(session, FLAT, [(0, (), 0), (1, (), 3)]) == [(0, "", -1, 0), (1, "", -1, 3)]
+    swapped = WriteLayout(("k",), columns=("k",), swaps_nulls=True)
+    assert named_places(session, swapped, [(0, ("1",), 2)]) == [(0, "k=1", -1, 2)]
+    with pytest.raises(NotCarried, match="swaps rows"):
+        named_places(session, swapped, [(0, ("1",), 2), (1, (None,), 1)])
+    with pytest.raises(NotCarried, match="more than 10,000"):
+        named_places(session, both, counted * (layouts.MAX_FOLDERS // 2 + 1))

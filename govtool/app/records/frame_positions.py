@@ -40,8 +40,14 @@ Json = dict[str, Any]
 _FILE = (1 << 64 - ROW_BITS) - 1
 _ROW = (1 << ROW_BITS) - 1
 _PART = re.compile(r"part-(\d{5,})-[^.]*-c(\d+)\.")
-"""Names of files that a task wrote in the order of its rows: task and number. Those of partitions and buckets, to which
-rows are sorted first, have a dot before the ``c``, and each such folder begins anew at 0."""
+"""Names of files that a task wrote in the order of its rows: task and number."""
+_SORTED_PART = re.compile(r"part-(\d{5,})-[^._]*(?:_(\d{5,}))?\.c(\d+)\.")
+"""Those of partitions and buckets, to which the rows of a task are sorted first: task, bucket and number; each folder
+and bucket begins anew at 0."""
+Place = tuple[int, str, int]
+"""Task, folder within the output, and bucket; -1: none."""
+_BLANKS = "".join(map(chr, range(33)))
+"""Characters of lines that a reader of CSV leaves out."""
 _SLACK = 0.005
 """Seconds by which the time of a run, in whole milliseconds, may differ."""
 
@@ -180,7 +186,7 @@ class _Places:
         written = relation_of(run.written, run.output)
         if written is None:
             raise NotKept("the written files are not known")
-        self._tasks = _Tasks(written, dict(map(tuple, line["rows"])))
+        self._tasks = _Tasks(written, [((task, folder, bucket), rows) for task, folder, bucket, rows in line["rows"]])
 
     def translated(self, node: int, stop: int, data: bytes) -> bytes:
         """Pairs of a spool as pairs of a store."""
@@ -252,23 +258,30 @@ def _driver_rows(ids: Ordinals, counts: Sequence[Sequence[int]]) -> Ordinals:
 class _Tasks:
     """Written rows by the task that wrote them.
 
+    Args:
+        written: The written files.
+        counts: Where each task wrote how many rows, in the order in which it numbered them.
+
     Raises:
         NotKept: The files are not those of the tasks.
     """
 
-    def __init__(self, written: Relation, counts: Mapping[int, int]) -> None:
-        found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    def __init__(self, written: Relation, counts: Sequence[tuple[Place, int]]) -> None:
+        depth = max((folder.count("/") + 1 for (_, folder, _), _ in counts if folder), default=0)
+        is_sorted = depth > 0 or any(bucket >= 0 for (_, _, bucket), _ in counts)
+        found: dict[Place, list[tuple[int, int, int]]] = defaultdict(list)
         for file in written.files:
-            name = _PART.match(unquote(file.uri.rpartition("/")[2]))
-            if name is None:
-                raise NotKept("the names of the written files do not show which task wrote them")
-            found[int(name[1])].append((int(name[2]), file.ordinal, _rows_of(written, file.uri)))
-        self._files = {task: sorted(files) for task, files in found.items()}
-        for files in self._files.values():
+            place, number = _place_of(unquote(file.uri), depth, is_sorted)
+            found[place].append((number, file.ordinal, _rows_of(written, file.uri)))
+        if not {place for place, files in found.items() if any(rows for _, _, rows in files)} <= {p for p, _ in counts}:
+            raise NotKept("there are files of other tasks, partitions or buckets than wrote rows")
+        self._files: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for place, rows in counts:
+            files = sorted(found.get(place, []))
             if len({number for number, _, _ in files}) < len(files):
                 raise NotKept("a task wrote several files at once, so that the places of its rows are not known")
-        for task, rows in counts.items():
-            _require_rows(self._files.get(task, []), rows)
+            _require_rows(files, rows)
+            self._files[place[0]] += [(ordinal, own if own >= 0 else rows) for _, ordinal, own in files]
 
     def rows(self, ids: Ordinals) -> Ordinals:
         """File ordinal and row of written rows, from task and place."""
@@ -277,13 +290,28 @@ class _Tasks:
         made = np.empty_like(ids)
         tasks, places = ids >> PARTITION_BITS, ids & ((1 << PARTITION_BITS) - 1)
         for task in np.unique(tasks).tolist():
-            begin = 0
-            for _, ordinal, rows in self._files[task]:
-                end = begin + rows if rows >= 0 else 1 << PARTITION_BITS
-                own = (tasks == task) & (places >= begin) & (places < end)
-                made[own] = (ordinal << ROW_BITS) | (places[own] - begin)
-                begin = end
+            own = np.flatnonzero(tasks == task)
+            starts = np.cumsum([0, *(rows for _, rows in self._files[task])])
+            at = np.searchsorted(starts, places[own], "right") - 1
+            ordinals = np.array([ordinal for ordinal, _ in self._files[task]], np.int64)
+            made[own] = (ordinals[at] << ROW_BITS) | (places[own] - starts[at])
         return made
+
+
+def _place_of(path: str, depth: int, is_sorted: bool) -> tuple[Place, int]:
+    """Where the rows of a file come from, and its number there, from its name.
+
+    Raises:
+        NotKept: The name does not show it.
+    """
+    *folders, name = path.split("/")
+    found = (_SORTED_PART if is_sorted else _PART).match(name)
+    if found is None:
+        raise NotKept("the names of the written files do not show which task wrote them")
+    if not is_sorted:
+        return (int(found[1]), "", -1), int(found[2])
+    bucket = -1 if found[2] is None else int(found[2])
+    return (int(found[1]), "/".join(folders[len(folders) - depth :]), bucket), int(found[3])
 
 
 def _require_rows(files: Sequence[tuple[int, int, int]], rows: int) -> None:
@@ -298,10 +326,19 @@ def _require_rows(files: Sequence[tuple[int, int, int]], rows: int) -> None:
 
 
 def _rows_of(written: Relation, uri: str) -> int:
-    """The rows of a written file; -1 where they are not counted: of text, CSV and JSON."""
+    """The rows of a written file; -1 where they are not counted: of JSON and ORC.
+
+    Raises:
+        NotKept: A header or a value of several lines would give rows other places, and the file cannot be looked into.
+    """
     from govtool.records.execute.inputs import local_path
 
     path = local_path(uri)
+    if written.format in ("csv", "text"):
+        if path is None or path.suffix not in (".csv", ".txt"):
+            raise NotKept(f"lines of written files of format {written.format} cannot be counted")
+        with path.open(encoding="latin-1") as source:
+            return sum(1 for line in source if written.format == "text" or line.strip(_BLANKS))
     if written.format != "parquet" or path is None:
         return -1
     import pyarrow.parquet as pq

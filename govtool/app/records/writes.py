@@ -187,7 +187,9 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     folder = _folder(place)
     if not isinstance(root, Write) or folder is None or len(root.columns) != len(outputs(root.child)):
         return None
-    types = {name: column.type for name, column in zip(root.columns, outputs(root.child), strict=True)}
+    spelled = {name.lower(): name for name in root.partitioned if name not in root.columns}  # as its folders are
+    columns = [spelled.get(name.lower(), name) for name in root.columns]
+    types = {name: column.type for name, column in zip(columns, outputs(root.child), strict=True)}
     if len(types) < len(root.columns):
         return None
     files = _files(folder, run, root.partitioned, types)
@@ -195,10 +197,10 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     if files is None or (made is not None and len(files) > made):
         return None
     names = [*(name for name in types if name not in root.partitioned), *root.partitioned]
-    columns = tuple(Attribute(number, name, types[name]) for number, name in enumerate(names))
+    attributes = tuple(Attribute(number, name, types[name]) for number, name in enumerate(names))
     schema = Struct(tuple(Field(name, types[name]) for name in names if name not in root.partitioned))
     kind = root.format or _format(files)
-    left = Relation(0, output, kind, files, columns, schema, root.partitioned)
+    left = Relation(0, output, kind, files, attributes, schema, root.partitioned)
     return left if made is None or made == len(files) else in_part(left, made)
 
 

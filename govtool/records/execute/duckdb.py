@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EngineError
 from govtool.model.token import ROW_BITS
+from govtool.records.execute.csv_files import CsvFiles
 from govtool.records.execute.inputs import local_path
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Literal
@@ -87,6 +88,7 @@ class DuckExecutor:
         self._numbers = count(1)
         self._views: set[tuple[str, Relation]] = set()
         self._kept: dict[str, int] = {}
+        self._csv = CsvFiles(dict(session.settings).get("spark.sql.columnNameOfCorruptRecord", "_corrupt_record"))
 
     def skip(self, number: int) -> None:
         """Leave out the names of the first tables: they are there already."""
@@ -192,6 +194,8 @@ class DuckExecutor:
         Raises:
             NotExact: Files of a format, or in a place, that DuckDB is not given.
         """
+        if leaf.format == "csv":
+            leaf = self._csv.as_parquet(leaf)
         if leaf.format != "parquet":
             raise NotExact(f"files of format {leaf.format}")
         dialect = DuckDialect(self.session)

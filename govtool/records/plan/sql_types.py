@@ -176,6 +176,7 @@ FUNCTIONS: dict[str, Function] = {
     "DPipe": Function("concat", (STRING,), _always(STRING), 2, 2),
     "Substring": Function("substring", (STRING, INTEGER), _always(STRING), 2, 3),
     "Abs": Function("abs", (None,), _first),
+    "IsNan": Function("isnan", (DOUBLE,), _always(BOOLEAN)),
     "Year": Function("year", (DATE,), _always(INTEGER)),
     "Month": Function("month", (DATE,), _always(INTEGER)),
     "Day": Function("dayofmonth", (DATE,), _always(INTEGER)),

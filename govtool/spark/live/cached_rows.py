@@ -48,7 +48,7 @@ class CachedRows:
         found: dict[str, str] = {}
         if self._rdd is None:
             self._rdd = int(self._builder.cachedColumnBuffers().id())  # a builder that was cleared makes another one
-        blocks = _status(self._session).rdd(self._rdd).partitions().get()
+        blocks = stages_and_blocks(self._session).rdd(self._rdd).partitions().get()
         for place in range(blocks.size()):
             block = blocks.apply(place)
             executors = strings(block.executors())
@@ -66,12 +66,12 @@ class CachedRows:
 
 def failed_tasks(session: Any) -> int:
     """How many tasks of the application have failed so far, on executors that are there and on lost ones."""
-    executors = _status(session).executorList(False)
+    executors = stages_and_blocks(session).executorList(False)
     return sum(int(executors.apply(place).failedTasks()) for place in range(executors.size()))
 
 
-def _status(session: Any) -> Any:
-    """Spark's store of what is known of its executors and their blocks, by now."""
+def stages_and_blocks(session: Any) -> Any:
+    """Spark's store of what is known of its executors, their blocks, and the stages that ran, by now."""
     context = session.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty(_MAX_WAIT)
     return context.statusStore()

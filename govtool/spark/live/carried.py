@@ -8,7 +8,7 @@ and its own expressions stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -131,6 +131,14 @@ class PlanCarrier:
         column = self._jvm.org.apache.spark.sql.functions.expr(text)
         made = self.frame(plan).withColumn(name, column).queryExecution().analyzed()
         return made, sequence(made.output())[-1]
+
+    def with_columns(self, plan: Any, texts: Sequence[str]) -> tuple[Any, list[Any]]:
+        """A plan with more columns, by expressions of SQL, and these."""
+        columns = []
+        for text in texts:
+            plan, column = self._with(plan, text)
+            columns.append(column)
+        return plan, columns
 
     def alias(self, value: Any, like: Any = None) -> Any:
         """A value as a column of ids; or as the column that another plan has."""

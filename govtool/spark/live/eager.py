@@ -13,25 +13,25 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 from govtool.spark.live import carried, packing, rewritten
 from govtool.spark.live.cached_rows import CachedRows, failed_tasks
 from govtool.spark.live.carried import NotCarried, PlanCarrier
+from govtool.spark.live.layouts import SortsInMemory, WriteLayout, layout_of, named_places
 from govtool.spark.live.scala import safely, sequence
 from govtool.spark.live.spool import Spool
 
 _SETTINGS = frozenset(["mode", "format", "option", "options", "partitionBy", "bucketBy", "sortBy", "clusterBy"])
 _WRITES = frozenset(["save", "insertInto", "saveAsTable", "json", "parquet", "text", "csv", "xml", "orc"])
-_SORTING = frozenset(["partitionBy", "bucketBy", "clusterBy"])
-"""Settings of a writer with which a task writes its rows in another order than it was given them."""
 MAX_PLANS = 1000
 """Queries that are known until the listener has heard of their writes."""
 _AGAIN = (
     "Spark may have evaluated some rows again, where a task failed or a block of its cache was lost: their "
     "ids may be others now"
 )
+_SORTED = "Spark sorted the rows by their partitions or buckets on disk, so that their places are not known"
 _TOO_MANY = f"there are more than {packing.MAX_PAIRS:,} pairs of records"
 _patched: set[Any] = set()
 _newest: list[EagerWrites] = []
@@ -147,11 +147,11 @@ class EagerWrites:
         why = rewritten.why_eager(session, plan)
         if not why:
             return None
-        _require_order(session, settings, name, words)
+        layout = layout_of(session, plan, settings, name, words)
         reason = rewritten.cannot_carry(session, execution)
         if reason:
             raise NotCarried(reason)
-        action = EagerWrite(session, plan, why, self._known_rows())
+        action = EagerWrite(session, plan, why, self._known_rows(), layout)
         self._originals[action.key] = plan
         while len(self._originals) > MAX_PLANS:
             del self._originals[next(iter(self._originals))]
@@ -187,31 +187,6 @@ def newest_note() -> Callable[[float, float, str], None] | None:
     return _newest[-1].note_missing if _newest and _newest[-1].is_wanted() else None
 
 
-def _require_order(session: Any, settings: list[tuple[str, tuple[Any, ...]]], name: str, words: Any) -> None:
-    """Refuse a write that sorts: by a setting of the writer, or by the layout of the table that it writes to.
-
-    Raises:
-        NotCarried: It does.
-    """
-    sorting = next((each for each, _ in settings if each in _SORTING), None)
-    if sorting is not None:
-        raise NotCarried(f"{sorting} sorts the rows of a task again, so that their places are not known")
-    mode = next((str(values[0]).lower() for each, values in reversed(settings) if each == "mode" and values), "")
-    adds = name == "insertInto" or (name == "saveAsTable" and mode == "append")
-    if adds and words and safely(partial(_is_divided, session, str(words[0]))):
-        raise NotCarried(
-            f"{name} sorts the rows of a task by the partitions or buckets of the table, so that their places are not "
-            "known"
-        )
-
-
-def _is_divided(session: Any, name: str) -> bool:
-    """Return whether a table is there that has partitions or buckets."""
-    state = session._jsparkSession.sessionState()
-    table = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name))
-    return bool(table.partitionColumnNames().nonEmpty() or table.bucketSpec().isDefined())
-
-
 class _Writer:
     """A Java writer that hands a write to `EagerWrites`; all else is the writer's own."""
 
@@ -241,20 +216,23 @@ class EagerWrite:
         plan: The analyzed plan of the query.
         why: Why a lazy trace may not be exact.
         known_rows: As `PlanCarrier` has it.
+        layout: Where the rows are written.
 
     Raises:
         NotCarried: The plan cannot carry ids.
     """
 
-    def __init__(self, session: Any, plan: Any, why: str, known_rows: frozenset[int]) -> None:
+    def __init__(self, session: Any, plan: Any, why: str, known_rows: frozenset[int], layout: WriteLayout) -> None:
         self.why = why
         self._session = session
+        self._layout = layout
         self._carrier = carrier = PlanCarrier(session, known_rows)
         made, self._ids = carrier.carry(plan)
         if not self._ids:
             raise NotCarried("it reads nothing that has positions")
         self.key = int(self._ids[0].column.exprId().id())
-        columns = [*sequence(plan.output()), *(each.column for each in self._ids)]
+        made, self._places = carrier.with_columns(made, layout.expressions())
+        columns = [*sequence(plan.output()), *(each.column for each in self._ids), *self._places]
         self._rows = carrier.frame(carrier.project(columns, made))
         self._plan = carrier.project(sequence(plan.output()), self._rows.queryExecution().analyzed())
         self.facts: dict[str, Any] = {}
@@ -262,6 +240,7 @@ class EagerWrite:
         self.writer: Any = None
         self._cached: list[CachedRows] = []
         self._failed = failed_tasks(session)
+        self._sorts: SortsInMemory | None = None
         try:
             for each in (*(boundary.source for boundary in carrier.boundaries), self._rows):
                 again = carrier.frame(each.queryExecution().analyzed())
@@ -275,6 +254,8 @@ class EagerWrite:
         self.writer = self._carrier.frame(self._plan).write()
         for name, values in settings:
             self.writer = getattr(self.writer, name)(*values)
+        if not self._layout.is_flat and "missing" not in self.facts:
+            self._sorts = SortsInMemory(self._session)
 
     def close(self) -> None:
         """Let go of what was cached."""
@@ -285,6 +266,8 @@ class EagerWrite:
         """Drop the ids if any row may have been evaluated again since, and be written with another one."""
         if "missing" not in self.facts and not safely(self._is_evaluated_once):
             self.facts, self.data = {"missing": _AGAIN}, b""
+        elif self._sorts is not None and not safely(self._sorts.held):
+            self.facts, self.data = {"missing": _SORTED}, b""
 
     def _is_evaluated_once(self) -> bool:
         return all(rows.are_kept() for rows in self._cached) and failed_tasks(self._session) == self._failed
@@ -314,16 +297,18 @@ class EagerWrite:
         }
         self.data = b"".join(data)
 
-    def _result(self, tables: list[list[Any]], data: list[bytes]) -> list[tuple[int, int]]:
-        """Add the pairs of the written rows; return how many rows each task has."""
-        ids = self._carrier.project([each.column for each in self._ids], self._rows.queryExecution().analyzed())
+    def _result(self, tables: list[list[Any]], data: list[bytes]) -> list[Any]:
+        """Add the pairs of the written rows; return how many rows each task has, in each folder and bucket."""
+        columns = [*(each.column for each in self._ids), *self._places]
+        ids = self._carrier.project(columns, self._rows.queryExecution().analyzed())
         stops = [each.stop for each in self._ids]
         numbered = packing.numbered(len(stops))
         parts = (
             self._rdd(self._carrier.frame(ids), len(stops), self._cached[-1]).mapPartitionsWithIndex(numbered).collect()
         )
         _add(tables, data, (-1, "exact", ""), stops, [packed for _, _, packed in parts])
-        return sorted((partition, rows) for partition, rows, _ in parts)
+        counted = [(partition, *place) for partition, places, _ in sorted(parts) for place in places]
+        return named_places(self._session, self._layout, counted)
 
     def _source(self, source: carried.CarriedSource) -> dict[str, Any]:
         found: dict[str, Any] = {"stop": source.number, "kind": source.kind, "leaf": source.leaf}

@@ -36,7 +36,8 @@ SETTINGS = (
     "spark.sql.legacy.sizeOfNull", "spark.sql.storeAssignmentPolicy", "spark.sql.parquet.binaryAsString",
     "spark.sql.parquet.int96AsTimestamp", "spark.sql.parquet.inferTimestampNTZ.enabled",
     "spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead",
-    "spark.sql.csv.parser.columnPruning.enabled", "spark.sql.legacy.charVarcharAsString",
+    "spark.sql.csv.parser.columnPruning.enabled", "spark.sql.columnNameOfCorruptRecord",
+    "spark.sql.legacy.charVarcharAsString",
     "spark.sql.timestampType", "spark.sql.json.enablePartialResults",
     "spark.sql.sources.ignoreCorruptFiles", "spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles",
 )  # fmt: skip

@@ -15,24 +15,36 @@ PARTITION_BITS = 33
 def numbered(stops: int) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
     """Pack rows of ids under their own number: partition and place.
 
-    A row's own number is unique, so that no pair comes twice: 16 bytes a pair, in the order of the rows.
+    A row's own number is unique, so that no pair comes twice: 16 bytes a pair. What a row has behind its ids is where
+    it is written: folder and bucket. Rows of one such place keep their order; the places follow each other.
 
     Returns:
-        For a partition and its rows: its number, how many rows it has, and pairs by stop; None: too many.
+        For a partition and its rows: its number, places with how many rows each has, and pairs by stop; None: too many.
     """
 
-    def pack(partition: int, rows: Iterable[Any]) -> Iterator[tuple[int, int, list[bytes | None]]]:
-        first = own = partition << PARTITION_BITS
-        found = [array.array("q") for _ in range(stops)]
+    def pack(partition: int, rows: Iterable[Any]) -> Iterator[tuple[int, list[Any], list[bytes | None]]]:
+        found: dict[tuple[Any, ...], list[array.array[int]]] = {}
+        counts: dict[tuple[Any, ...], int] = {}
+        whole = 0
         for row in rows:
-            if own - first < MAX_PAIRS:
-                for pairs, other in zip(found, row):
+            place = tuple(row[stops:])
+            number = counts.get(place, 0)
+            if whole < MAX_PAIRS:
+                for pairs, other in zip(found.setdefault(place, [array.array("q") for _ in range(stops)]), row):
                     if other is not None:
-                        pairs.extend((own, other))
+                        pairs.extend((number, other))
             else:
                 found.clear()
-            own += 1
-        yield partition, own - first, [pairs.tobytes() for pairs in found] or [None] * stops
+            counts[place] = number + 1
+            whole += 1
+        first, packed = partition << PARTITION_BITS, [array.array("q") for _ in range(stops)]
+        for place, count in counts.items():
+            for pairs, own in zip(packed, found.pop(place, ())):
+                own[::2] = array.array("q", [first + number for number in own[::2]])
+                pairs.extend(own)
+            first += count
+        is_kept = whole <= MAX_PAIRS
+        yield partition, [*counts.items()] or [((), 0)], [pairs.tobytes() if is_kept else None for pairs in packed]
 
     return pack
 
