@@ -54,7 +54,7 @@ def ingest_prov(
     """
     from govtool.capture.prov.derive import derive
     from govtool.capture.prov.document import ProvContent, read_document
-    from govtool.capture.sql.results import Shortfall
+    from govtool.model.shortfall import Shortfall
 
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")

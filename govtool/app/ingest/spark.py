@@ -36,8 +36,8 @@ from govtool.store.failures import translate
 
 if TYPE_CHECKING:
     from govtool.capture.spark.eventlog.files import EventLog
-    from govtool.capture.sql.results import Shortfall
     from govtool.model import Derivation
+    from govtool.model.shortfall import Shortfall
     from govtool.store import Store
 
 EDGES_PER_FRAGMENT = 1 << 16
@@ -197,7 +197,7 @@ def _payload(gathered: EventLogFindings, spilled: SpilledFindings, files: int) -
 
 def _shortfalls(gathered: EventLogFindings) -> tuple[Shortfall, ...]:
     """The actions that were not fully understood, and the lines that are no events."""
-    from govtool.capture.sql.results import Shortfall
+    from govtool.model.shortfall import Shortfall
 
     place = next((note for note in gathered.notes if note.severity == "error"), None)
     file, line = (place.file, place.line) if place is not None else (None, None)

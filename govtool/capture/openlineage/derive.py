@@ -13,9 +13,9 @@ from govtool.capture.openlineage.identity import JOBS, DatasetName, Fields, job_
 from govtool.capture.openlineage.merge import MergedEvents, Registers, RegisterValue, jobs_of, run_state, span
 from govtool.capture.openlineage.sql import SqlText
 from govtool.capture.openlineage.targets import StateContext, derivations_of, target_kind
-from govtool.capture.sql.results import Shortfall
 from govtool.model import HIDDEN, ROWS, Derivation, Diagnostic, EdgeKind, OutputColumn, Statement
 from govtool.model.copies import copied
+from govtool.model.shortfall import Shortfall
 
 ALIAS = "alias"
 """The statement kind of derivations that say that two names are one dataset."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from govtool.capture.openlineage.identity import DatasetName, normalise, scheme_of
 from govtool.capture.prov.document import Element, Name, ProvContent, ProvRelation
-from govtool.capture.sql.results import Shortfall
 from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, Statement
 from govtool.model.fact import Fact
 from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.model.shortfall import Shortfall
 from govtool.model.version import ContentIdentity
 
 HOW = "prov"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from govtool.capture.sql.batch import Batch
 from govtool.capture.sql.emit import HOLES, Emitter
@@ -22,6 +22,7 @@ from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.template import is_unbounded
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
+from govtool.model.shortfall import Shortfall as Shortfall
 
 MAX_TEXT = 4000
 """Characters of a statement that are kept as evidence."""
@@ -30,20 +31,6 @@ _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor."""
 
 _OUTCOMES: Final = ("understood", "partial", "opaque", "ignored")
-
-
-class Shortfall(NamedTuple):
-    """A statement that was not fully understood, and the worst of why."""
-
-    status: str
-    """``partial`` or ``opaque``."""
-    diagnostic: Diagnostic
-    runs: int
-    text: str
-    """As written; empty where the script was not read again."""
-    dialect: str
-    words: tuple[str, ...] = ()
-    """Of a statement that was not understood at all: its words, if it can reach nothing but what it names."""
 
 
 @dataclass(frozen=True, slots=True)
