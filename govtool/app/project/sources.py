@@ -184,11 +184,12 @@ def _check_origin(name: str, origin: SourceOrigin, earlier: SourceOrigin | None)
 def overlapping_sources(store: Store, branch: str, name: str, origin: SourceOrigin) -> tuple[str, ...]:
     """The live sources of the same kind whose places are also those of this one: a folder within it.
 
-    Runs of a workflow are none of them: they count no statements. In a remote store a place is asked for where the name
-    does not tell it only if this one lies outside of the project: each costs a request.
+    Runs of a workflow are none of them: they count no statements. In a remote store, where each list of fragments and
+    each place costs a request, only a source that is new is compared; and a place is asked for where the name does
+    not tell it only if this one lies outside of the project.
     """
     head = store.seen(branch)
-    if head is None:
+    if head is None or (store.is_remote and store.batches(head, name)):
         return ()
     outside = any(Path(part).is_absolute() for part in origin.place.split("+"))
     found = set()
