@@ -19,7 +19,8 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 # Sessions of tests are short: what the JVM's optimizing compiler and its collector's threads cost, they never earn back.
-SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Without that compiler a JVM keeps 48 MB for compiled code, too little for a session of Spark with Delta Lake.
+SHORT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 
 _JOB = """
 import sys

@@ -100,6 +100,6 @@ def test_a_damaged_cache_leaves_no_connection_open(tmp_path, monkeypatch, circui
         duckdb.connect(str(tmp_path / "tables.duckdb")).close()
         (tmp_path / "circuit").write_bytes(circuit)
     with pytest.raises((IntegrityError, duckdb.Error), match=error):
-        circuit_cache._opened(tmp_path, SimpleNamespace(relations={}), None, None)
+        circuit_cache._opened(tmp_path, SimpleNamespace(relations={}), None, SimpleNamespace(settings=()))
     with pytest.raises(duckdb.ConnectionException, match="closed"):
         opened[0].connection.execute("SELECT 1")
