@@ -64,26 +64,29 @@ class LargeRanking:
         columns = np.bincount(final, weights=np.where(is_rows, implied, 1) * counts, minlength=int(rank.max()) + 1)
         shown = np.flatnonzero(~seed)
         hops = self.level[at]
-        order = (final[shown] << 56) | (hops[shown] << 32) | best[shown]
-        if limit is not None and limit < len(order):
-            nearest = np.argpartition(order, limit)[:limit]
-            chosen = shown[nearest[np.argsort(order[nearest])]]
-        else:
-            chosen = shown[np.argsort(order)]
-        found = [
-            Reached(*values)
-            for values in zip(
-                best[chosen].tolist(),
-                self.keys[at[chosen]].tolist(),
-                final[chosen].tolist(),
-                hops[chosen].tolist(),
-                np.where(is_rows, implied, 0)[chosen].tolist(),
-                strict=True,
-            )
-        ]
+        order = (final << 56) | (hops << 32) | best
+        folded = ~is_rows & (node_rank[rows] == final) & ~np.isin(rows, own) & self.rules.folds
+        single = shown[~folded[shown]]
+        lines = _nearest(single, order, limit)
+        listed = np.isin(dataset, dataset[lines]) & folded & ~seed
+        implied = np.where(is_rows, implied, 0)
+
+        def reached(chosen: Array) -> list[Reached]:
+            fields = (best, self.keys[at], final, hops, implied, folded)
+            return [Reached(*values) for values in zip(*(each[chosen].tolist() for each in fields), strict=True)]
+
         touched = np.zeros(self.index.dataset_count, bool)
         touched[dataset[~seed]] = True
-        return Ranking(found, len(shown), tuple(int(c) for c in columns), int(np.count_nonzero(touched)), affected)
+        return Ranking(
+            shown=reached(_nearest(shown, order, limit)),
+            total=len(shown),
+            lines=reached(lines),
+            folded=reached(_nearest(np.flatnonzero(listed), order, None)),
+            line_total=len(single),
+            columns=tuple(int(c) for c in columns),
+            datasets=int(np.count_nonzero(touched)),
+            affected=affected,
+        )
 
     def _implied(self, best: Array, dataset: Array, implying: Array, seed: Array, own: Array) -> tuple[Array, int]:
         """Per node: for a row set that implies columns, those not reached by themselves; and all columns affected."""
@@ -106,3 +109,12 @@ class LargeRanking:
         covered = dataset[implying & ~seed]
         affected = int(counted[~self.elided].sum()) + int((total[covered] - touched[covered]).sum())
         return implied, affected
+
+
+def _nearest(places: Array, order: Array, limit: int | None) -> Array:
+    """Sort places by their order; with a limit, return the first."""
+    keys = order[places]
+    if limit is not None and limit < len(keys):
+        first = np.argpartition(keys, limit)[:limit]
+        return places[first[np.argsort(keys[first])]]
+    return places[np.argsort(keys)]

@@ -73,6 +73,11 @@ class Rules:
         """The number of states."""
         return len(self.rank)
 
+    @property
+    def folds(self) -> bool:
+        """True if a row set stands in a table for the columns of its rank: not backwards, where the ways differ."""
+        return self.any_column == -1
+
     def implies(self, state: int) -> bool:
         """Return whether a row set in a state stands for its columns."""
         return self.any_column in (-1, state)
@@ -89,6 +94,8 @@ class Reached:
     hops: int
     implied: int = 0
     """For a row set: its top-level columns that are not reached by themselves; 0 if it does not imply them."""
+    folded: bool = False
+    """For a column: its row set is listed with the same rank, and stands for it in a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,12 @@ class Ranking:
     shown: Sequence[Reached]
     total: int
     """Total number; ``shown`` may be fewer."""
+    lines: Sequence[Reached]
+    """Those that a table lists: without the columns that their row sets stand for. As many as ``shown`` at most."""
+    folded: Sequence[Reached]
+    """The columns that the row sets of ``lines`` stand for."""
+    line_total: int
+    """Total number; ``lines`` may be fewer."""
     columns: tuple[int, ...]
     """Columns per rank, those that a row set implies included; unknown ones (``?``) cannot be counted."""
     datasets: int
@@ -122,4 +135,9 @@ class Reach(Protocol):
         """The key before it and the edge between; ``None`` at a seed."""
 
     def ranking(self, subjects: Collection[int], limit: int | None = None) -> Ranking:
-        """Return the reached nodes, without the subject's and without those that answers pass through."""
+        """Return the reached nodes, without the subject's and without those that answers pass through.
+
+        Args:
+            subjects: Their nodes.
+            limit: Nodes of ``shown``, and of ``lines``, at most.
+        """

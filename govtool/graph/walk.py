@@ -331,7 +331,12 @@ class SmallWalk:
                 found.append(Reached(node, key, rank[key // n], self.hops(key), implied))
         found.sort(key=lambda r: (r.rank, r.hops, r.node))
         datasets = len({index.node_dataset[r.node] for r in found})
-        return Ranking(found if limit is None else found[:limit], len(found), tuple(columns), datasets, affected)
+        lines = [one for one in found if not one.folded]
+        listed = {index.node_dataset[one.node] for one in lines[:limit]}
+        folded = [one for one in found if one.folded and index.node_dataset[one.node] in listed]
+        return Ranking(
+            found[:limit], len(found), lines[:limit], folded, len(lines), tuple(columns), datasets, affected
+        )
 
     def _reached_columns(self, best: Mapping[int, int], seeds: Collection[int]) -> Iterator[Reached]:
         """Columns with their most severe state: their own, or that of their row set where it decides about them all."""
@@ -339,9 +344,12 @@ class SmallWalk:
         for node, key in best.items():
             if index.is_rows(node) or node in seeds:
                 continue
-            rows = best.get(index.rows(index.node_dataset[node]), key)
+            row_set = index.rows(index.node_dataset[node])
+            rows = best.get(row_set, key)
             winner = rows if rank[rows // n] < rank[key // n] and self.rules.implies(rows // n) else key
-            yield Reached(node, winner, rank[winner // n], self.hops(winner))
+            listed = self.rules.folds and row_set in best and row_set not in seeds
+            folded = listed and rank[rows // n] == rank[winner // n]
+            yield Reached(node, winner, rank[winner // n], self.hops(winner), folded=folded)
 
 
 def _outermost(index: Index, node: int) -> int:

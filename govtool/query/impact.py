@@ -8,7 +8,7 @@ dataset stand for its columns only where any of them may be read; else it is the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -20,7 +20,7 @@ from govtool.graph.rules import Ranking, Rules
 from govtool.graph.walk import SMALL, walk
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change, ChangeVerdict, SourceState, followed, rules, seed_states, upstream_rules
-from govtool.query.impact_entries import EntryWriter, Impacted
+from govtool.query.impact_entries import EntryWriter, Impacted, ImpactLine
 from govtool.query.positions import Positions
 from govtool.query.select import Subject, few, nothing_selected, select
 from govtool.query.subjects import SubjectPart, reached_subjects, read_subjects, with_subjects
@@ -65,6 +65,10 @@ class ImpactResult:
     """Hops that were gone at most; None: all."""
     kinds: tuple[str, ...] = ()
     """Kinds of edges that were followed, sorted; empty: all."""
+    lines: tuple[ImpactLine, ...] = ()
+    """The entries as a table lists them; the limit is for these by themselves."""
+    truncated_lines: int = 0
+    """Number of lines left out by the limit."""
     reached_subjects: tuple[str, ...] = ()
     """The subjects that others reach, sorted: downstream of them, or upstream as the answer is. They have entries, as
     everything else that is reached."""
@@ -92,7 +96,7 @@ def impact(
         kinds: Follow only edges of these kinds.
         change: What happens to the subject; ``logic`` by default. Downstream only.
         semantics: ``precise`` or ``lineagex``, see ``govtool.query.change.rules``.
-        limit: Entries to return at most; the summary is of all.
+        limit: Entries, and lines, to return at most; the summary is of all.
         small: See ``govtool.graph.walk.walk``.
 
     Raises:
@@ -113,7 +117,7 @@ def impact(
     walk_from = partial(walk, index, rules=walk_rules, backward=backward, depth=depth, small=small)
     reach = walk_from(seeds)
     among = (read_subjects if backward else reached_subjects)(index, parts, walk_rules, walk_from)
-    ranking = with_subjects(index, reach, parts, among, limit)
+    ranking = with_subjects(index, reach, walk_rules, parts, among, limit)
     affected = ranking.affected
     if depth is not None or wanted is not None:
         everything = walk(index, seeds, plan.rules(kinds=None), backward=backward, small=small)
@@ -121,7 +125,9 @@ def impact(
     write = partial(EntryWriter, index, walk_rules, direction, followed(wanted, semantics), about)
     writers = {one.found.node: write(one.reach) for one in among}
     writer = write(reach)
-    columns = tuple(writers.get(found.node, writer).entry_of(found) for found in ranking.shown)
+    entries = {found.node: writers.get(found.node, writer).entry_of(found) for found in ranking.shown}
+    columns = tuple(entries.values())
+    entries |= {f.node: writers.get(f.node, writer).entry_of(f) for f in ranking.lines if f.node not in entries}
     names = tuple(one.text for one in about)
     return ImpactResult(
         subject=few(names),
@@ -131,12 +137,24 @@ def impact(
         columns=columns,
         summary=_summary(index, ranking, about, affected, with_verdicts=chosen is not None),
         truncated=ranking.total - len(columns),
+        lines=tuple(_lines(index, ranking, entries)),
+        truncated_lines=ranking.line_total - len(ranking.lines),
         subjects=names,
         unchanged=tuple(one.text for one in plan.idle),
         depth=depth,
         kinds=tuple(sorted(one.label for one in wanted or ())),
         reached_subjects=tuple(sorted({one.text for one in among} - {""})),
     )
+
+
+def _lines(index: Index, ranking: Ranking, entries: Mapping[int, Impacted]) -> Iterator[ImpactLine]:
+    parts: dict[int, list[str]] = {}
+    for found in ranking.folded:
+        dataset = index.node_dataset[found.node]
+        parts.setdefault(dataset, []).append(index.path(found.node))
+    for found in ranking.lines:
+        names = parts.get(index.node_dataset[found.node], ()) if index.is_rows(found.node) else ()
+        yield ImpactLine(entries[found.node], tuple(names))
 
 
 def _selected(index: Index, subject: str | Subject | Sequence[Subject]) -> tuple[Subject, ...]:

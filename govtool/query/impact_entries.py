@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from govtool.graph.index import Index
 from govtool.graph.rules import Reach, Reached, Rules
@@ -53,6 +54,14 @@ class Impacted:
     """The owner of the dataset. Filled in like ``classes``."""
     node: int = field(default=-1, compare=False, repr=False)
     """Its number in the queried index."""
+
+
+class ImpactLine(NamedTuple):
+    """A line of a table: an entry, but for columns whose relation has their verdict as a whole."""
+
+    entry: Impacted
+    columns: tuple[str, ...] = ()
+    """Of a relation: the columns that it stands for and that are reached by themselves, by name, the nearest first."""
 
 
 class EntryWriter:

@@ -7,7 +7,8 @@ subject reaches of the others is reached by one of these walks, which are twice 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from govtool.graph.codes import PARTITION
@@ -129,28 +130,54 @@ def _worst(index: Index, reach: Reach, rules: Rules, node: int, place: int, stat
 
 
 def with_subjects(
-    index: Index, reach: Reach, parts: Sequence[SubjectPart], among: Sequence[ReachedSubject], limit: int | None
+    index: Index,
+    reach: Reach,
+    rules: Rules,
+    parts: Sequence[SubjectPart],
+    among: Sequence[ReachedSubject],
+    limit: int | None,
 ) -> Ranking:
     """Return the ranking of a walk from all subjects, with the nodes of subjects that others reach.
 
     ``affected`` counts no subject.
     """
-    own = [node for part in parts for node in part.own]
+    own = frozenset(node for part in parts for node in part.own)
     ranking = reach.ranking(own, limit)
     if not among:
         return ranking
-    found = [one.found for one in among]
+    found = _folded(index, reach, rules, own, [one.found for one in among])
+    lines = sorted((*ranking.lines, *(one for one in found if not one.folded)), key=_order)[:limit]
+    listed = {index.node_dataset[one.node] for one in lines}
+    folded = [one for one in (*ranking.folded, *found) if one.folded and index.node_dataset[one.node] in listed]
     reached = {one.node for one in found}
     columns = list(ranking.columns)
     for one in found:
         columns[one.rank] += one.implied if index.is_rows(one.node) else int(not index.is_unknown(one.node))
     return Ranking(
-        sorted((*ranking.shown, *found), key=_order)[:limit],
-        ranking.total + len(found),
-        tuple(columns),
-        reach.ranking([node for node in own if node not in reached], 0).datasets,
-        ranking.affected,
+        shown=sorted((*ranking.shown, *found), key=_order)[:limit],
+        total=ranking.total + len(found),
+        lines=lines,
+        folded=sorted(folded, key=_order),
+        line_total=ranking.line_total + sum(not one.folded for one in found),
+        columns=tuple(columns),
+        datasets=reach.ranking([node for node in own if node not in reached], 0).datasets,
+        affected=ranking.affected,
     )
+
+
+def _folded(index: Index, reach: Reach, rules: Rules, own: Collection[int], found: Sequence[Reached]) -> list[Reached]:
+    """The same; a column says if its relation is listed with its rank: as a subject too, or reached by the walk."""
+    if not rules.folds:
+        return list(found)
+    ranks = {one.node: one.rank for one in found if index.is_rows(one.node)}
+    result = []
+    for one in found:
+        rows = index.rows(index.node_dataset[one.node])
+        if rows not in ranks and rows not in own:
+            worst = _worst(index, reach, rules, rows, rows, range(rules.states))
+            ranks[rows] = -1 if worst is None else worst.rank
+        result.append(replace(one, folded=one.node != rows and ranks.get(rows) == one.rank))
+    return result
 
 
 def _is_derived(index: Index, parts: Sequence[SubjectPart]) -> bool:
