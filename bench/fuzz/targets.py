@@ -149,7 +149,7 @@ def _plan_corpus() -> list[bytes]:
 
 
 def _policy(data: bytes) -> object:
-    from govtool.policy.load import load
+    from govtool.policy.files.load import load
 
     return _file(data, "policy.yaml", lambda path: load([(path, path.name)]))
 

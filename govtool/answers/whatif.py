@@ -12,7 +12,7 @@ from govtool.answers.evidence import evidence_object
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from govtool.policy.finding import Finding
+    from govtool.policy.rules.finding import Finding
     from govtool.query.whatif import Affected, WhatIf
 
 

@@ -1,7 +1,7 @@
 """Differences between two versions of the graph: datasets, columns and edges, and the statements behind each.
 
 Statements that change nothing of these are in ``govtool.query.statements``. What else differs, facts, runs, classes …,
-is in ``govtool.query.recorded`` and ``govtool.policy.baseline``.
+is in ``govtool.query.recorded`` and ``govtool.policy.rules.baseline``.
 
 Two indexes are compared by what they say, not by how they are numbered: a statement that only moved within its file
 changes nothing. An edge is told by its two ends and its kind; other functions, masking or reasons make it *changed*.

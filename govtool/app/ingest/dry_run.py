@@ -120,7 +120,7 @@ def _governed(
     known = before.policies_if_any(policy)
     if known is None:
         return Difference(()), ()
-    from govtool.policy.baseline import policy_changes
+    from govtool.policy.rules.baseline import policy_changes
 
     day = day_of(None)
     changes = tuple(policy_changes(before.governed(policy, day), after.governed(policy, day), day))

@@ -293,8 +293,8 @@ def suggestions_answer(
     """
     from govtool.answers.suggestions import SuggestionsAnswer
     from govtool.app.questions.facts import read_facts
+    from govtool.policy.classes.taints import Mode
     from govtool.policy.suggest import suggestions
-    from govtool.policy.taints import Mode
 
     index, selecting = snapshot.index, selector(snapshot, rules)
     descriptions: dict[int, list[str]] = {}
@@ -314,13 +314,13 @@ def suggestions_answer(
 def classes_answer(
     snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], direct: bool
 ) -> ClassesAnswer:
-    """The classes of columns, and the ways by which they came; see ``govtool.policy.provenance_paths``.
+    """The classes of columns, and the ways by which they came; see ``govtool.policy.classes.provenance_paths``.
 
     Raises:
         UsageError: There are no policies, they are mistaken, or a selector is.
     """
     from govtool.answers.classes import ClassesAnswer
-    from govtool.policy.provenance_paths import why
+    from govtool.policy.classes.provenance_paths import why
 
     index, selecting = snapshot.index, selector(snapshot, rules)
     spread = selecting.governed.spread

@@ -91,7 +91,7 @@ class _Offers:
     @cached_property
     def _policies(self) -> list[dict[str, Any]]:
         from govtool.app.questions.policy import policy_files
-        from govtool.policy.document import read_document
+        from govtool.policy.files.document import read_document
 
         found = []
         for path, shown in policy_files(self._wanted):

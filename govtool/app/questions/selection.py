@@ -18,7 +18,7 @@ from govtool.query.selectors import Method, Selection, jobs, looks_selective, se
 if TYPE_CHECKING:
     from govtool.app.questions.governance import Governance
     from govtool.model.run import Run
-    from govtool.policy.governed import Governed
+    from govtool.policy.classes.governed import Governed
     from govtool.query.runs import History
     from govtool.query.software import SoftwareSpec
     from govtool.store import Commit, Reader
@@ -140,7 +140,7 @@ class Selector:
 
     def _class(self, value: str) -> Iterable[int]:
         """Columns with data of a class, of those below it, or by a glob."""
-        from govtool.policy.taints import Mode
+        from govtool.policy.classes.taints import Mode
 
         spread = self.governed.spread
         name = value.removesuffix(".*") if value.endswith(".*") else value
@@ -246,7 +246,7 @@ class Selector:
     def _changed(self, value: str) -> Iterable[int]:
         """Columns of this version that are new or made otherwise: ``changed:main..HEAD``, ``changed:HEAD~1``."""
         from govtool.app.versions.index import open_index
-        from govtool.policy.check import column_changes
+        from govtool.policy.rules.check import column_changes
 
         start, _, end = value.partition("..")
         if not start:

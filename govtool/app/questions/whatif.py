@@ -108,8 +108,8 @@ def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: PolicyChoice) -> P
     hiding = [part for part in result.parts or (result,) if part.action in ("drop", "mask", "delete")]
     if policies is None or not hiding:
         return None
-    from govtool.policy.check import check
-    from govtool.policy.governed import govern
+    from govtool.policy.classes.governed import govern
+    from govtool.policy.rules.check import check
 
     before = check(governance.governed(rules.policy, day), day)
     gone = {node for part in hiding for node in _gone(snapshot.index, part)}

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from govtool.graph.codes import HIDDEN
 from govtool.graph.index import Index
 from govtool.model.fact import MASKING_POLICY, WAIVER
-from govtool.policy.policy_set import PolicySet
-from govtool.policy.terms import Metadata, PlacePattern, is_duration
+from govtool.policy.files.policy_set import PolicySet
+from govtool.policy.files.terms import Metadata, PlacePattern, is_duration
 from govtool.query.name_columns import NameColumns
 from govtool.query.patterns import ColumnPaths, Patterns
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from govtool.policy.terms import (
+from govtool.policy.files.terms import (
     ClassDefinition,
     Classify,
     ClassName,

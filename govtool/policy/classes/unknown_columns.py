@@ -38,9 +38,9 @@ from govtool.arrays.sets import distinct
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.names import split_name
-from govtool.policy.dataset_facts import DatasetFacts
-from govtool.policy.taints import Seeds
-from govtool.policy.terms import Classify, Metadata
+from govtool.policy.classes.dataset_facts import DatasetFacts
+from govtool.policy.classes.taints import Seeds
+from govtool.policy.files.terms import Classify, Metadata
 from govtool.query.patterns import Pattern, Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]

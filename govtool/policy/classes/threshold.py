@@ -21,9 +21,9 @@ from govtool.graph.index import Index
 from govtool.model.columnar import split_counted
 from govtool.model.derivation import ColumnRef, Counted
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
-from govtool.policy.dataset_facts import Truth
-from govtool.policy.measured import MeasuredGroup
-from govtool.policy.terms import Declassify
+from govtool.policy.classes.dataset_facts import Truth
+from govtool.policy.classes.measured import MeasuredGroup
+from govtool.policy.files.terms import Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
 from govtool.query.types import family
 

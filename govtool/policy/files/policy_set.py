@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
-from govtool.policy.document import PolicyDocument
-from govtool.policy.model import Policy, PolicyTest, Rule, Waiver
-from govtool.policy.terms import Classify, Declassify, Metadata, Zone
+from govtool.policy.files.document import PolicyDocument
+from govtool.policy.files.model import Policy, PolicyTest, Rule, Waiver
+from govtool.policy.files.terms import Classify, Declassify, Metadata, Zone
 
 
 class Lattice:

@@ -17,12 +17,12 @@ from govtool.graph.codes import KIND_MASK, MASKING_BIT
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.model.kinds import EdgeKind
-from govtool.policy.dataset_facts import Truth
-from govtool.policy.masking import is_inverse, is_listed, is_unkeyed, keeps_a_value, may_be_undone, named
-from govtool.policy.measured import GroupMeter, MeasuredEdges, Measurement
-from govtool.policy.policy_set import Lattice
-from govtool.policy.terms import NONE, Declassify
-from govtool.policy.threshold import Thresholds
+from govtool.policy.classes.dataset_facts import Truth
+from govtool.policy.classes.masking import is_inverse, is_listed, is_unkeyed, keeps_a_value, may_be_undone, named
+from govtool.policy.classes.measured import GroupMeter, MeasuredEdges, Measurement
+from govtool.policy.classes.threshold import Thresholds
+from govtool.policy.files.policy_set import Lattice
+from govtool.policy.files.terms import NONE, Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]

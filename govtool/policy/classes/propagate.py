@@ -10,7 +10,7 @@ taints, a bit a taint:
 A taint moves along an edge by itself, whatever other taints do, and nothing ever takes one away: the outcome is the
 least fixpoint, the same in any order (Knaster, Tarski), and cycles need no care. Whole frontiers move at once.
 
-What an edge makes of a taint is in ``govtool.policy.taints``.
+What an edge makes of a taint is in ``govtool.policy.classes.taints``.
 
 A column with data carries it in its fields too, and data in a field is data in the column; siblings do not share.
 """
@@ -27,11 +27,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from govtool.graph.index import Index
-from govtool.policy.fixpoint import Steps, Word
-from govtool.policy.policy_set import Lattice
-from govtool.policy.taints import Mode, Seeds, Taint, behind, families, packed, possible_group
-from govtool.policy.transfer import Transfers
-from govtool.policy.unknown_columns import PossibleClasses
+from govtool.policy.classes.fixpoint import Steps, Word
+from govtool.policy.classes.taints import Mode, Seeds, Taint, behind, families, packed, possible_group
+from govtool.policy.classes.transfer import Transfers
+from govtool.policy.classes.unknown_columns import PossibleClasses
+from govtool.policy.files.policy_set import Lattice
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

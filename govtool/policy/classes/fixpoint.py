@@ -18,9 +18,9 @@ from govtool.graph.codes import KIND_MASK, TAGS
 from govtool.graph.index import Index
 from govtool.graph.order import Entering, Order, RankPart
 from govtool.model.kinds import EdgeKind
-from govtool.policy.policy_set import Lattice
-from govtool.policy.taints import ALL, Mode, Taint, becomes, mapping
-from govtool.policy.transfer import Transfers
+from govtool.policy.classes.taints import ALL, Mode, Taint, becomes, mapping
+from govtool.policy.classes.transfer import Transfers
+from govtool.policy.files.policy_set import Lattice
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bits = list[Array | None]

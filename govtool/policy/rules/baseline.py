@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from govtool.errors import UsageError
-from govtool.policy.check import CheckResult, check
-from govtool.policy.finding import Finding, RuleVerdict, exceeds
-from govtool.policy.governed import Governed, GovernedLabels
+from govtool.policy.classes.governed import Governed, GovernedLabels
+from govtool.policy.rules.check import CheckResult, check
+from govtool.policy.rules.finding import Finding, RuleVerdict, exceeds
 from govtool.query.diff import ADDED, CHANGED, REMOVED, GraphChange
 
 SCHEMA = "baseline/1"

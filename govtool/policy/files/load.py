@@ -12,10 +12,10 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from govtool.errors import UsageError
-from govtool.policy.document import Key, PolicyDocument, read_document
-from govtool.policy.model import Policy
-from govtool.policy.policy_set import PolicyFile, PolicySet
-from govtool.policy.terms import NONE, PlacePattern
+from govtool.policy.files.document import Key, PolicyDocument, read_document
+from govtool.policy.files.model import Policy
+from govtool.policy.files.policy_set import PolicyFile, PolicySet
+from govtool.policy.files.terms import NONE, PlacePattern
 
 GROUP = "govtool.rules"
 """The group of the entry points."""

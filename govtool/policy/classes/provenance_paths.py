@@ -13,8 +13,8 @@ from govtool.arrays.csr import spread
 from govtool.arrays.sets import distinct, distinct_nodes
 from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
-from govtool.policy.propagate import Propagation
-from govtool.policy.taints import Mode, Taint, becomes, possible_group
+from govtool.policy.classes.propagate import Propagation
+from govtool.policy.classes.taints import Mode, Taint, becomes, possible_group
 from govtool.query.evidence import WayStep, step
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

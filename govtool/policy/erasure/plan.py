@@ -1,9 +1,10 @@
 """Erasure plans: datasets that hold or derive from a data subject's data, what to do with each, and in which order.
 
 The plan is of whole datasets: which rows are the subject's is said only by the columns that hold its key. Everything in
-a dataset that has a key of the subject's may be about the subject (``govtool.policy.subject``), and so may every value
-that is made of it. Masks lower its classes, and it stays about the subject (GDPR, recital 26); only what a declassifier
-``to: none`` ends may stay, and what the data only decided over: which rows there are, how many, in which order.
+a dataset with a key of the subject's may be about the subject (``govtool.policy.erasure.subject``), and so may every
+value that is made of it. Masks lower its classes, and it stays about the subject (GDPR, recital 26); only what a
+declassifier ``to: none`` ends may stay, and what the data only decided over: which rows there are, how many, in which
+order.
 
     delete     its rows are kept until someone deletes them: by its keys
     search     the same, and no column holds the key
@@ -23,14 +24,14 @@ from datetime import date
 from typing import NamedTuple
 
 from govtool.graph.index import Index
-from govtool.policy.governed import Governed
-from govtool.policy.policy_set import Lattice
-from govtool.policy.propagate import Propagation, propagate
-from govtool.policy.provenance_paths import TaintState, leading_to, ways
-from govtool.policy.subject import Keys, keys_of
-from govtool.policy.taints import Mode, Seeds, Taint
-from govtool.policy.terms import NONE, days
-from govtool.policy.transfer import transfers
+from govtool.policy.classes.governed import Governed
+from govtool.policy.classes.propagate import Propagation, propagate
+from govtool.policy.classes.provenance_paths import TaintState, leading_to, ways
+from govtool.policy.classes.taints import Mode, Seeds, Taint
+from govtool.policy.classes.transfer import transfers
+from govtool.policy.erasure.subject import Keys, keys_of
+from govtool.policy.files.policy_set import Lattice
+from govtool.policy.files.terms import NONE, days
 from govtool.query.evidence import WayStep, evidence, step
 
 ACTIONS = ("delete", "search", "rebuild", "follows", "expires", "unknown", "stays")

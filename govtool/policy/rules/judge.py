@@ -9,17 +9,17 @@ from datetime import date
 from govtool.functions.facts import key_of, unread_of
 from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW
-from govtool.policy.dataset_facts import Truth
-from govtool.policy.finding import Finding, RuleVerdict
-from govtool.policy.masking import is_inverse, keeps_a_value, may_be_undone, named, strength_of
-from govtool.policy.model import Rule
-from govtool.policy.policy_set import PlacedPart
-from govtool.policy.propagate import Propagation
-from govtool.policy.provenance_paths import Array, Arrival, TaintState, leading_to, ways
-from govtool.policy.taints import Mode, Seeds, Taint, possible_group
-from govtool.policy.terms import NONE, Declassify
-from govtool.policy.threshold import measured_shortfall, shortfall
-from govtool.policy.unknown_columns import is_call
+from govtool.policy.classes.dataset_facts import Truth
+from govtool.policy.classes.masking import is_inverse, keeps_a_value, may_be_undone, named, strength_of
+from govtool.policy.classes.propagate import Propagation
+from govtool.policy.classes.provenance_paths import Array, Arrival, TaintState, leading_to, ways
+from govtool.policy.classes.taints import Mode, Seeds, Taint, possible_group
+from govtool.policy.classes.threshold import measured_shortfall, shortfall
+from govtool.policy.classes.unknown_columns import is_call
+from govtool.policy.files.model import Rule
+from govtool.policy.files.policy_set import PlacedPart
+from govtool.policy.files.terms import NONE, Declassify
+from govtool.policy.rules.finding import Finding, RuleVerdict
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
 

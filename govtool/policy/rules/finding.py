@@ -13,11 +13,11 @@ from enum import IntEnum
 
 from govtool.model.fact import WAIVER
 from govtool.names import former_id, split_name
-from govtool.policy.dataset_facts import ToolFact
-from govtool.policy.masking import is_worse
-from govtool.policy.model import Waiver
-from govtool.policy.policy_set import PlacedPart, PolicySet
-from govtool.policy.terms import Strength
+from govtool.policy.classes.dataset_facts import ToolFact
+from govtool.policy.classes.masking import is_worse
+from govtool.policy.files.model import Waiver
+from govtool.policy.files.policy_set import PlacedPart, PolicySet
+from govtool.policy.files.terms import Strength
 from govtool.query.evidence import Evidence, WayStep
 from govtool.query.patterns import Patterns
 
@@ -121,7 +121,7 @@ class Finding:
     accepted: bool = False
     """In the baseline."""
     strength: str = ""
-    """How much of a value gets through, of ``govtool.policy.masking.STRENGTHS``; empty where no value flows."""
+    """How much of a value gets through, of ``govtool.policy.classes.masking.STRENGTHS``; empty where no value flows."""
     worse_than: str = ""
     """What a baseline, a waiver or the base accepts at most, where this is more: a strength, ``unknown``, or a group's
     size."""

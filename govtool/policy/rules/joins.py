@@ -18,13 +18,13 @@ import numpy as np
 from govtool.arrays.sets import distinct
 from govtool.graph.codes import KIND_MASK, UPDATE
 from govtool.model.kinds import EdgeKind
-from govtool.policy.finding import Finding, RuleVerdict
-from govtool.policy.judge import Approvals, taints_of
-from govtool.policy.model import JoinRule, Rule
-from govtool.policy.policy_set import PlacedPart
-from govtool.policy.propagate import Propagation
-from govtool.policy.provenance_paths import TaintState, leading_to, ways
-from govtool.policy.taints import Mode, Taint, possible_group
+from govtool.policy.classes.propagate import Propagation
+from govtool.policy.classes.provenance_paths import TaintState, leading_to, ways
+from govtool.policy.classes.taints import Mode, Taint, possible_group
+from govtool.policy.files.model import JoinRule, Rule
+from govtool.policy.files.policy_set import PlacedPart
+from govtool.policy.rules.finding import Finding, RuleVerdict
+from govtool.policy.rules.judge import Approvals, taints_of
 from govtool.query.evidence import WayStep, step
 from govtool.query.patterns import Patterns
 from govtool.query.positions import ARMS

@@ -1,4 +1,4 @@
-"""Rules in Python (entry points of ``govtool.policy.load``), run on a view.
+"""Rules in Python (entry points of ``govtool.policy.files.load``), run on a view.
 
 A rule never fails a check: what it raises is a finding of the verdict unknown, which no base hides.
 """
@@ -11,12 +11,12 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from govtool.policy.finding import FAILED, Finding, RuleVerdict
-from govtool.policy.governed import Governed
-from govtool.policy.judge import Approvals
-from govtool.policy.load import offers
-from govtool.policy.model import PythonRule, Rule
-from govtool.policy.policy_set import PlacedPart
+from govtool.policy.classes.governed import Governed
+from govtool.policy.files.load import offers
+from govtool.policy.files.model import PythonRule, Rule
+from govtool.policy.files.policy_set import PlacedPart
+from govtool.policy.rules.finding import FAILED, Finding, RuleVerdict
+from govtool.policy.rules.judge import Approvals
 from govtool.policy.view import Found, View
 
 LONGEST = 500

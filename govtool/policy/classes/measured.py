@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from govtool.graph.index import Index
-from govtool.policy.dataset_facts import Truth
-from govtool.policy.terms import Declassify
+from govtool.policy.classes.dataset_facts import Truth
+from govtool.policy.files.terms import Declassify
 
 
 @dataclass(frozen=True, slots=True)

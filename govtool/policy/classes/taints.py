@@ -20,8 +20,8 @@ import numpy as np
 from govtool.arrays.sets import distinct
 from govtool.errors import UsageError
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
-from govtool.policy.policy_set import Lattice
-from govtool.policy.transfer import Transfer, Transfers
+from govtool.policy.classes.transfer import Transfer, Transfers
+from govtool.policy.files.policy_set import Lattice
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -11,14 +11,14 @@ import numpy as np
 
 from govtool.errors import UsageError
 from govtool.graph.index import Index
-from govtool.policy.dataset_facts import DatasetFacts, ToolFact, Truth
-from govtool.policy.measured import GroupMeter
-from govtool.policy.policy_set import PolicySet
-from govtool.policy.propagate import Propagation, propagate
-from govtool.policy.taints import Mode, Seeds, Taint, possible_group
-from govtool.policy.terms import Metadata, PlacePattern
-from govtool.policy.transfer import transfers
-from govtool.policy.unknown_columns import possible_classes
+from govtool.policy.classes.dataset_facts import DatasetFacts, ToolFact, Truth
+from govtool.policy.classes.measured import GroupMeter
+from govtool.policy.classes.propagate import Propagation, propagate
+from govtool.policy.classes.taints import Mode, Seeds, Taint, possible_group
+from govtool.policy.classes.transfer import transfers
+from govtool.policy.classes.unknown_columns import possible_classes
+from govtool.policy.files.policy_set import PolicySet
+from govtool.policy.files.terms import Metadata, PlacePattern
 from govtool.query.patterns import ColumnPaths, Patterns
 
 

@@ -10,16 +10,16 @@ from govtool.functions.facts import key_of, unread_of
 from govtool.functions.names import known_names
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
-from govtool.policy.dataset_facts import ToolFact
-from govtool.policy.finding import SOON, PolicyRemark, zone_notes
-from govtool.policy.governed import govern
-from govtool.policy.judge import taints_of
-from govtool.policy.load import offers
-from govtool.policy.masking import SETS, is_unkeyed, keeps_a_value, named
-from govtool.policy.policy_set import PolicySet
-from govtool.policy.python import failure
-from govtool.policy.taints import Mode
-from govtool.policy.terms import NONE
+from govtool.policy.classes.dataset_facts import ToolFact
+from govtool.policy.classes.governed import govern
+from govtool.policy.classes.masking import SETS, is_unkeyed, keeps_a_value, named
+from govtool.policy.classes.taints import Mode
+from govtool.policy.files.load import offers
+from govtool.policy.files.policy_set import PolicySet
+from govtool.policy.files.terms import NONE
+from govtool.policy.rules.finding import SOON, PolicyRemark, zone_notes
+from govtool.policy.rules.judge import taints_of
+from govtool.policy.rules.python import failure
 from govtool.query.patterns import Patterns
 
 

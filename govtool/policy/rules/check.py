@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from govtool.graph.index import Index
-from govtool.policy.dataset_facts import DatasetFacts, Truth
-from govtool.policy.finding import Finding, PolicyRemark, RuleVerdict, exceeds, inline_waivers, waived, zone_notes
-from govtool.policy.governed import Governed
-from govtool.policy.joins import judge_joins
-from govtool.policy.judge import Approvals, Question, judge, taints_of
-from govtool.policy.measured import Measurement
-from govtool.policy.model import ColumnChange, Described, Purpose, Rule
-from govtool.policy.policy_set import PlacedPart
-from govtool.policy.propagate import Propagation
-from govtool.policy.python import judge_python
-from govtool.policy.taints import Mode, Taint
-from govtool.policy.terms import days
+from govtool.policy.classes.dataset_facts import DatasetFacts, Truth
+from govtool.policy.classes.governed import Governed
+from govtool.policy.classes.measured import Measurement
+from govtool.policy.classes.propagate import Propagation
+from govtool.policy.classes.taints import Mode, Taint
+from govtool.policy.files.model import ColumnChange, Described, Purpose, Rule
+from govtool.policy.files.policy_set import PlacedPart
+from govtool.policy.files.terms import days
+from govtool.policy.rules.finding import Finding, PolicyRemark, RuleVerdict, exceeds, inline_waivers, waived, zone_notes
+from govtool.policy.rules.joins import judge_joins
+from govtool.policy.rules.judge import Approvals, Question, judge, taints_of
+from govtool.policy.rules.python import judge_python
 from govtool.query.diff import unlike
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
