@@ -27,10 +27,10 @@ from govtool.graph.index import Index
 from govtool.model.columnar import DERIVATIONS, write_table
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.classes.taints import Seeds
-from govtool.query.patterns import ColumnPaths
+from govtool.query.selection.patterns import ColumnPaths
 
 if TYPE_CHECKING:
-    from govtool.query.diff import Difference
+    from govtool.query.versions.diff import Difference
     from govtool.store import Commit
 
 TITLE = "## Policies on large graphs"

@@ -12,7 +12,7 @@ from govtool.model import EdgeKind
 from govtool.policy.classes.governed import govern
 from govtool.policy.erasure.plan import erasure_plan
 from govtool.policy.files.policy_set import PolicySet
-from govtool.query.select import select
+from govtool.query.selection.select import select
 
 SHOP = """
 CREATE TABLE crm.users (id int, email text, country text);

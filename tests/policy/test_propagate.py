@@ -25,7 +25,7 @@ from govtool.policy.classes.propagate import propagate
 from govtool.policy.classes.taints import Mode
 from govtool.policy.classes.transfer import transfers
 from govtool.query.networkx import to_networkx
-from govtool.query.patterns import ColumnPaths
+from govtool.query.selection.patterns import ColumnPaths
 
 POLICY = policy(MASKS)
 relaxed = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -65,7 +65,7 @@ def plan(
     """
     from govtool.policy.erasure.plan import erasure_plan
     from govtool.policy.files.terms import is_duration
-    from govtool.query.select import select
+    from govtool.query.selection.select import select
 
     if not is_duration(within):
         raise UsageError(f"{within[:40]!r} is no duration", code="usage.duration", hint="--within 30d")

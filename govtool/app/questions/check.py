@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from govtool.app.questions.columns import PolicyChoice
     from govtool.app.versions.opening import Snapshot
     from govtool.policy.classes.governed import Governed
-    from govtool.query.diff import GraphChange
+    from govtool.query.versions.diff import GraphChange
 
 
 def check_answer(

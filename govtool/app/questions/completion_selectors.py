@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.questions.completion import MOST_NAMES, cached_graph, complete_refs, names_for
-from govtool.query.selectors import METHODS, last_term
+from govtool.query.selection.selectors import METHODS, last_term
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index

@@ -12,15 +12,24 @@ from typing import TYPE_CHECKING
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.graph.index import Index
-from govtool.query.select import Subject, select
-from govtool.query.selectors import Method, Selection, jobs, looks_selective, select_many, subjects, unknown, written_in
+from govtool.query.selection.select import Subject, select
+from govtool.query.selection.selectors import (
+    Method,
+    Selection,
+    jobs,
+    looks_selective,
+    select_many,
+    subjects,
+    unknown,
+    written_in,
+)
 
 if TYPE_CHECKING:
     from govtool.app.questions.governance import Governance
     from govtool.model.run import Run
     from govtool.policy.classes.governed import Governed
-    from govtool.query.runs import History
-    from govtool.query.software import SoftwareSpec
+    from govtool.query.runs.history import History
+    from govtool.query.selection.software import SoftwareSpec
     from govtool.store import Commit, Reader
 
 
@@ -63,7 +72,7 @@ class Selector:
         return self._governance.known(self._wanted, self._today)
 
     def select(self, texts: Sequence[str], exclude: Sequence[str] = ()) -> Selection:
-        """See ``govtool.query.selectors.select_many``.
+        """See ``govtool.query.selection.selectors.select_many``.
 
         Raises:
             UsageError: A selector is empty: a variable of a script that was never set.
@@ -220,7 +229,7 @@ class Selector:
 
         The flawed software of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009).
         """
-        from govtool.query.software import SoftwareSpec
+        from govtool.query.selection.software import SoftwareSpec
 
         spec = SoftwareSpec.parse(value)
         used = [run for run in self._history.runs if spec.used_by(run)]

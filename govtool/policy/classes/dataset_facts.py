@@ -12,8 +12,8 @@ from govtool.graph.index import Index
 from govtool.model.fact import MASKING_POLICY, WAIVER
 from govtool.policy.files.policy_set import PolicySet
 from govtool.policy.files.terms import Metadata, PlacePattern, is_duration
-from govtool.query.name_columns import NameColumns
-from govtool.query.patterns import ColumnPaths, Patterns
+from govtool.query.selection.name_columns import NameColumns
+from govtool.query.selection.patterns import ColumnPaths, Patterns
 
 
 class Truth(IntEnum):

@@ -19,7 +19,7 @@ from govtool.policy.classes.transfer import transfers
 from govtool.policy.classes.unknown_columns import possible_classes
 from govtool.policy.files.policy_set import PolicySet
 from govtool.policy.files.terms import Metadata, PlacePattern
-from govtool.query.patterns import ColumnPaths, Patterns
+from govtool.query.selection.patterns import ColumnPaths, Patterns
 
 
 @dataclass(slots=True)

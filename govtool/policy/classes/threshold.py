@@ -24,8 +24,8 @@ from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.classes.dataset_facts import Truth
 from govtool.policy.classes.measured import MeasuredGroup
 from govtool.policy.files.terms import Declassify
-from govtool.query.patterns import ColumnPaths, Patterns
-from govtool.query.types import family
+from govtool.query.changes.types import family
+from govtool.query.selection.patterns import ColumnPaths, Patterns
 
 
 class Thresholds:

@@ -23,7 +23,7 @@ from govtool.policy.classes.measured import GroupMeter, MeasuredEdges, Measureme
 from govtool.policy.classes.threshold import Thresholds
 from govtool.policy.files.policy_set import Lattice
 from govtool.policy.files.terms import NONE, Declassify
-from govtool.query.patterns import ColumnPaths, Patterns
+from govtool.query.selection.patterns import ColumnPaths, Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -41,7 +41,7 @@ from govtool.names import split_name
 from govtool.policy.classes.dataset_facts import DatasetFacts
 from govtool.policy.classes.taints import Seeds
 from govtool.policy.files.terms import Classify, Metadata
-from govtool.query.patterns import Pattern, Patterns
+from govtool.query.selection.patterns import Pattern, Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _EXCEPT = "star-unresolved: except "

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from govtool.query.patterns import Pattern
+from govtool.query.selection.patterns import Pattern
 
 NONE = "none"
 """The class that is no class: what a declassifier with ``to: none`` leaves."""

@@ -13,7 +13,7 @@ from govtool.errors import UsageError
 from govtool.policy.classes.governed import Governed, GovernedLabels
 from govtool.policy.rules.check import CheckResult, check
 from govtool.policy.rules.finding import Finding, RuleVerdict, exceeds
-from govtool.query.diff import ADDED, CHANGED, REMOVED, GraphChange
+from govtool.query.versions.diff import ADDED, CHANGED, REMOVED, GraphChange
 
 SCHEMA = "baseline/1"
 

@@ -20,9 +20,9 @@ from govtool.policy.rules.finding import Finding, PolicyRemark, RuleVerdict, exc
 from govtool.policy.rules.joins import judge_joins
 from govtool.policy.rules.judge import Approvals, Question, judge, taints_of
 from govtool.policy.rules.python import judge_python
-from govtool.query.diff import unlike
 from govtool.query.evidence import step
-from govtool.query.patterns import Patterns
+from govtool.query.selection.patterns import Patterns
+from govtool.query.versions.diff import unlike
 
 
 def judge_changes(

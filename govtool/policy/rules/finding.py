@@ -19,7 +19,7 @@ from govtool.policy.files.model import Waiver
 from govtool.policy.files.policy_set import PlacedPart, PolicySet
 from govtool.policy.files.terms import Strength
 from govtool.query.evidence import Evidence, WayStep
-from govtool.query.patterns import Patterns
+from govtool.query.selection.patterns import Patterns
 
 _FORM = re.compile(
     r"allow\s+(?P<rules>[\w.-]+(?:\s*,\s*[\w.-]+)*)\s+until\s+(?P<day>\d{4}-\d\d-\d\d)\s+because\s+\S", re.IGNORECASE

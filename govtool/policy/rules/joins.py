@@ -25,9 +25,9 @@ from govtool.policy.files.model import JoinRule, Rule
 from govtool.policy.files.policy_set import PlacedPart
 from govtool.policy.rules.finding import Finding, RuleVerdict
 from govtool.policy.rules.judge import Approvals, taints_of
+from govtool.query.changes.positions import ARMS
 from govtool.query.evidence import WayStep, step
-from govtool.query.patterns import Patterns
-from govtool.query.positions import ARMS
+from govtool.query.selection.patterns import Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -21,7 +21,7 @@ from govtool.policy.files.policy_set import PlacedPart
 from govtool.policy.files.terms import NONE, Declassify
 from govtool.policy.rules.finding import Finding, RuleVerdict
 from govtool.query.evidence import step
-from govtool.query.patterns import Patterns
+from govtool.query.selection.patterns import Patterns
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from govtool.policy.files.terms import NONE
 from govtool.policy.rules.finding import SOON, PolicyRemark, zone_notes
 from govtool.policy.rules.judge import taints_of
 from govtool.policy.rules.python import failure
-from govtool.query.patterns import Patterns
+from govtool.query.selection.patterns import Patterns
 
 
 def in_itself(policies: PolicySet, today: date) -> Iterator[PolicyRemark]:
