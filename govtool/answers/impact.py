@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from govtool.answers.labels import Labels
     from govtool.graph.index import Index
     from govtool.model import Diagnostic
-    from govtool.query.impact import ImpactResult
-    from govtool.query.impact_entries import Impacted, ImpactLine
+    from govtool.query.changes.impact import ImpactResult
+    from govtool.query.changes.impact_entries import Impacted, ImpactLine
 
 VERDICTS = ("breaks", "unknown", "changes", "rows", "passes")
 """The worst first."""
@@ -68,7 +68,7 @@ class ImpactAnswer(GraphAnswer):
     @property
     def columns(self) -> tuple[Impacted, ...]:
         """One entry a column: those that only the rows of their dataset bring in have their own, too."""
-        from govtool.query.impact import expand
+        from govtool.query.changes.impact import expand
 
         with self._guard:
             order = sorted(expand(self._index, self.result), key=_order)

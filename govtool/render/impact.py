@@ -10,7 +10,7 @@ from govtool.answers.affected_rows import NOT_RECORDED
 from govtool.answers.impact import verdict_of
 from govtool.model.derivation import ROWS
 from govtool.names import join_name, split_name
-from govtool.query.select import few
+from govtool.query.selection.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.pictures import MOST_EDGES, PICTURES, fenced, impact_drawing, picture
 from govtool.render.rows import ROW_FORMATS, data_lines
@@ -21,8 +21,8 @@ from govtool.render.tree import TreeNode, tree_lines
 if TYPE_CHECKING:
     from govtool.answers.affected_rows import AffectedDataset, AffectedRows
     from govtool.answers.impact import ImpactAnswer
-    from govtool.query.impact import ImpactResult
-    from govtool.query.impact_entries import Impacted, ImpactLine
+    from govtool.query.changes.impact import ImpactResult
+    from govtool.query.changes.impact_entries import Impacted, ImpactLine
 
 FORMATS = (*ROW_FORMATS, "tree", *PICTURES)
 
