@@ -77,7 +77,7 @@ def outputs_of(options: WhatIfOptions) -> list[OutputFile]:
         UnknownNameError: There is no such verdict (``usage.unknown-verdict``), or no such format.
     """
     from govtool.answers.answer import at_least
-    from govtool.query.whatif import VERDICTS
+    from govtool.query.changes.whatif import VERDICTS
     from govtool.render.whatif import FORMATS
 
     at_least(options.fail_on, VERDICTS, "verdict")

@@ -13,7 +13,7 @@ from govtool.model.derivation import OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
 from govtool.query.evidence import RUNTIME, Evidence, WayStep
-from govtool.query.select import Subject, select
+from govtool.query.selection.select import Subject, select
 from govtool.query.through import Chain, chain_kind, chain_step, chains
 
 

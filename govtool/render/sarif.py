@@ -15,8 +15,8 @@ from govtool.render.findings import level, sentence, way
 if TYPE_CHECKING:
     from govtool.app.project.checkout import Checkout
     from govtool.model.places import Place
-    from govtool.policy.check import CheckResult
-    from govtool.policy.finding import Finding
+    from govtool.policy.rules.check import CheckResult
+    from govtool.policy.rules.finding import Finding
     from govtool.query.evidence import WayStep
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

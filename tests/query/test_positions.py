@@ -12,11 +12,11 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
 from govtool.graph.index import Index
-from govtool.query.change import Change
-from govtool.query.impact import expand, impact
-from govtool.query.select import Subject
-from govtool.query.selectors import Selection
-from govtool.query.whatif import whatif
+from govtool.query.changes.change import Change
+from govtool.query.changes.impact import expand, impact
+from govtool.query.changes.whatif import whatif
+from govtool.query.selection.select import Subject
+from govtool.query.selection.selectors import Selection
 
 THREE = {"crm.s": ("a", "b", "c"), "crm.u": ("a", "b", "c"), "crm.t": ("x", "y", "z")}
 SCHEMA = {name: dict.fromkeys(columns, "int") for name, columns in THREE.items()}
