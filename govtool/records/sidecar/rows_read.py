@@ -182,11 +182,14 @@ class RowsRead:
             condition: As that of `scanned`.
             most: The most rows.
         """
-        if len(leaf.files) >= _PROBED:
-            first = replace(leaf, files=leaf.files[:1])
-            if len(self._records_of(first, columns, condition, most)) > _SKEW * most / len(leaf.files):
-                return None
-        found = self._records_of(leaf, columns, condition, most)
+        import numpy as np
+
+        probed = 1 if len(leaf.files) >= _PROBED else 0
+        first, rest = (replace(leaf, files=files) for files in (leaf.files[:probed], leaf.files[probed:]))
+        found = self._records_of(first, columns, condition, most) if probed else np.empty(0, np.int64)
+        if probed and len(found) > _SKEW * most / len(leaf.files):
+            return None
+        found = np.concatenate([found, self._records_of(rest, columns, condition, most)])
         return None if len(found) > most else by_file(found.tolist())
 
     def _records_of(
