@@ -86,11 +86,37 @@ def test_the_analyzed_plan_says_what_was_written(case):
     assert {place.place.aliases[0].id for place in plan.sources.values()} <= {"file:///w/users", "file:///w/orders"}
 
 
-@pytest.mark.parametrize("spoiled", ["name#2, ... 7 more fields", "f(name#2)#77 AS n#78"])
-def test_an_analyzed_plan_that_is_cut_or_has_python_functions_is_left(spoiled):
-    analyzed = f"Project [{spoiled}]\n+- " + OF_USERS.format("")
-    plan = read(analyzed, f"Project [name#2]\n+- {SCAN_U}")
+def test_an_analyzed_plan_that_is_cut_is_left():
+    plan = read("Project [name#2, ... 7 more fields]\n+- " + OF_USERS.format(""), f"Project [name#2]\n+- {SCAN_U}")
     assert edges(plan)[0] == [{"db.users.name identity"}]
+
+
+def test_python_functions_are_opaque_with_their_arguments():
+    called = "Project [g(f(name#2)#76, age#3)#77 AS n#78]\n+- Filter (f(id#1L)#70L > 1)\n   +- "
+    plan = read(called + OF_USERS.format("   "), f"Project [name#2 AS n#78]\n+- {SCAN_U}")
+    assert edges(plan)[0] == [{"db.users.name opaque", "db.users.age opaque"}]
+    assert edges(plan)[1] == {"db.users.id filter"}
+
+
+def test_very_many_calls_end_early():
+    calls = ", ".join(f"f(name#2)#{number} AS n#{number + 1}" for number in range(1000, 3000, 2))
+    plan = read(f"Project [{calls}]\n+- " + OF_USERS.format(""), f"Project [name#2]\n+- {SCAN_U}")
+    assert edges(plan)[0] == [{"db.users.name identity"}]
+
+
+def test_the_query_of_an_insert_is_as_it_was_before_it_was_fitted():
+    analyzed = (
+        "InsertIntoHadoopFsRelationCommand file:/w/t, false, Parquet, [path=file:/w/t], Append, `spark_catalog`.`db`.`t`,"
+        " org.apache.spark.sql.execution.datasources.InMemoryFileIndex(file:/w/t), [a]\n"
+        "+- Project [cast(age#3 as bigint) AS a#90L]\n   +- Project [age#3]\n      +- " + OF_USERS.format("      ")
+    )
+    head, _, _ = analyzed.partition("\n")
+    plan = read_plan(
+        f"== Analyzed Logical Plan ==\n{analyzed}\n\n== Optimized Logical Plan ==\nx\n\n== Physical Plan ==\nExecute {head}"
+        f"\n+- WriteFiles\n   +- Project [cast(age#3 as bigint) AS a#90L]\n      +- {SCAN_U}\n"
+    )
+    assert edges(plan)[0] == [{"db.users.age identity"}]
+    assert plan.write is not None
 
 
 def test_a_subquery_without_its_plan_leaves_the_optimized_plan_and_its_note():

@@ -15,7 +15,6 @@ from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import lists, oneline
 from govtool.capture.spark.plantext.operator_names import plain_name
 from govtool.capture.spark.plantext.operators import Builder
-from govtool.capture.spark.plantext.scans import ScannedSource
 from govtool.capture.spark.plantext.tree import Operator, PlanTextError, PlanTree
 
 _START = "== Analyzed Logical Plan ==\n"
@@ -26,27 +25,34 @@ _WRITES = re.compile(
     r"|AppendData|OverwriteByExpression|OverwritePartitionsDynamic)\Z"
 )
 _SUBQUERY = re.compile(r"\b(?:scalar-subquery|exists|list|lateral-subquery)#(\d+)")
-_FUNCTION = re.compile(r"\)#(\d+)")
-_RELATION = re.compile(r"(\S+?)?(\[.*\])", re.DOTALL)
+_FUNCTION = re.compile(r"\)#(\d+)L?")
+MAX_CALLS = 200
+"""Calls of Python functions in a plan."""
+MAX_CALL = 50_000
+"""Characters of a call."""
+_NAME = re.compile(r"[\w<>$.]+\Z")
+PYTHON = "pythonUDF"
+"""The name of the columns that stand for calls of Python functions."""
 _ONE_SIDED = ("LeftSemi", "LeftAnti")
 _LEFT = re.compile(r"\.\.\. \d+ more fields|\bupdate_fields\(")
 """Lists that are cut; fields of structs that are set and dropped, which the optimizer writes out."""
 
 
-def analyzed_query(
-    text: str, known: Mapping[int, tuple[str, str]], locate: Callable[[Operator], ScannedSource | None]
-) -> p.Node | None:
+def analyzed_query(text: str, known: Mapping[int, tuple[str, str]], physical: Builder) -> p.Node | None:
     """Return the query of the analyzed plan in a text; None if there is none, or not all of it can be read.
 
     Args:
         text: Of all phases of a plan.
-        known: Dataset and column of attributes of what the physical plan reads, by id.
-        locate: The source of a leaf.
+        known: Dataset and column of attributes that other plans of the application read, by id.
+        physical: What has read the physical plan.
     """
     start, end = text.find(_START), text.find(_END)
     if start < 0 or end < start:
         return None
-    _, _, body = text[start + len(_START) : end].partition("\n")  # the first line has the columns and their types
+    body = text[start + len(_START) : end]
+    _, _, rest = body.partition("\n")
+    if not rest.startswith((":", "+-")):  # the first line of a query has its columns and their types
+        body = rest
     if _LEFT.search(body):
         return None
     try:
@@ -56,12 +62,13 @@ def analyzed_query(
     query = _prepared(tree)
     if query is None:
         return None
-    for (
-        operator
-    ) in tree.operators.values():  # numbered from the leaves up, as names are to be known where they are used
+    # Numbered from the leaves up: names are to be known where they are used.
+    for operator in tree.operators.values():
         operator.id = len(tree.operators) - operator.id
+    read = {**known, **physical.lineage.attributes}
     operators = {operator.id: operator for operator in tree.operators.values()}
-    builder = AnalyzedBuilder(PlanTree(tree.root, operators, tree.subqueries), known, locate)
+    builder = AnalyzedBuilder(PlanTree(tree.root, operators, tree.subqueries), read, physical.locate)
+    builder.reader.arrays = physical.reader.arrays
     node = builder.node(query)
     if builder.reader.uncertain or builder.lineage.notes:
         return None
@@ -72,14 +79,6 @@ def analyzed_query(
 def _prepared(tree: PlanTree) -> Operator | None:
     """The operator of the query, its tree made ready; None if the text leaves anything open."""
     for operator in list(tree.operators.values()):
-        arguments = operator.fields.get("Arguments", "")
-        if operator.name == "Relation":
-            found = _RELATION.match(arguments)
-            if found is None:
-                return None
-            operator.name = f"Scan parquet {found[1]}" if found[1] else "Relation"
-            operator.fields["Output"] = re.sub(r",(?=\S)", ", ", found[2])
-            operator.fields["Arguments"] = ""
         if not _take_subqueries(tree, operator):
             return None
     made = {
@@ -87,13 +86,50 @@ def _prepared(tree: PlanTree) -> Operator | None:
         for operator in tree.operators.values()
         for number in re.findall(r"#(\d+)L?(?=[,\]])", operator.fields.get("Arguments", ""))
     }
-    texts = (operator.fields.get("Arguments", "") for operator in tree.operators.values())
-    if any(int(number) not in made for text in texts for number in _FUNCTION.findall(text)):
-        return None  # the call of a Python function has an id of its own
+    calls = [MAX_CALLS]
+    if not all(_take_functions(operator, made, calls) for operator in tree.operators.values()):
+        return None
     root = tree.root
+    if any(_WRITES.match(plain_name(child)) for child in root.children):
+        return None  # a multi-insert
     if _WRITES.match(plain_name(root)):
         return root.children[0] if len(root.children) == 1 else None
     return root
+
+
+def _take_functions(operator: Operator, made: set[int], left: list[int]) -> bool:
+    """Take the calls of Python functions, ``f(a#1)#7``, out of the arguments: each has an id of its own, and is read as
+    a column that the input has. False if it has no place in one input, or there are more than ``left``.
+    """
+    taken = []
+    for key in [key for key in ("Arguments", "Condition") if key in operator.fields]:
+        text, start = operator.fields[key], 0
+        while (found := _FUNCTION.search(text, start)) is not None:
+            start = found.end()
+            if int(found[1]) in made:
+                continue
+            left[0] -= 1
+            opening = _opening(text, found.start())
+            name = _NAME.search(text, max(0, opening - 200), opening) if opening > 0 and left[0] >= 0 else None
+            if name is None:
+                return False
+            taken.append(f"{text[name.start() : found.start() + 1]} AS {PYTHON}#{found[1]}")
+            text = f"{text[: name.start()]}{PYTHON}#{found[1]}{text[found.end() :]}"
+            start = name.start()
+        operator.fields[key] = text
+    if taken:
+        operator.fields[PYTHON] = "\n".join(dict.fromkeys(taken))
+    return not taken or len(operator.children) == 1
+
+
+def _opening(text: str, closing: int) -> int:
+    """The place of the bracket that another closes; -1 if there is none nearby."""
+    depth = 0
+    for at in range(closing, max(-1, closing - MAX_CALL), -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if not depth:
+            return at
+    return -1
 
 
 def _take_subqueries(tree: PlanTree, operator: Operator) -> bool:
@@ -115,6 +151,23 @@ class AnalyzedBuilder(Builder):
     def _build(self, operator: Operator) -> p.Node:
         method = _METHODS.get(plain_name(operator))
         return method(self, operator) if method is not None else super()._build(operator)
+
+    def _child(self, operator: Operator, position: int = 0) -> p.Node:
+        child = super()._child(operator, position)
+        outputs = []
+        for text in operator.fields.get(PYTHON, "").splitlines():
+            call, _, number = text.rpartition(f" AS {PYTHON}#")
+            name, _, arguments = call.partition("(")
+            value = p.Opaque(f"python-udf: {name}", self.reader.attributes(arguments))
+            outputs.append(p.Output(int(number), PYTHON, value))
+            self.reader.add_attributes([(int(number), PYTHON)])
+        for output in outputs:  # one by one: a function may take what another gave
+            child = p.Extend(child, (output,))
+        return child
+
+    def _unknown(self, operator: Operator, name: str) -> p.Node:
+        self._note("break.operator", f"the operator {name} is not known")  # so that the physical plan is read
+        return super()._unknown(operator, name)
 
     def _parts(self, operator: Operator) -> Iterator[str]:
         """The lists among the arguments of an operator."""
@@ -202,6 +255,7 @@ _METHODS: dict[str, Callable[[AnalyzedBuilder, Operator], p.Node]] = {
     "WithCTE": AnalyzedBuilder._with,
     "CTERelationRef": AnalyzedBuilder._reference,
     "CTERelationDef": AnalyzedBuilder._through,
+    "PipeOperator": AnalyzedBuilder._through,
     "WithWindowDefinition": AnalyzedBuilder._through,
     "DataFrameDropColumns": AnalyzedBuilder._through,
 }

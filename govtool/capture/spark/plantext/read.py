@@ -150,7 +150,7 @@ def _as_written(
     """The query as it was written and its lineage, where the text has the analyzed plan too and all of it is read."""
     if write is not None and write.command is not None:
         return None
-    node = analyzed_query(text, {**known, **builder.lineage.attributes}, builder.locate)
+    node = analyzed_query(text, known, builder)
     if node is None:
         return None
     flow = flow_of(node, expand_views=True)
