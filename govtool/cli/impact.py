@@ -100,14 +100,22 @@ def impact(
     which only the rows matter. With --where, exit code 3: rows could not be counted. Delete and mask: as whatif.
     """
     if (action := (change or "").strip().lower()) in OF_WHATIF:
-        walk = {"--upstream": upstream, "--depth": depth is not None, "--kind": kind, "--evidence": evidence}
-        others = {"--semantics": semantics != "precise", "--tree": tree, "--where": where, "--to": to}
-        _require_none(walk | others, action)
-        asked = WhatIfOptions(
+        given: dict[str, object] = {
+            "--upstream": upstream,
+            "--depth": depth is not None,
+            "--kind": kind,
+            "--evidence": evidence,
+            "--semantics": semantics != "precise",
+            "--tree": tree,
+            "--where": where,
+            "--to": to,
+        }
+        _require_none(given, action)
+        options = WhatIfOptions(
             *(limit, all, format, output, at, branch, store),
             *(exclude, policy, today, fail_on, strict),
         )
-        return whatif(ui, action, [column], asked, min_coverage=min_coverage)
+        return whatif(ui, action, [column], options, min_coverage=min_coverage)
     from govtool.answers.answer import at_least
     from govtool.answers.impact import VERDICTS
     from govtool.cli.trace import with_caret
