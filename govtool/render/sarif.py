@@ -85,7 +85,11 @@ def _result(finding: Finding, number: int, strict: bool, where: Checkout) -> dic
         found["codeFlows"] = [{"threadFlows": [{"locations": [{"location": hop} for hop in flow]} for flow in flows]}]
     if finding.verdict.label == "waived":
         found["suppressions"] = [
-            {"kind": "external", "status": "accepted", "justification": f"{finding.waiver}, until {finding.expires}"}
+            {
+                "kind": "external",
+                "status": "accepted",
+                "justification": f"{finding.because} ({finding.waiver}, until {finding.expires})",
+            }
         ]
     elif level(finding, strict=strict) == "accepted":
         found["baselineState"] = "unchanged"

@@ -22,7 +22,8 @@ from govtool.query.evidence import Evidence, WayStep
 from govtool.query.selection.patterns import Patterns
 
 _FORM = re.compile(
-    r"allow\s+(?P<rules>[\w.-]+(?:\s*,\s*[\w.-]+)*)\s+until\s+(?P<day>\d{4}-\d\d-\d\d)\s+because\s+\S", re.IGNORECASE
+    r"allow\s+(?P<rules>[\w.-]+(?:\s*,\s*[\w.-]+)*)\s+until\s+(?P<day>\d{4}-\d\d-\d\d)\s+because\s+(?P<reason>\S.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 FORM = "govtool: allow RULE until YYYY-MM-DD because REASON"
 
@@ -36,6 +37,7 @@ class InlineWaiver:
     expires: date
     place: str
     """``file:line`` of the comment."""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def inline_waivers(facts: Iterable[ToolFact]) -> Iterator[InlineWaiver | Mistake
             yield MistakenComment(fact.value, fact.file)
             continue
         for rule in found["rules"].split(","):
-            yield InlineWaiver(rule.strip(), fact.dataset, expires, fact.file)
+            yield InlineWaiver(rule.strip(), fact.dataset, expires, fact.file, " ".join(found["reason"].split()))
 
 
 def _day(text: str) -> date | None:
@@ -118,6 +120,8 @@ class Finding:
     """``file:line`` of the waiver that matched."""
     expires: date | None = None
     """The expiry date of that waiver."""
+    because: str = ""
+    """The reason that it states."""
     accepted: bool = False
     """In the baseline."""
     strength: str = ""
@@ -233,11 +237,15 @@ def waived(
         The findings, and what is to be said of the waivers: unused ones, expired ones, those that soon will be.
     """
     inline = [item for item in stated if isinstance(item, InlineWaiver)]
-    all_waivers = [*(_of_policy(one, root) for one in policies.waivers), *(_of_sql(one, datasets) for one in inline)]
+    found = tuple(findings)
+    all_waivers = [
+        *(_of_policy(one, root) for one in policies.waivers),
+        *(_of_sql(one, datasets, found) for one in inline),
+    ]
     live = [waiver for waiver in all_waivers if waiver.expires >= today]
     used: set[tuple[str, str]] = set()
     out = []
-    for finding in findings:
+    for finding in found:
         match = next((one for one in live if one.rule == finding.rule and one.covers(finding)), None)
         # A rule that failed has judged nothing, so there is nothing to accept.
         if match is None or finding.failed or finding.verdict not in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
@@ -258,6 +266,7 @@ class _AppliedWaiver:
     about: str
     place: str
     expires: date
+    reason: str
     covers: Callable[[Finding], bool]
     at_most: Strength | None = None
     min_group: int | None = None
@@ -270,23 +279,36 @@ def _of_policy(waiver: PlacedPart[Waiver], root: str) -> _AppliedWaiver:
         ", ".join(one.columns),
         waiver.place,
         one.expires,
+        one.reason,
         lambda finding: _covers(names, finding),
         one.at_most,
         one.min_group,
     )
 
 
-def _of_sql(waiver: InlineWaiver, datasets: Collection[str]) -> _AppliedWaiver:
+def _of_sql(waiver: InlineWaiver, datasets: Collection[str], findings: Iterable[Finding]) -> _AppliedWaiver:
+    """A comment on the line of an expression is about the findings of this; one elsewhere is about the statement."""
     name = waiver.dataset
     below = tuple(other for other in datasets if other.startswith(f"{name}."))
 
-    def covers(finding: Finding) -> bool:
+    def is_about(finding: Finding) -> bool:
         place = finding.column
         if any(place == other or place.startswith(f"{other}.") for other in below):
             return False  # another dataset, whose name begins with this one's
         return place == name or place.startswith(f"{name}.")
 
-    return _AppliedWaiver(waiver.rule, name, waiver.place, waiver.expires, covers)
+    def is_beside(finding: Finding) -> bool:
+        return is_about(finding) and _line(finding) == waiver.place
+
+    beside = any(one.rule == waiver.rule and is_beside(one) for one in findings)
+    covers = is_beside if beside else is_about
+    return _AppliedWaiver(waiver.rule, name, waiver.place, waiver.expires, waiver.reason, covers)
+
+
+def _line(finding: Finding) -> str:
+    """``file:line`` of the expression of the last step; empty where it is not known."""
+    evidence = finding.steps[-1].evidence if finding.steps else None
+    return f"{evidence.file}:{evidence.expression.line}" if evidence is not None and evidence.expression else ""
 
 
 def _excused(finding: Finding, waiver: _AppliedWaiver) -> Finding:
@@ -295,7 +317,9 @@ def _excused(finding: Finding, waiver: _AppliedWaiver) -> Finding:
         return replace(finding, worse_than=waiver.at_most or "")
     if is_smaller(finding, waiver.min_group):
         return replace(finding, worse_than=groups_of(waiver.min_group))
-    return replace(finding, verdict=RuleVerdict.WAIVED, waiver=waiver.place, expires=waiver.expires)
+    return replace(
+        finding, verdict=RuleVerdict.WAIVED, waiver=waiver.place, expires=waiver.expires, because=waiver.reason
+    )
 
 
 def _not_a_waiver(comment: MistakenComment) -> PolicyRemark:

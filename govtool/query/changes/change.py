@@ -92,8 +92,8 @@ def _no_change(text: str, kind: str, *, needs: bool) -> UsageError:
     return UsageError(
         f"{text!r} is not a change",
         code="usage.change",
-        nearest=("logic", "drop", "rename:NEW", "retype:TYPE"),
-        hint="--change drop; or govtool whatif delete, govtool whatif mask",
+        nearest=("logic", "drop", "rename:NEW", "retype:TYPE", "delete", "mask"),
+        hint="--change drop",
     )
 
 
