@@ -162,6 +162,24 @@ def test_the_query_that_is_looked_for_is_enough():
     assert numbers.upcoming() == [1, 3, 4, 5]
 
 
+def test_executions_of_other_sessions_are_fetched_together():
+    every = [Data(n, n, f"q{n}") for n in range(130)]
+    asked = []
+
+    def fetched(wanted):
+        asked.append((wanted[0], len(wanted)))
+        return Store(*every[wanted[0] : wanted[-1] + 1])
+
+    numbers = Numbers()
+    numbers.look(fetched(numbers.upcoming()), "q129", fetched)
+    assert asked == [(0, 3), (3, 6), (9, 12), (21, 24), (45, 48), (93, 48)]
+    assert numbers.take(Mark("q129", frozenset(), "")) == at(129, 129)
+    every.append(Data(130, 130, "q130"))
+    numbers.look(fetched(numbers.upcoming()), "q130", fetched)
+    assert asked[6:] == [(130, 3)]
+    assert numbers.take(Mark("q130", frozenset(), "")) == at(130, 130)
+
+
 def test_the_batch_of_a_streaming_query_is_in_the_description():
     query, run = "10b986f8-28ef-4a5d-8793-1c4be817cca1", "84d78c90-0a11-4c22-8374-2611795c2480"
     text = f"daily<br/>\nid = {query}\nrunId = {run}\nbatch = 12"
