@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from govtool.capture.spark.live.spool import read_spool
 from govtool.spark.live import hadoop
+from govtool.spark.live.listener import Recorder
 from govtool.spark.live.numbers import Mark, Numbers
+from govtool.spark.live.spool import Spool
 
 
 class Option:
@@ -196,6 +201,32 @@ def test_numbers_that_came_late_are_those_of_their_execution(tmp_path, late):
     (execution,) = process.executions
     assert execution.get("execution") == (5 if late else None)
     assert execution.get("root") == (4 if late else None)
+
+
+def test_an_execution_is_let_go_once_it_is_recorded(spark, tmp_path, monkeypatch):
+    """Its joins hold megabytes in the JVM, and Python's collector does not know that there is any hurry."""
+    recorder = Recorder(Spool(str(tmp_path / "spool")))
+    session = spark.newSession()
+    heard = []
+    original = Recorder.executed
+
+    def executed(self, key, name, execution, *rest):
+        heard.append(weakref.ref(execution))
+        original(self, key, name, execution, *rest)
+
+    monkeypatch.setattr(Recorder, "executed", executed)
+    recorder.attach(session)
+    listeners = session._jsparkSession.listenerManager().listListeners()
+    gc.disable()
+    try:
+        for _ in range(3):
+            session.range(5).join(session.range(3), "id").write.mode("overwrite").parquet(str(tmp_path / "joined"))
+        assert recorder.drain(60)
+        assert len(heard) >= 3
+        assert [each() for each in heard] == [None] * len(heard)
+    finally:
+        gc.enable()
+        session._jsparkSession.listenerManager().unregister(listeners[len(listeners) - 1])
 
 
 def test_paths_are_resolved_once_the_application_was_stopped(spark, monkeypatch):

@@ -19,6 +19,7 @@ from govtool.spark.live.keys import Digests, read_key
 from govtool.spark.live.numbers import Mark, Numbers
 from govtool.spark.live.packages import imported_packages
 from govtool.spark.live.prefetch import EXECUTION, Prefetcher, stored_executions
+from govtool.spark.live.scala import let_go
 from govtool.spark.live.spool import Spool
 
 MAX_WAITING = 1000
@@ -350,7 +351,14 @@ class Listener:
     def onSuccess(self, funcName: str, qe: Any, durationNs: int) -> None:
         """Spark: an execution succeeded."""
         ended = time.time()
-        self._recorder.put(lambda: self._recorder.executed(self._session, funcName, qe, int(durationNs), "", ended))
+
+        def write() -> None:
+            try:
+                self._recorder.executed(self._session, funcName, qe, int(durationNs), "", ended)
+            finally:
+                let_go(qe)
+
+        self._recorder.put(write)
 
     def onFailure(self, funcName: str, qe: Any, exception: Any) -> None:
         """Spark: an execution failed."""
@@ -362,7 +370,10 @@ class Listener:
                 message = f"{kind}: {exception.getMessage()}"
             except Exception:
                 message = "failed"
-            self._recorder.executed(self._session, funcName, qe, None, message, ended)
+            try:
+                self._recorder.executed(self._session, funcName, qe, None, message, ended)
+            finally:
+                let_go(qe)
 
         self._recorder.put(write)
 
