@@ -69,7 +69,7 @@ def _how(each: DatasetErasure) -> str:
     if each.source:
         return "source"
     if not each.recompute:
-        return "not recomputed: inputs stay"
+        return "not recomputed" if each.unknown else "not recomputed: inputs stay"
     return "recomputed" if each.changes else "recomputed: same values"
 
 

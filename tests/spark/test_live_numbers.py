@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from govtool.capture.spark.live.spool import read_spool
 from govtool.spark.live import hadoop
+from govtool.spark.live.listener import Recorder
 from govtool.spark.live.numbers import Mark, Numbers
+from govtool.spark.live.spool import Spool
 
 
 class Option:
@@ -162,6 +167,24 @@ def test_the_query_that_is_looked_for_is_enough():
     assert numbers.upcoming() == [1, 3, 4, 5]
 
 
+def test_executions_of_other_sessions_are_fetched_together():
+    every = [Data(n, n, f"q{n}") for n in range(130)]
+    asked = []
+
+    def fetched(wanted):
+        asked.append((wanted[0], len(wanted)))
+        return Store(*every[wanted[0] : wanted[-1] + 1])
+
+    numbers = Numbers()
+    numbers.look(fetched(numbers.upcoming()), "q129", fetched)
+    assert asked == [(0, 3), (3, 6), (9, 12), (21, 24), (45, 48), (93, 48)]
+    assert numbers.take(Mark("q129", frozenset(), "")) == at(129, 129)
+    every.append(Data(130, 130, "q130"))
+    numbers.look(fetched(numbers.upcoming()), "q130", fetched)
+    assert asked[6:] == [(130, 3)]
+    assert numbers.take(Mark("q130", frozenset(), "")) == at(130, 130)
+
+
 def test_the_batch_of_a_streaming_query_is_in_the_description():
     query, run = "10b986f8-28ef-4a5d-8793-1c4be817cca1", "84d78c90-0a11-4c22-8374-2611795c2480"
     text = f"daily<br/>\nid = {query}\nrunId = {run}\nbatch = 12"
@@ -178,6 +201,32 @@ def test_numbers_that_came_late_are_those_of_their_execution(tmp_path, late):
     (execution,) = process.executions
     assert execution.get("execution") == (5 if late else None)
     assert execution.get("root") == (4 if late else None)
+
+
+def test_an_execution_is_let_go_once_it_is_recorded(spark, tmp_path, monkeypatch):
+    """Its joins hold megabytes in the JVM, and Python's collector does not know that there is any hurry."""
+    recorder = Recorder(Spool(str(tmp_path / "spool")))
+    session = spark.newSession()
+    heard = []
+    original = Recorder.executed
+
+    def executed(self, key, name, execution, *rest):
+        heard.append(weakref.ref(execution))
+        original(self, key, name, execution, *rest)
+
+    monkeypatch.setattr(Recorder, "executed", executed)
+    recorder.attach(session)
+    listeners = session._jsparkSession.listenerManager().listListeners()
+    gc.disable()
+    try:
+        for _ in range(3):
+            session.range(5).join(session.range(3), "id").write.mode("overwrite").parquet(str(tmp_path / "joined"))
+        assert recorder.drain(60)
+        assert len(heard) >= 3
+        assert [each() for each in heard] == [None] * len(heard)
+    finally:
+        gc.enable()
+        session._jsparkSession.listenerManager().unregister(listeners[len(listeners) - 1])
 
 
 def test_paths_are_resolved_once_the_application_was_stopped(spark, monkeypatch):

@@ -54,7 +54,7 @@ class ErasedOutput:
         link: The write.
         corrected: What its output becomes; None: nothing was evaluated.
         unknown: Why that is not known; empty: it is.
-        cut: Whether its inputs stay as they are, so that nothing had to be evaluated.
+        cut: Whether its inputs stay as they are as far as is known, so that nothing had to be evaluated.
         tokens: The subject's own rows in it, where the subject was named by a column of it.
         uncertain: Why rows are not certain: reasons of inputs, and of its own.
         deleted: Keys whose rows go from it, whatever its inputs.

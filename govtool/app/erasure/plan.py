@@ -173,7 +173,7 @@ class _Walk:
 
     def _lost_alone(self, link: ChainLink, why: str) -> None:
         """Note a write that only what nothing is known of may change."""
-        self.outputs.append(self._sized(ErasedOutput(link, unknown=why)))
+        self.outputs.append(self._sized(ErasedOutput(link, unknown=why, cut=True)))
         self._alone.update(dict.fromkeys(link.written_places(), link.output))
 
     # ---- inputs -------------------------------------------------------------------------------------------------

@@ -208,8 +208,10 @@ def _output(outcome: ErasedOutput) -> DatasetErasure:
     )
     if found is None:
         if outcome.cut:
-            why = "its inputs stay as they are"
-            return replace(base, unchanged=outcome.rows, rows_scanned=0, scanned_files=0, scanned_bytes=0, why=why)
+            base = replace(base, rows_scanned=0, scanned_files=0, scanned_bytes=0)
+            if outcome.unknown:
+                return replace(base, unknown=(UnknownRows(outcome.unknown),))
+            return replace(base, unchanged=outcome.rows, why="its inputs stay as they are")
         return replace(base, unknown=(UnknownRows(outcome.unknown),), recompute=True, writable=False)
     names = tuple(column.name for column in found.delta.relation.columns)
     leaving = len(found.gone) + len(found.changed)

@@ -66,7 +66,9 @@ def aggregate_call(terms: TypedTerms, at: exp.Expr) -> AggregateCall:
 def _plain_call(terms: TypedTerms, at: exp.Expr, name: str) -> AggregateCall:
     distinct = isinstance(at.this, exp.Distinct)
     texts = at.this.expressions if distinct else [at.this, *at.expressions]
-    if name == "count" and (isinstance(at.this, exp.Star) or at.this is None):
+    if not any(texts):
+        raise terms.context.wrong(f"{name} of nothing", at)
+    if name == "count" and isinstance(at.this, exp.Star):
         return AggregateCall("count", (Literal(1, INTEGER),), LONG)
     arguments = tuple(terms.bound(text) for text in texts)
     if len(arguments) != 1 and name != "count":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -28,14 +28,18 @@ _STRAY_COMMA = re.compile(
 _BEFORE_ITEMS = frozenset({TokenType.SELECT, TokenType.L_PAREN, TokenType.COMMA})
 _AFTER_ITEMS = frozenset({TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.FROM})
 _OPEN_CLAUSE = re.compile(
-    r"\b(?:on|using|by)\b(?:\s|--[^\n]*|/\*.*?\*/|\()*(?:[),;]|\Z|\b(?:where|group|having|qualify|window|order|sort"
+    r"\b(?:on|using|by|as|over)\b(?:\s|--[^\n]*|/\*.*?\*/|\()*(?:[),;]|\Z|\b(?:where|group|having|qualify|window|order|sort"
     r"|distribute|cluster|limit|offset|fetch|union|except|minus|intersect|join|inner|left|right|full|cross|natural"
-    r"|semi|anti|on|using|rows|range)\b)",
+    r"|semi|anti|on|using|rows|range|from)\b)",
     re.I | re.S,
 )
 """A clause that may have nothing behind its keyword: in a literal it means nothing."""
 _CLAUSES = frozenset({TokenType.ON, TokenType.USING, TokenType.PARTITION_BY, TokenType.GROUP_BY})
 """Keywords behind which sqlglot takes nothing for a condition or a list."""
+_FRAME = re.compile(r"\b(?:rows|range)(?:\s|--[^\n]*|/\*.*?\*/)+between\b", re.I | re.S)
+_FRAMES = frozenset({TokenType.ROWS, TokenType.RANGE})
+_BEFORE_NAMES = frozenset({TokenType.ALIAS, TokenType.OVER})
+"""Keywords behind which sqlglot takes nothing for a name; any other word is one."""
 _SIDES = frozenset({
     TokenType.JOIN, TokenType.INNER, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.CROSS,
     TokenType.NATURAL, TokenType.SEMI, TokenType.ANTI, TokenType.ROWS, TokenType.RANGE, TokenType.WINDOW,
@@ -63,8 +67,29 @@ def syntax_error(error: ParseError) -> UsageError:
     )
 
 
-def _is_empty(clause: TokenType, token: Token | None, after: Token | None) -> bool:
-    """Return whether nothing stands behind a clause's keyword, by the two tokens that follow it."""
+def _is_open_frame(tokens: Sequence[Token]) -> bool:
+    """Return whether a frame ends before both of its bounds are there: what follows BETWEEN."""
+    depth, last = 0, TokenType.BETWEEN
+    for token in tokens:
+        if token.token_type == TokenType.AND and depth == 0 and last != TokenType.BETWEEN:
+            last = TokenType.AND
+            continue
+        if depth == 0 and last == TokenType.AND:
+            return token.token_type == TokenType.R_PAREN
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth < 0:
+            return True
+        last = token.token_type
+    return True
+
+
+def _is_empty(keyword: Token, token: Token | None = None, after: Token | None = None) -> bool:
+    """Return whether a keyword is that of a clause with nothing behind, by the two tokens that follow it."""
+    clause = keyword.token_type
+    if clause in _BEFORE_NAMES:
+        return token is None or token.token_type in _AFTER_ITEMS or token.token_type == TokenType.COMMA
+    if clause not in _CLAUSES:
+        return False
     if token is None or token.token_type in _ENDS:
         return True
     follows = None if after is None else after.token_type
@@ -129,6 +154,10 @@ class Context:
             ) from error
         except RecursionError as error:
             raise UsageError("the query does not parse: it is nested too deeply", code="usage.sql-syntax") from error
+        except (IndexError, KeyError, TypeError, AttributeError) as error:  # map(1): the parser wants pairs
+            raise UsageError(
+                "the query does not parse: a function lacks an argument", code="usage.sql-syntax", location="1:1"
+            ) from error
         self._require_list_items(language)
         self._require_clauses(language)
         if casts and self.dialect == "spark":  # sqlglot reads Spark's CAST as TRY_CAST, so the two look alike
@@ -157,20 +186,19 @@ class Context:
                 )
 
     def _require_clauses(self, language: Dialect) -> None:
-        """Refuse ON, USING, PARTITION BY and GROUP BY with nothing behind, which the parser skips.
+        """Refuse clauses with nothing behind their keyword, which the parser skips: ``JOIN s ON``, ``ROWS BETWEEN 1``.
 
         Raises:
             UsageError: There is one.
         """
-        if not _OPEN_CLAUSE.search(self.text):
+        if not (_OPEN_CLAUSE.search(self.text) or _FRAME.search(self.text)):
             return
-        tokens = [*language.tokenize(self.text), None, None]
+        tokens = language.tokenize(self.text)
         before: TokenType | None = None
-        for token, *after in zip(tokens, tokens[1:], tokens[2:], strict=False):
-            if token is None:
-                return
+        for n, token in enumerate(tokens):
             named = before in (TokenType.DOT, TokenType.ALIAS)
-            if token.token_type in _CLAUSES and not named and _is_empty(token.token_type, *after):
+            is_frame = before in _FRAMES and token.token_type == TokenType.BETWEEN
+            if _is_open_frame(tokens[n + 1 :]) if is_frame else not named and _is_empty(*tokens[n : n + 3]):
                 raise UsageError(
                     f"the query does not parse near {token.text.lower()!r}: something is missing",
                     code="usage.sql-syntax",

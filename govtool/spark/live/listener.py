@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from govtool.spark.live import catalyst, code, exact, facts, files, hadoop, physical, streams
@@ -18,6 +19,7 @@ from govtool.spark.live.keys import Digests, read_key
 from govtool.spark.live.numbers import Mark, Numbers
 from govtool.spark.live.packages import imported_packages
 from govtool.spark.live.prefetch import EXECUTION, Prefetcher, stored_executions
+from govtool.spark.live.scala import let_go
 from govtool.spark.live.spool import Spool
 
 MAX_WAITING = 1000
@@ -121,6 +123,7 @@ class Recorder:
             except Exception as error:
                 self.lost += 1
                 self.spool.write({"e": "trouble", "what": type(error).__name__})
+            del job  # else what its execution's joins hold in memory stays until the next one
 
     def write(self, line: dict[str, Any]) -> None:
         """Write a line, after what is to be said of the process."""
@@ -250,7 +253,8 @@ class Recorder:
         if numbers is None:
             numbers = self._numbers[application] = Numbers()
         mark = numbers.mark(execution)
-        numbers.look(self._status_store(session, application, numbers), mark.query)
+        store = partial(self._status_store, session, application)
+        numbers.look(store(numbers.upcoming()), mark.query, store)
         self._settle()
         found = numbers.take(mark)
         if found is None:
@@ -260,14 +264,14 @@ class Recorder:
         query = {"query": mark.query} if mark.query else {}
         return {**query, **(found or {})}
 
-    def _status_store(self, session: Any, application: str, numbers: Numbers) -> Any:
-        """Spark's store of executions, the next of them fetched."""
+    def _status_store(self, session: Any, application: str, wanted: list[int]) -> Any:
+        """Spark's store of executions, some of them fetched."""
         if application not in self._stores:
             self._stores[application] = session._jsparkSession.sharedState().statusStore()
         store = self._stores[application]
         if not self._prefetches:
             return store
-        return self._prefetcher(session, application).fetched(store, stored_executions(numbers.upcoming()))
+        return self._prefetcher(session, application).fetched(store, stored_executions(wanted))
 
     def _settle(self) -> None:
         """Write down the numbers of executions that had none when they were heard of."""
@@ -356,7 +360,14 @@ class Listener:
     def onSuccess(self, funcName: str, qe: Any, durationNs: int) -> None:
         """Spark: an execution succeeded."""
         ended = time.time()
-        self._recorder.put(lambda: self._recorder.executed(self._session, funcName, qe, int(durationNs), "", ended))
+
+        def write() -> None:
+            try:
+                self._recorder.executed(self._session, funcName, qe, int(durationNs), "", ended)
+            finally:
+                let_go(qe)
+
+        self._recorder.put(write)
 
     def onFailure(self, funcName: str, qe: Any, exception: Any) -> None:
         """Spark: an execution failed."""
@@ -368,7 +379,10 @@ class Listener:
                 message = f"{kind}: {exception.getMessage()}"
             except Exception:
                 message = "failed"
-            self._recorder.executed(self._session, funcName, qe, None, message, ended)
+            try:
+                self._recorder.executed(self._session, funcName, qe, None, message, ended)
+            finally:
+                let_go(qe)
 
         self._recorder.put(write)
 

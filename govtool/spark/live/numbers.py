@@ -8,6 +8,7 @@ metrics, which are unique in an application; commands that measure nothing are k
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ MAX_AHEAD = 1000
 """Executions that are requested at once."""
 AHEAD = 3
 """Executions that are fetched together: that of an action, what it consists of, and the one that is not there yet."""
+MAX_TOGETHER = 48
+"""Executions that are fetched together where many were passed over: other sessions of an application run theirs."""
 MAX_TRIES = 4
 """Number of attempts to look up a number without an execution."""
 
@@ -67,13 +70,15 @@ class Numbers:
         """The executions that are usually there when the store is looked at next."""
         return [*self._missing, *range(self._next, self._next + AHEAD)]
 
-    def look(self, store: Any, query: str = "") -> None:
+    def look(self, store: Any, query: str = "", fetch: Callable[[list[int]], Any] | None = None) -> None:
         """Take in what Spark's store has that was not there before.
 
         Args:
             store: Spark's store of executions.
             query: The query that is looked for: with it, there is no need to look behind numbers that were never used.
+            fetch: Returns the store with some executions fetched; ``store`` has those that were upcoming.
         """
+        ahead, fetched = AHEAD, self._next + AHEAD
         for number, tries in list(self._missing.items()):
             if self._take_in(store, number) or tries == MAX_TRIES:
                 del self._missing[number]
@@ -81,6 +86,10 @@ class Numbers:
                 self._missing[number] = tries + 1
         end = self._next + MAX_AHEAD
         while self._next < end:
+            if fetch is not None and self._next == fetched:
+                ahead = min(2 * ahead, MAX_TOGETHER)
+                fetched += ahead
+                store = fetch(list(range(self._next, fetched)))
             if not self._take_in(store, self._next):
                 # A command that analysis refuses takes a number and is never announced: what comes after it is.
                 last = None if query in self._queries else _last(store)

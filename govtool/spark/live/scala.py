@@ -41,3 +41,14 @@ def table_parts(identifier: Any) -> list[str]:
         if part is not None and part.isDefined():
             parts.append(part.get())
     return [*parts, identifier.table()]
+
+
+def let_go(found: Any) -> None:
+    """Have the JVM forget an object once the last reference to it is gone.
+
+    py4j keeps the methods that were called in the object, and the object in each of them: such a circle waits for
+    Python's collector, which knows nothing of the megabytes that a query's joins hold in the JVM.
+    """
+    methods = getattr(found, "__dict__", {}).get("_methods")
+    if isinstance(methods, dict):
+        methods.clear()
