@@ -339,7 +339,7 @@ def _column_chunk(meta: Struct) -> Struct:
     return {f.FILE_OFFSET: (I64, 0), f.META: (STRUCT, meta)}
 
 
-def _schema(opened: PagedFile, columns: list[str]) -> list[Struct]:
+def _schema(opened: PagedFile, columns: Sequence[str]) -> list[Struct]:
     """The elements of a piece's schema: those of its columns, and the mark's."""
     elements = opened.footer[f.SCHEMA][1][1]
     spans = dict.fromkeys(leaf.elements for leaf in opened.leaves if leaf.top in columns)
