@@ -18,8 +18,9 @@ from recorded import Warehouse
 
 import govtool
 from govtool.app.datasets.stranger_files import stranger_files
+from govtool.app.trace.affected_outputs import rows_forward
 from govtool.cli.main import main
-from govtool.errors import EvidenceError, GovtoolError, UsageError
+from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
 from govtool.records.plan.nodes import Relation
 from govtool.records.plan.tree import rewrite_nodes
 from govtool.store import Store
@@ -186,6 +187,19 @@ def test_an_output_that_something_else_wrote_again_is_unknown_and_so_is_what_it_
     whys = {each["dataset"].rpartition("/")[2]: each["why"] for each in answer["affected_rows"]}
     assert "written again since" in whys["stg"]
     assert "no recorded run left" in whys["mail"]
+
+
+def test_a_run_that_cannot_be_evaluated_has_no_total(run, monkeypatch):
+    def forward(write, *given):
+        if write.run.run == "d/0":
+            raise EngineError("drawn at random", code="engine.not-exact")
+        return rows_forward(write, *given)
+
+    monkeypatch.setattr("govtool.app.trace.affected_rows.rows_forward", forward)
+    code, answer, found = counts(run, "users.email", "land = 'de'")
+    assert (code, found["mail"], found["stg"]) == (3, (None, None, "unknown"), (2, 4, "exact"))
+    assert "drawn at random" in str(answer["affected_rows"])
+    assert "of 0" not in run("impact", "users.email", "--where", "land = 'de'")[1]
 
 
 def test_a_file_that_no_recorded_run_left_makes_a_count_incomplete(run, house):

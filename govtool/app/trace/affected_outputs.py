@@ -28,7 +28,7 @@ class ReachedOutput:
     Attributes:
         rows: Affected rows of its output, by file.
         count: How many.
-        total: Rows of its output that are there.
+        total: Rows of its output that are there; None where they could not be read.
         grade: How exact they are.
         lost: Why rows may be missing.
         keeps_out: Whether selected rows may keep others out.
@@ -36,7 +36,7 @@ class ReachedOutput:
 
     rows: Rows = field(default_factory=dict)
     count: int = 0
-    total: int = 0
+    total: int | None = 0
     grade: Grade = EXACT
     lost: tuple[str, ...] = ()
     keeps_out: bool = False

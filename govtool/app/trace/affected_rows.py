@@ -214,7 +214,7 @@ class _Flow:
             try:
                 found = self._traced(run)
             except GovtoolError as error:
-                found = ReachedOutput(lost=(f"{run.run}: {error.message}",))
+                found = ReachedOutput(total=None, lost=(f"{run.run}: {error.message}",))
             if found is not None:
                 self._found[run.run] = found
             self._opened.pop(run.run, None)  # its tables are not needed any more
@@ -321,6 +321,7 @@ class _Flow:
         if not found:
             return AffectedDataset(dataset, None, None, UNKNOWN, _why_gone(writers[-1]))
         reached = list(found.values())
+        totals = [each.total for each in reached]
         lost = tuple(dict.fromkeys(why for each in reached for why in each.lost))
         grade = EXACT
         for each in reached:
@@ -331,7 +332,7 @@ class _Flow:
         return AffectedDataset(
             dataset,
             None if lost else _count(reached),
-            sum(each.total for each in reached),
+            None if None in totals else sum(filter(None, totals)),
             UNKNOWN if lost else grade.exactness,
             "; ".join(lost) or grade.why,
             tuple(found),
