@@ -113,11 +113,11 @@ def impact(
             "--to": to,
         }
         _require_none(walk | others, action)
-        asked = WhatIfOptions(
+        options = WhatIfOptions(
             *(limit, all, format, output, at, branch, store),
             *(exclude, policy, today, fail_on, strict),
         )
-        return whatif(ui, action, [column], asked, min_coverage=min_coverage)
+        return whatif(ui, action, [column], options, min_coverage=min_coverage)
     from govtool.answers.answer import at_least
     from govtool.answers.impact import VERDICTS
     from govtool.cli.trace import with_caret
