@@ -100,19 +100,17 @@ def impact(
     which only the rows matter. With --where, exit code 3: rows could not be counted. Delete and mask: as whatif.
     """
     if (action := (change or "").strip().lower()) in OF_WHATIF:
-        walk: dict[str, object] = {
+        given: dict[str, object] = {
             "--upstream": upstream,
             "--depth": depth is not None,
             "--kind": kind,
             "--evidence": evidence,
-        }
-        others: dict[str, object] = {
             "--semantics": semantics != "precise",
             "--tree": tree,
             "--where": where,
             "--to": to,
         }
-        _require_none(walk | others, action)
+        _require_none(given, action)
         options = WhatIfOptions(
             *(limit, all, format, output, at, branch, store),
             *(exclude, policy, today, fail_on, strict),

@@ -176,6 +176,13 @@ def test_whatif_counts_as_impact_does(derivations, number, kind):
     assert {v.label: n for v, n in summary.verdicts} == {v: n for v, n in reported.counts.items() if v != "lost"}
 
 
+@pytest.mark.parametrize("small", [0, 10**6])
+def test_an_unused_column_of_an_arm_behind_a_list_of_names_is_named_all_the_same(small):
+    arms = "select y, z as c from crm.t union all select p, min(substr(q, 1, 1)) from crm.s as l(p, q, r) group by p"
+    index = sql(f"create view crm.v as select u.a from crm.u left join ({arms}) as s on u.a = s.y", "duckdb")
+    assert verdicts(index, "retype:geometry", small=small) == {"a": "rows"}
+
+
 NUMBERED = "create view crm.v as select * from crm.s join crm.u on true join crm.t on true join crm.u w on true"
 
 

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from govtool.errors import UnknownNameError, UsageError
@@ -234,6 +235,7 @@ def explain_answer(
     """
     from govtool.answers.explain import ExplainAnswer, Explained, facts_about
     from govtool.app.questions.facts import facts_by_dataset, read_facts
+    from govtool.app.runs.lookup import read_history
     from govtool.query.explain import explain
     from govtool.query.selection.select import nothing_selected
 
@@ -241,7 +243,16 @@ def explain_answer(
     if not about:
         raise nothing_selected(texts=[column])
     several = len(about) > 1
-    results = [explain(snapshot.index, one, limit=limit) for one in (about[:limit] if several else about)]
+
+    @cache
+    def executions() -> dict[str, str]:
+        history = read_history(snapshot.store, snapshot.commit)
+        return {record: run.id for run in history.runs for record in run.ids}
+
+    results = [
+        explain(snapshot.index, one, limit=limit, executions=executions)
+        for one in (about[:limit] if several else about)
+    ]
     datasets = {one.dataset for one in results}
     if several:
         facts = facts_by_dataset(snapshot.store, snapshot.commit, datasets)

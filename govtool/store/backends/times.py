@@ -19,6 +19,12 @@ SKEW = timedelta(minutes=5)
 LEAP = timedelta(hours=1)
 """A commit that is so much later than the one before it has its time compared: three requests, off the beaten track."""
 
+AHEAD = timedelta(days=1)
+"""How far the newest commit may be in the future for others to commit on top of it, at its time.
+
+Only writers less than `LEAP` after the commit before them are not compared, so that one wrong clock gives an hour.
+"""
+
 
 def check_clock(objects: Objects, now: datetime) -> None:
     """Compare this machine's clock with that of the store.

@@ -237,7 +237,7 @@ class _Checker:
 
     def _check_clock(self, head: Commit, limit: str) -> None:
         if head.time > limit:
-            message = f"the newest commit of branch {head.branch!r} is of {head.time}: nobody can commit on top of it"
+            message = f"the newest commit of branch {head.branch!r} is of {head.time}, which is in the future"
             self._report("store.clock", slot_key(head.branch, head.seq), message)
 
     def _parent(self, commit: Commit) -> Commit | None:
