@@ -42,7 +42,7 @@ def classes(
     ui.mark("classes")
     options.show(ui, outputs, render, answer)
     if selector and not any(answer.rows()):
-        raise nothing_selected()
+        raise nothing_selected(texts=selector)
     return EXIT_OK
 
 
@@ -74,7 +74,7 @@ def classify(
     outputs = options.outputs(FORMATS)
     with opened_graph(ui, options.store, options.at, options.branch) as graph:
         if selector and not any(graph.ls(*selector, exclude=exclude, policy=policy, today=today).rows()):
-            raise nothing_selected()
+            raise nothing_selected(texts=selector)
         answer = graph.suggest_classes(
             *selector or (), min_confidence=min_confidence, exclude=exclude, policy=policy, today=today
         )

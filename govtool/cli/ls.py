@@ -41,5 +41,5 @@ def ls(
     ui.mark("select")
     options.show(ui, outputs, listing, answer)
     if selector and not any(answer.rows()):
-        raise nothing_selected()
+        raise nothing_selected(texts=selector)
     return EXIT_OK

@@ -8,11 +8,13 @@ its row.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from govtool.render.text import printable, width
 
+_URI = re.compile(r"[a-z][\w+.-]*://[^\s,]+")
 _SHORTEST_PREFIX = 8
 """Cells from which on a shared prefix is worth a line of its own."""
 
@@ -32,6 +34,25 @@ def shared_prefix(names: Sequence[str]) -> str:
     return common[:cut] if cut >= _SHORTEST_PREFIX else ""
 
 
+def table_prefix(rows: Sequence[Sequence[str]], groups: Sequence[str]) -> str:
+    """The beginning that the relations of a table share; without relations, that of the URIs in it.
+
+    >>> table_prefix([["postgres://h/db.a.x", "postgres://h/db.b.x"]], [])
+    'postgres://h/db.'
+    >>> table_prefix([["postgres://h1/db.a.x", "postgres://h2/db.b.x"]], [])
+    ''
+    """
+    if groups:
+        return shared_prefix(groups)
+    prefix = shared_prefix([name for row in rows for cell in row for name in _URI.findall(cell)])
+    return prefix if prefix.count("/") > 2 else ""  # up to there it is a part of a host
+
+
+def without_prefix(text: str, prefix: str) -> str:
+    """A text in which no name begins with a prefix."""
+    return re.sub(rf"(?<![\w./\"]){re.escape(prefix)}", "", text) if prefix in text else text
+
+
 def grouped_rows(
     cells: Sequence[Sequence[str]], groups: Sequence[str], at: int
 ) -> Iterator[tuple[str, str, list[tuple[int, list[str]]]]]:
@@ -46,7 +67,6 @@ def grouped_rows(
         The heading, the last cell where all rows share it, and the rows by number, their names without the relation and
         without a last cell that the heading has.
     """
-    prefix = shared_prefix(groups)
     numbered = [(number, [printable(cell) for cell in row]) for number, row in enumerate(cells)]
     for group, found in groupby(numbered, key=lambda each: groups[each[0]]):
         rows = list(found)
@@ -56,7 +76,7 @@ def grouped_rows(
         for number, cells in rows:
             name = cells[at].removeprefix(printable(group)).removeprefix(".")
             short.append((number, [*cells[:at], name or "(rows)", *cells[at + 1 : -1], "" if shared else cells[-1]]))
-        yield printable(group.removeprefix(prefix)), shared, short
+        yield printable(group), shared, short
 
 
 def fits(titles: Sequence[str], rows: Sequence[Sequence[str]], limit: int) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, NamedTuple
 
 from govtool.render.flowing import breaks_words, flowing
-from govtool.render.grouped import fits, grouped_rows, shared_prefix
+from govtool.render.grouped import fits, grouped_rows, table_prefix, without_prefix
 from govtool.render.text import fold, longest_part, markdown_text, printable, width, wrapped
 
 _GAP = 2
@@ -65,8 +65,12 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
         for text in _paragraph(table.heading, limit):
             yield [Span(text, "bold")]
         yield []
-    titles = [column.title for column in table.columns]
-    if table.rows and limit is not None and table.groups and not fits(titles, table.rows, limit):
+    if table.rows and limit is not None and not _fits(table, limit):
+        prefix = table_prefix(table.rows, table.groups)
+        if prefix:
+            yield [Span(f" all in {prefix}", "dim")]
+        table = _shortened(table, prefix)
+    if table.rows and limit is not None and table.groups and not _fits(table, limit):
         yield from _grouped(table, limit)
     elif table.rows:
         yield from _side_by_side(table, limit)
@@ -75,6 +79,25 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
     if table.summary:
         for text in _paragraph(table.summary, limit):
             yield [Span(text)]
+
+
+def _fits(table: Table, limit: int) -> bool:
+    return fits([column.title for column in table.columns], table.rows, limit)
+
+
+def _shortened(table: Table, prefix: str) -> Table:
+    """A table without a prefix of names, and without columns of which nothing is known."""
+    rows = [[without_prefix(cell, prefix) if prefix else cell for cell in row] for row in table.rows]
+    groups = [group.removeprefix(prefix) for group in table.groups]
+    if groups:
+        return replace(table, rows=rows, groups=groups)
+    kept = [i for i in range(len(table.columns)) if i in (0, table.names) or any(row[i] for row in rows)]
+    return replace(
+        table,
+        columns=tuple(table.columns[i] for i in kept),
+        rows=[[row[i] for i in kept] for row in rows],
+        names=kept.index(table.names) if table.names >= 0 else -1,
+    )
 
 
 def _side_by_side(table: Table, limit: int | None) -> Iterator[list[Span]]:
@@ -173,9 +196,6 @@ def _grouped(table: Table, limit: int) -> Iterator[list[Span]]:
     words = [max([0, *(width(word) for row in cells for word in row[i][0].split(" "))]) for i in range(len(columns))]
     narrow = [words[i] if i == table.names else min(_LEAST, wide) for i, wide in enumerate(natural)]
     widths = _squeeze(natural, limit, least=words if _total(words) <= limit else narrow)
-    prefix = shared_prefix(table.groups)
-    if prefix:
-        yield [Span(f" all in {prefix}", "dim")]
     yield _line([column.title for column in columns], columns, widths, ["dim"] * len(widths))
     for heading, shared, rows in groups:
         yield from _group_heading(heading, shared, limit)

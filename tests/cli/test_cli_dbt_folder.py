@@ -206,3 +206,36 @@ seeds: {shop: {+tags: [seeded]}}
     assert facts("stg_users", "tag", "meta.tier", "owner") == ["meta.tier=2", "owner=Data", "tag=everything"]
     assert facts("odd", "tag") == ["tag=everything", "tag=gold", "tag=mart"]
     assert facts("lands", "tag") == ["tag=seeded"]
+
+
+def test_nodes_of_a_package_bear_its_name(store, project):
+    files = {
+        "dbt_project.yml": "name: shop\n",
+        "models/m.sql": "select a as b from {{ ref('base') }}",
+        "models/m.yml": "models: [{name: m, description: mine}]",
+        "dbt_packages/acme_utils/dbt_project.yml": "name: acme\n",
+        "dbt_packages/acme_utils/models/base.sql": "select 1 as a",
+        "dbt_packages/acme_utils/models/base.yml": "models: [{name: base, description: theirs}]",
+    }
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    assert store("ingest", "sql", ".").code == 0
+    found = {name: json.loads(store("explain", name, "-f", "json").out)["facts"] for name in ("m", "base")}
+    ids = {name: [fact["value"] for fact in facts if fact["name"] == "dbt.id"] for name, facts in found.items()}
+    assert ids == {"m": ["model.shop.m"], "base": ["model.acme.base"]}
+
+
+def test_what_the_template_says_is_named_as_it_is_written(store, project):
+    (project / "models").mkdir()
+    (project / "dbt_project.yml").write_text("name: shop\n")
+    (project / "models/a.sql").write_text(
+        "{% for item in graph.nodes.values() %}\nselect {{ item.alias }} as x, y from {{ item.relation_name }}\n{% endfor %}"
+    )
+    (project / "models/b.sql").write_text("select a\nfrom t where {{ graph['nodes']['x'].config.tags[0] }}")
+    (project / "models/c.sql").write_text("select a from t")
+    assert store("ingest", "sql", ".").code == 0
+    details = store("coverage", "--details", "--all", "-f", "plain").out
+    assert "item.relation_name(…)" in details
+    assert "graph['nodes']['x'].config.tags[0] has no value" in details
+    assert "graph_nodes" not in details

@@ -385,3 +385,13 @@ def test_selecting_nothing_is_a_mistake_unless_it_is_allowed(graph, words):
     assert refused.code == 2
     assert "--allow-empty" in refused.err
     assert graph(*words, "--allow-empty").code == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "written"),
+    [("**nobody**", "**.*nobody*"), ("zzz.us**", "zzz.us*"), ("**.zz**.x", "**.zz*.x")],
+)
+def test_two_stars_within_a_part_of_a_name_are_explained(graph, asked, written):
+    for command in ("ls", "impact", "explain"):
+        done = graph(command, asked)
+        assert (done.code, f"write '{written}'" in done.err) == (2, True), (command, done.err)

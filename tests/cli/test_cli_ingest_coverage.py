@@ -141,7 +141,8 @@ def test_what_holds_nothing_is_not_committed(govtool, project, kind):
     done = govtool("ingest", kind, name)
     assert done.code == 3
     assert "there is nothing in what was read; nothing was committed" in done.err
-    assert f"govtool sources drop {kind}:{name}" in done.err
+    assert (f"govtool sources drop {kind}:{name}" in done.err) == (earlier is not None)
+    assert ("check the path" in done.err) == (earlier is None)
     assert govtool("log", "-f", "jsonl").out == before
     if earlier is not None:
         assert govtool("impact", "t.a").out.count("w.a") == 1

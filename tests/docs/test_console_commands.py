@@ -87,11 +87,7 @@ def left_over(page: str) -> list[str]:
 @pytest.fixture
 def project(tmp_path, monkeypatch, capsys):
     """A working directory with the files that pages name, and a store."""
-    for name in ("GOVTOOL_STORE", "NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("BRANCH", "change")
-    monkeypatch.chdir(tmp_path)
     shop = ROOT / "fixtures" / "shop" / "postgres"
     shutil.copytree(shop, tmp_path / "warehouse")
     shutil.copytree(ROOT / "policies", tmp_path / "policies")

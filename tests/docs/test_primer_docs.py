@@ -15,11 +15,7 @@ PAGE = (DOCS / "primer.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch, capsys):
-    for name in ("GOVTOOL_STORE", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+def project(tmp_path, capsys):
     block = re.search(r"^```sql\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert block is not None
     for name, text in re.findall(r"^-- (\S+\.sql)\n(.*?)(?=^-- |\Z)", block[1], re.MULTILINE | re.DOTALL):

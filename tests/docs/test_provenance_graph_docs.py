@@ -18,11 +18,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch, capsys):
-    for name in ("GOVTOOL_STORE", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
+def project(tmp_path, capsys):
     shutil.copy(ROOT / "fixtures" / "graphs" / "dealership.json", tmp_path / "run.json")
     assert main(["init"]) == 0
     capsys.readouterr()

@@ -269,9 +269,6 @@ def ask_in_python(question: Question) -> dict[str, object]:
 @pytest.fixture
 def project(tmp_path, monkeypatch, capsys, request):
     """A working directory with the shop, policies and a store."""
-    for name in ("GOVTOOL_STORE", "NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
     shop = ROOT / "fixtures" / "shop" / "postgres"
     folder = tmp_path / "project"
     shutil.copytree(shop, folder / "warehouse")

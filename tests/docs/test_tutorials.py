@@ -88,9 +88,6 @@ class Reader:
 def test_a_reader_who_follows_the_page_gets_what_it_shows(page, tmp_path, monkeypatch, capsys):
     if page in NEEDS_DUCKDB:
         pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
-    for name in ("GOVTOOL_STORE", "NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GOVTOOL_CLONE", str(ROOT))
     monkeypatch.setenv("HASH_KEY", "secret")
     home = tmp_path / "home"

@@ -165,6 +165,25 @@ def test_on_a_narrow_terminal_relations_are_headings_and_names_stay_whole():
     assert list(plain(NAMES)) == ["".join(span.text for span in spans) for spans in lines(NAMES, 200)]
 
 
+def test_what_all_uris_begin_with_is_said_once_on_a_narrow_terminal():
+    host = "postgres://127.0.0.1:5432/shop"
+    columns = (TableColumn("from"), TableColumn("to"), TableColumn("type"), TableColumn("evidence"))
+    rows = [
+        (f"{host}/crm.users.email", f"{host}/stg.users.email", "", "etl/stg_users.sql:4:8"),
+        (f"{host}/stg.users.email", f"{host}/mart.audience.email", "", "etl/audience.sql:9:8"),
+    ]
+    table = Table(columns=columns, rows=rows)
+    assert ["".join(span.text for span in spans) for spans in lines(table, 80)] == [
+        f" all in {host}/",
+        " from             to                   evidence",
+        " crm.users.email  stg.users.email      etl/stg_users.sql:4:8",
+        " stg.users.email  mart.audience.email  etl/audience.sql:9:8",
+    ]
+    others = Table(columns=columns, rows=[*rows, ("s3://bucket/a.x", f"{host}/b.x", "", "")])
+    assert not any("all in" in span.text for spans in lines(others, 80) for span in spans)
+    assert list(plain(table)) == ["".join(span.text for span in spans) for spans in lines(table, 200)]
+
+
 @given(
     st.lists(st.tuples(st.text("ab.", max_size=9), st.text("xyz_", min_size=1, max_size=30), st.text(max_size=20))),
     st.integers(40, 100),

@@ -37,6 +37,7 @@ class _Frame:
 @pytest.fixture
 def known():
     """What is known of results, and the frame class whose actions it hears of."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install govtool[test]")
     rows = CollectedRows()
     kind = type("Frame", (_Frame,), {})
     rows.patch(kind)

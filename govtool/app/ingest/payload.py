@@ -149,7 +149,8 @@ def ingest_once(
     earlier = check_replacement(store, branch, key.source, key.origin)
     payload = extract()
     if demand is not None:
-        _judge(payload, key, replace(demand, nothing=without_stale))
+        replaces = payload.is_empty and has_source(store, branch, key.source)
+        _judge(payload, key, replace(demand, nothing=without_stale), replaces=replaces)
     result = commit_payload(store, payload, key, also_replaces=earlier, message=message, author=author, branch=branch)
     if payload.committed is not None:
         payload.committed()
@@ -173,9 +174,15 @@ def _reasons(payload: IngestPayload) -> tuple[Reason, ...]:
     return reasons_of(payload.source, (*payload.shortfalls, *unread_files(payload.diagnostics)))
 
 
-def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand) -> None:
-    reasons = _reasons(payload)
-    require(demand, key, payload.coverage, payload.diagnostics, payload.shortfalls, reasons, empty=payload.is_empty)
+def has_source(store: Store, branch: str, name: str) -> bool:
+    """Return whether the head of a branch has anything of a source."""
+    head = store.seen(branch)
+    return head is not None and bool(store.batches(head, name))
+
+
+def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand, *, replaces: bool) -> None:
+    found = (payload.coverage, payload.diagnostics, payload.shortfalls, _reasons(payload))
+    require(demand, key, *found, empty=payload.is_empty, replaces=replaces)
 
 
 def require(
@@ -187,8 +194,19 @@ def require(
     reasons: tuple[Reason, ...],
     *,
     empty: bool,
+    replaces: bool,
 ) -> None:
     """Refuse to commit something that is empty, or of which too little was understood.
+
+    Args:
+        demand: How much has to be understood.
+        key: What was read.
+        coverage: What was understood of it.
+        diagnostics: What is to be said of it.
+        shortfalls: The statements that were not understood.
+        reasons: What these lack.
+        empty: There is nothing in it.
+        replaces: The source is in the graph.
 
     Raises:
         RefusedIngestError: It was; with everything that an outcome would show.
@@ -196,11 +214,12 @@ def require(
     problem = demand.problem(coverage, diagnostics, empty=empty)
     if problem:
         message = f"{problem}; nothing was committed"
-        hint = (
-            f"if this is meant: govtool sources drop {key.source} takes away what it said before"
-            if problem == EMPTY
-            else reading_hint(key.command.removeprefix("ingest "), diagnostics)
-        )
+        if problem != EMPTY:
+            hint = reading_hint(key.command.removeprefix("ingest "), diagnostics)
+        elif replaces:
+            hint = f"if this is meant: govtool sources drop {key.source} takes away what it said before"
+        else:
+            hint = "check the path: no statement, table or event was found there"
         raise RefusedIngestError(message, diagnostics, key.text, shortfalls, reasons, coverage, hint)
 
 

@@ -41,7 +41,8 @@ def _facts_of(project: DbtProject, settings: Options) -> Iterator[Fact]:
 
         if not stated.fact:
             name = versions.get(stated.name, stated.name) if stated.kind == "model" else stated.name
-            yield fact("dbt.id", ".".join((stated.kind, stated.value or project.own.name, *name)))
+            package = stated.value or (project.package(project.package_of(stated.file)) or project.own).name
+            yield fact("dbt.id", ".".join((stated.kind, package, *name)))
             continue
         yield fact(stated.fact, stated.value)
         if stated.fact == "group":

@@ -127,10 +127,13 @@ def impact_answer(
     from govtool.answers.impact import ImpactAnswer
     from govtool.app.coverage.unread import version_for
     from govtool.query.changes.impact import impact
+    from govtool.query.selection.select import nothing_selected
 
     index = snapshot.index
     labels = snapshot.governance.labels(*rules)
     about = subjects(snapshot, rules).find(column, exclude)
+    if not about:
+        raise nothing_selected(texts=[column])
     result = impact(
         index,
         about,
@@ -238,7 +241,7 @@ def explain_answer(
 
     about = subjects(snapshot, rules).find(column, exclude)
     if not about:
-        raise nothing_selected()
+        raise nothing_selected(texts=[column])
     several = len(about) > 1
 
     @cache

@@ -97,6 +97,9 @@ def parse_address(url: str) -> Address:
     if parts.password:
         hidden += [parts.password, unquote(parts.password)]
     scheme = parts.scheme.lower()
+    if parts.netloc and scheme in ("duckdb", "sqlite"):
+        file = "FILE" if "@" in parts.netloc else f"{parts.netloc}{parts.path}"  # no password in a message
+        raise UsageError(f"{scheme}://{file} lacks a slash", code="usage.url", hint=f"{scheme}:///{file}")
     return Address(
         _kind(scheme),
         url,

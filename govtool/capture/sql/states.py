@@ -10,6 +10,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.logged import LoggedStatement
 from govtool.capture.sql.scripts.reaching import Live
 from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.templates.unknown import as_written
 from govtool.capture.sql.walk.relation import TableInfo
 from govtool.capture.sql.walk.usage import Tape
 from govtool.capture.sql.walk.writes import Write
@@ -149,4 +150,6 @@ class StatementState:
             return note
         line = self.parsed.line if note.line is None else self.line_of(note.line)
         column = note.column or self.parsed.column
-        return Diagnostic(note.code, note.severity, note.message, self.file, line, column, note.target, note.candidates)
+        lines = self.script.template
+        message = as_written(note.message, lines[line - 1]) if lines and line <= len(lines) else note.message
+        return Diagnostic(note.code, note.severity, message, self.file, line, column, note.target, note.candidates)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from govtool.arrays.suffix import suffix_key
 from govtool.graph.codes import HIDDEN
@@ -38,24 +38,16 @@ def splice_paths(s: Splicing) -> None:
     """Columns by the end of their paths."""
     import numpy as np
 
-    index, old, new, texts = s.index, s.old, s.new, s.change.texts
-    nodes, mine = s.axes["node"], s.chosen["node"]
+    index, texts = s.index, s.change.texts
     order, offsets, bearers = (index.arrays[name] for name in ("path_suffix", "path", "path_node"))
-    own = {ROWS, UNKNOWN}
-    left: dict[int, list[int]] = {}
-    for node in nodes.removed.tolist():
-        if not old["dataset_flags"][old["node_dataset"][node]] & HIDDEN:
-            left.setdefault(int(old["node_path"][node]), []).append(node)
-    come: dict[int, list[tuple[int, int]]] = {}
-    for place, node in enumerate(mine.tolist()):
-        if not new["dataset_flags"][new["node_dataset"][node]] & HIDDEN:
-            path = int(s.text[new["node_path"][node]])
-            come.setdefault(path, []).append((int(nodes.before[place]), int(s.node[node])))
+    left, come = _columns_that_leave(s), _columns_that_come(s)
     at_path = partial(_path_key, index, order)
-    gone, gone_bearers, coming = [], [], []
+    gone: list[int] = []
+    gone_bearers: list[int] = []
+    coming: list[_ChangedPath] = []
     for path in sorted({*left, *come}):
         text = texts[path]
-        if text in own:
+        if text in (ROWS, UNKNOWN):
             continue
         key = (suffix_key(text), text)
         at = bisect_left(range(len(order)), key, key=at_path)
@@ -63,26 +55,61 @@ def splice_paths(s: Splicing) -> None:
         low, high = (offsets[at], offsets[at + 1]) if there else (offsets[at], offsets[at])
         places = [bisect_left(bearers, node, low, high) for node in left.get(path, ())]
         gone_bearers += places
-        stays = there and len(places) < high - low
-        if there and not (stays or path in come):
+        if path in come:
+            coming.append(_ChangedPath(key, at, path, there, low, high, come[path]))
+        elif there and len(places) == high - low:
             gone.append(at)
-        coming.append((key, at, path, there, low, high, come.get(path, [])))
-    coming.sort(key=lambda each: each[0])
-    s.axis("path", sorted(gone), [at for _, at, _, there, *_, some in coming if some and not there])
+    coming.sort(key=lambda each: each.key)
+    new_paths = [each for each in coming if not each.there]
+    s.axis("path", sorted(gone), [each.at for each in new_paths])
     axis = s.axes["path"]
-    s.out["path_suffix"] = np.array([path for _, _, path, there, *_, some in coming if some and not there], np.int64)
+    s.out["path_suffix"] = np.array([each.path for each in new_paths], np.int64)
     number = iter(axis.inserted)
     owners, before, found = [], [], []
-    for _, at, _, there, low, high, some in coming:
-        if not some:
-            continue
-        mine_now = axis.number(at) if there else next(number)
-        for ahead, node in some:
-            owners.append(mine_now)
-            before.append(bisect_left(bearers, ahead, low, high))
+    for each in coming:
+        owner = axis.number(each.at) if each.there else next(number)
+        for ahead, node in each.columns:
+            owners.append(owner)
+            before.append(bisect_left(bearers, ahead, each.low, each.high))
             found.append(node)
     s.axis("path_node", sorted(gone_bearers), before)
     s.out |= {"path_node": np.array(found, np.int64), "path.owners": np.array(owners, np.int64)}
+
+
+class _ChangedPath(NamedTuple):
+    """A path that columns of the change bear."""
+
+    key: tuple[str, str]
+    at: int
+    """Its place among the paths of the index, or that before which it comes."""
+    path: int
+    there: bool
+    """The index has it."""
+    low: int
+    high: int
+    """The columns of the index that bear it."""
+    columns: list[tuple[int, int]]
+    """Those that come: the column before which each does, and its number."""
+
+
+def _columns_that_leave(s: Splicing) -> dict[int, list[int]]:
+    """The visible columns that go, by their paths."""
+    left: dict[int, list[int]] = {}
+    for node in s.axes["node"].removed.tolist():
+        if not s.old["dataset_flags"][s.old["node_dataset"][node]] & HIDDEN:
+            left.setdefault(int(s.old["node_path"][node]), []).append(node)
+    return left
+
+
+def _columns_that_come(s: Splicing) -> dict[int, list[tuple[int, int]]]:
+    """The visible columns that come, by their paths: the column before which each does, and its number."""
+    come: dict[int, list[tuple[int, int]]] = {}
+    before = s.axes["node"].before
+    for place, node in enumerate(s.chosen["node"].tolist()):
+        if not s.new["dataset_flags"][s.new["node_dataset"][node]] & HIDDEN:
+            path = int(s.text[s.new["node_path"][node]])
+            come.setdefault(path, []).append((int(before[place]), int(s.node[node])))
+    return come
 
 
 def _path_key(index: Index, order: Any, place: int) -> tuple[str, str]:

@@ -23,7 +23,7 @@ columns of UNION ALL are not needed by anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -231,27 +231,34 @@ def _conditions(
     for target in targets:
         into = edges.get(target, ())
         several = len(outer.starts) > 0 and len({index.node_dataset[index.edge_source[e]] for e in into}) > 1
-        for edge in into:
+        spared = (several or index.is_rows(target)) and not opaque
+        for edge in _needed(index, dataset, into, opaque=opaque):
             source, kind = index.edge_source[edge], index.kind(edge)
             start, arm = index.node_dataset[source], index.arm(edge)
-            if start == dataset or kind in _NOT_NEEDED or (kind is EdgeKind.OPAQUE and not opaque):
-                continue
             needed = (source,) if datasets is None or start in datasets else ()
             if start in outer.starts and outer.has(start, arm):
                 if kind is EdgeKind.READ and outer.one_of_all:
                     found.groups.setdefault(ONE_OF_ALL, {}).setdefault(start, set()).update(needed)
                     continue
-                if kind in _OF_ROWS or ((several or index.is_rows(target)) and not opaque):
+                if spared or kind in _OF_ROWS:
                     continue
-            if kind is EdgeKind.READ and not arm:  # everyone's, or from a version that did not tell
-                for each in arms.get(start, {0}):
-                    found.add(each, *needed)
-            else:
-                found.add(arm, *needed)
+            # An arm of 0 is everyone's, or from a version that did not tell.
+            for each in arms.get(start, {0}) if kind is EdgeKind.READ and not arm else (arm,):
+                found.add(each, *needed)
     # An arm that a column takes nothing from is an alternative all the same.
-    for arm in {a for one in arms.values() for a in one if a}:
+    for arm in set().union(*arms.values()) - {0}:
         found.add(arm)
     return found
+
+
+def _needed(index: Index, dataset: int, into: Iterable[int], *, opaque: bool) -> Iterator[int]:
+    """The edges of which a node of a dataset needs the sources; opaque ones only where these count."""
+    for edge in into:
+        kind = index.kind(edge)
+        if index.node_dataset[index.edge_source[edge]] == dataset or kind in _NOT_NEEDED:
+            continue
+        if opaque or kind is not EdgeKind.OPAQUE:
+            yield edge
 
 
 def _arms(index: Index, edges: dict[int, list[int]]) -> dict[int, set[int]]:

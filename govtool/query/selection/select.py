@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -40,9 +41,23 @@ def few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def nothing_selected(shown_by: str = "govtool ls SELECTOR") -> UsageError:
-    """A selection of nothing, where something is asked about what is selected; with the command that shows what is."""
+_STARS_IN_PART = re.compile(r"[^.,\s*][*]{2,}|[*]{2,}[^.,\s*]")
+
+
+def nothing_selected(shown_by: str = "govtool ls SELECTOR", texts: Iterable[str] = ()) -> UsageError:
+    """A selection of nothing, where something is asked about what is selected.
+
+    Args:
+        shown_by: The command that shows what there is.
+        texts: The selectors; one with ``**`` within a part of a name is named in the hint.
+    """
     hint = f"{shown_by} shows what is; --allow-empty where that is no mistake"
+    mistaken = next((text for text in texts if "/" not in text and _STARS_IN_PART.search(text)), None)
+    if mistaken is not None:
+        parts = mistaken[:80].split(".")
+        written = ".".join(part if part == "**" else re.sub(r"[*]{2,}", "*", part) for part in parts)
+        before = "**." if parts[0].startswith("**") and parts[0] != "**" else ""
+        hint = f"** stands for whole parts of a name: write '{before}{written}'"
     return UsageError("nothing is selected", code="usage.nothing-selected", hint=hint)
 
 

@@ -98,6 +98,20 @@ def test_the_transaction_cannot_write(shop):
         connection.execute("CREATE TABLE public.never (a int)")
 
 
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("sqlite://shop.db", "sqlite:///shop.db"),
+        ("duckdb://data/shop.duckdb", "duckdb:///data/shop.duckdb"),
+        ("sqlite://u:s3cret@shop.db", "sqlite:///FILE"),
+    ],
+)
+def test_a_file_behind_two_slashes_is_named_in_the_error(url, hint):
+    with pytest.raises(UsageError) as caught:
+        parse_address(url)
+    assert (caught.value.hint, "s3cret" in f"{caught.value}") == (hint, False)
+
+
 def test_no_secret_in_an_error():
     url = "postgresql://reader:hunter%402secret@127.0.0.1:1/shop?sslpassword=alsosecret"
     with pytest.raises(SourceError) as caught:

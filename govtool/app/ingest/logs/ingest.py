@@ -27,7 +27,7 @@ from govtool.app.ingest.logs.pool import Pool, Setup
 from govtool.app.ingest.logs.request import ENGINES, LogRequest, Report
 from govtool.app.ingest.logs.step_files import spool_key, spooled
 from govtool.app.ingest.logs.steps import survey_or_problem
-from govtool.app.ingest.payload import IngestKey, already_ingested, commit_message, require
+from govtool.app.ingest.payload import IngestKey, already_ingested, commit_message, has_source, require
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import SourceText, file_name, options, root_of
 from govtool.app.project.aliases import configured
@@ -324,7 +324,8 @@ def _commit(
     shortfalls = tuple(costliest(findings.failures))
     if demand is not None:
         empty = not gathered.counts.get("records")
-        require(demand, key, findings.coverage, diagnostics, shortfalls, tuple(reasons), empty=empty)
+        replaces = empty and has_source(store, branch, source)
+        require(demand, key, findings.coverage, diagnostics, shortfalls, tuple(reasons), empty=empty, replaces=replaces)
     summary: dict[str, Any] = {
         "command": "ingest log",
         "source": source,

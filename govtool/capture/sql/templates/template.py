@@ -22,7 +22,7 @@ from govtool.capture.sql.templates.placeholders import fill
 from govtool.capture.sql.templates.rendering import TemplateRun
 from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.stripping import strip_tags
-from govtool.capture.sql.templates.unknown import Limit
+from govtool.capture.sql.templates.unknown import Limit, as_written
 from govtool.model.diagnostic import Diagnostic
 
 MAX_VARIANTS = 12
@@ -137,8 +137,12 @@ def render(
         variant = _variant(output, variables, unknown)
         variants.setdefault(variant.text, variant)
     reasons = {name: why for _, run in reversed(runs) for name, why in run.reasons.items()}
+    lines = text.split("\n")
     for name, line in sorted(unknown.items()):
-        diagnostics.append(Diagnostic("template", "warning", _missing(name, reasons), file or None, line))
+        message = (
+            as_written(_missing(name, reasons), lines[line - 1]) if line <= len(lines) else _missing(name, reasons)
+        )
+        diagnostics.append(Diagnostic("template", "warning", message, file or None, line))
     for message in sorted({message for _, run in runs for message in run.beside}):
         diagnostics.append(Diagnostic("template", "warning", message, file or None))
     if dropped:

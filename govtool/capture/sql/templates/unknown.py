@@ -127,6 +127,23 @@ def plain(value: object) -> str:
     return re.sub(r"\W+", "_", str(value)[:60]).strip("_") or "item"
 
 
+_WRITTEN = re.compile(r"\{\{-?\s*([^\s{}]+)\s*-?\}\}")
+"""What stands between braces, without filters."""
+
+
+def as_written(message: str, line: str) -> str:
+    """A message in which the names that unknown values render to are as a line of the template has them.
+
+    >>> as_written("graph_nodes_values_item_alias has no value", "select {{ item.alias }} as x")
+    'item.alias has no value'
+    """
+    for expression in _WRITTEN.findall(line):
+        name = plain(expression)
+        if name != expression and "_" in name:
+            message = re.sub(rf"\b(?:\w+_)?{name}\b", expression.replace("\\", "\\\\"), message)
+    return message
+
+
 def plain_text(text: str) -> str:
     """A message without characters that marks are made of."""
     text = re.sub("\ue002[=!]?|\ue000\\d+\ue001|[\ue000-\ue004]", "", text)
