@@ -107,4 +107,4 @@ def _is_simple(text: str) -> bool:
         return False
     repeats = len(re.findall(r"[*+]|\{\d*,", bare))
     choices = len(re.findall(r"[?|]", bare))
-    return repeats == 0 and choices <= _CHOICES or repeats == 1 and choices <= _CHOICES_BESIDE
+    return (repeats == 0 and choices <= _CHOICES) or (repeats == 1 and choices <= _CHOICES_BESIDE)
