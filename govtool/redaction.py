@@ -26,7 +26,7 @@ _COMMENT = re.compile(r"/\*|--\s")
 """The beginning of a comment; see `_without_comments`."""
 _BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
 _QUOTED = re.compile(
-    rf"((?:{_NAMED}|\bidentified\s+by)['\"]?\s*+(?:(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)\s*+)?[NEUB]?)"
+    rf"((?:{_NAMED}|\bidentified\s+by|\bprogram)['\"]?\s*+(?:(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)\s*+)?[NEUB]?)"
     r"('(?:[^'\\\n]|\\.|'')*'?|\"(?:[^\"\\\n]|\\.|\"\")*\"?)",
     re.IGNORECASE,
 )

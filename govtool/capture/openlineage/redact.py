@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from govtool.redaction import SECRET, clean_message, clean_text
+from govtool.redaction import SECRET, clean_location, clean_message, clean_text
 
 MAX_DEPTH = 48
 MAX_FACET = 256 * 1024
@@ -63,7 +63,7 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, list):
         return [_clean(item, depth + 1) for item in value]
     if isinstance(value, str):
-        return clean_text(value)
+        return clean_text(clean_location(value))
     if isinstance(value, float) and value not in (float("inf"), float("-inf")) and value == value:
         return value
     return value if isinstance(value, (int, bool)) or value is None else str(value)
