@@ -67,6 +67,8 @@ def test_openlineage_events(store, project):
     """In the SQL, in the message of an error, in parameters and properties."""
     events = []
     for number, text in enumerate(text for text in PLAIN if '"ann-' not in text):
+        lineage = {"fields": {"c": {"inputFields": [{"namespace": f"s3://AK:{SECRET}@b", "name": "x", "field": "f"}]}}}
+        symlinks = {"identifiers": [{"namespace": f"hive://u:{SECRET}@h", "name": "t", "type": "TABLE"}]}
         facets = {
             "errorMessage": {"message": f"failed: {text}", "programmingLanguage": "SQL", "stackTrace": f"at x\n{text}"},
             "environment-properties": {"password": SECRET, "url": f"https://u:{SECRET}@h/x"},
@@ -79,8 +81,10 @@ def test_openlineage_events(store, project):
                 "schemaURL": "s",
                 "run": {"runId": f"r{number}", "facets": facets},
                 "job": {"namespace": f"mysql://u:{SECRET}@h", "name": f"j{number}", "facets": {"sql": {"query": text}}},
-                "inputs": [{"namespace": f"s3://AK:{SECRET}@b", "name": "x"}],
-                "outputs": [{"namespace": "postgres://h:5432", "name": f"t{number}"}],
+                "inputs": [{"namespace": f"s3://AK:{SECRET}@b", "name": "x", "facets": {"symlinks": symlinks}}],
+                "outputs": [
+                    {"namespace": "postgres://h:5432", "name": f"t{number}", "facets": {"columnLineage": lineage}}
+                ],
             }
         )
     (project / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
@@ -130,7 +134,7 @@ def test_addresses_of_stores(project, govtool, monkeypatch, store_option):
 
 def test_prov_documents(store, project):
     entity = {"prov:location": f"s3://AK:{SECRET}@b/x", "ex:password": SECRET, "prov:label": f"password={SECRET}"}
-    activity = {"prov:label": f"copy --password={SECRET}", "ex:url": f"https://h/x?sig={SECRET}"}
+    activity = {"prov:label": f"curl -u u:{SECRET} --password={SECRET}", "ex:url": f"https://h/x?sig={SECRET}"}
     document = {
         "prefix": {"ex": f"http://u:{SECRET}@h/"},
         "entity": {"ex:a": entity, "ex:b": {}},

@@ -85,7 +85,9 @@ def _names(value: Any, described: bool, depth: int) -> Any:
         }
     if isinstance(value, list):
         return [_names(item, described, depth + 1) for item in value]
-    return value if isinstance(value, (str, int, bool)) or value is None else str(value)
+    if isinstance(value, str):
+        return clean_location(value)
+    return value if isinstance(value, (int, bool)) or value is None else str(value)
 
 
 def _by_column(value: dict[Any, Any], described: bool, depth: int) -> Any:
