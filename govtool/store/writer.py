@@ -21,6 +21,8 @@ from govtool import clock
 from govtool.errors import ConflictError, StoreError, UnknownNameError, UsageError
 from govtool.release import __version__
 from govtool.store import log
+from govtool.store.backends.objects import Objects
+from govtool.store.backends.times import AHEAD, LEAP, SKEW, check_clock
 from govtool.store.codec import JsonValue, canonical, digest
 from govtool.store.commit import (
     Changes,
@@ -36,8 +38,6 @@ from govtool.store.commit import (
 from govtool.store.entries import as_created, entries_of, holds, placed
 from govtool.store.manifest import Entry, Live, Manifest, node_key
 from govtool.store.names import FORGOTTEN, check_source, check_table
-from govtool.store.objects import Objects
-from govtool.store.times import AHEAD, LEAP, SKEW, check_clock
 
 COMMIT_TIMEOUT = 120.0
 """Seconds for which a writer tries again when others win."""

@@ -10,9 +10,10 @@ from store_doubles import Wrapped, speak
 
 from govtool import clock
 from govtool.errors import StoreError
-from govtool.store import Store, branches, times
-from govtool.store.fsck import anchor, fsck
-from govtool.store.repair_clock import repair_clock
+from govtool.store import Store, branches
+from govtool.store.backends import times
+from govtool.store.upkeep.fsck import anchor, fsck
+from govtool.store.upkeep.repair_clock import repair_clock
 
 FUTURE = timedelta(days=5 * 365)
 
