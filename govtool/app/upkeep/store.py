@@ -107,7 +107,7 @@ def _naming_commits(store: Store) -> Iterator[Commit]:
     found = set()
     for branch in branch_names(store.objects):
         try:
-            for commit in store.history(store.seen(branch)):
+            for commit in store.history(store.head(branch)):
                 if commit.published is not None and commit.published not in found:
                     found.add(commit.published)
                     yield commit
