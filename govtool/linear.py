@@ -15,7 +15,9 @@ from typing import Any, Final
 LONGEST_SIMPLE: Final = 300
 """Characters of a name that ``re`` may see."""
 _CHOICES: Final = 10
-"""Optional parts, alternatives and bounded repeats of an expression that ``re`` may have, all together."""
+"""Optional parts and alternatives of an expression without repeats that ``re`` may have, all together."""
+_CHOICES_BESIDE: Final = 5
+"""The same beside a repeat, which tries each of them at each length."""
 _MEMORY: Final = 1 << 20
 """Bytes of a compiled expression; RE2 refuses more."""
 _DIFFERENT: Final = re.compile(r"\\[^.\\/|()\[\]{}+*?^$_-]|\(\?(?!:|i\))|\[\[|[+*?}][+?]")
@@ -101,6 +103,8 @@ def _is_simple(text: str) -> bool:
         return False
     bare = re.sub(r"\\.", "x", text)
     bare = re.sub(r"\[\^?\]?[^\]]*\]", "x", bare).replace("(?:", "(").replace("(?i)", "")
-    unbounded = len(re.findall(r"[*+]|\{\d+,\}", bare))
-    choices = len(re.findall(r"[?|]|\{", bare))
-    return choices <= _CHOICES and (unbounded == 0 or (unbounded == 1 and ")*" not in bare and ")+" not in bare))
+    if re.search(r"\)[*+{]", bare):  # a repeated group multiplies the choices in it
+        return False
+    repeats = len(re.findall(r"[*+]|\{\d*,", bare))
+    choices = len(re.findall(r"[?|]", bare))
+    return (repeats == 0 and choices <= _CHOICES) or (repeats == 1 and choices <= _CHOICES_BESIDE)

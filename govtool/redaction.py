@@ -21,12 +21,14 @@ _USERS = re.compile(r"(?<=://)[^/@\s:'\"`]*:[^/@\s'\"`]*@")
 _NAMED = rf"(?<![\w.-])(?=[\w.-]*?{_WORD})[\w.-]++"
 """A name with such a word in it, whole. Each is looked at once, from its beginning: text may be one long name."""
 _IN_TEXT = re.compile(rf"({_NAMED}\s*+[=:]\s*+)[^\s,;&\"']+", re.IGNORECASE)
+_LOGIN = re.compile(r"((?<![\w-])(?:-u|--user)(?:\s+|=)[^\s:'\"]{1,200}:)[^\s'\"]+")
+"""A user and password as curl takes them."""
 _IDENTIFIED = re.compile(r"(\bidentified\s+by\s+)(?!'\*\*\*')[^\s'\"]\S*", re.IGNORECASE)
 _COMMENT = re.compile(r"/\*|--\s")
 """The beginning of a comment; see `_without_comments`."""
 _BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
 _QUOTED = re.compile(
-    rf"((?:{_NAMED}|\bidentified\s+by)['\"]?\s*+(?:(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)\s*+)?[NEUB]?)"
+    rf"((?:{_NAMED}|\bidentified\s+by|\bprogram)['\"]?\s*+(?:(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)\s*+)?[NEUB]?)"
     r"('(?:[^'\\\n]|\\.|'')*'?|\"(?:[^\"\\\n]|\\.|\"\")*\"?)",
     re.IGNORECASE,
 )
@@ -59,6 +61,7 @@ def clean_text(text: str) -> str:
     """Return text without passwords, tokens and signatures: ``***`` stands in place of each."""
     text = _QUOTED.sub(lambda found: f"{found.group(1)}'{SECRET}'", text)
     text = _IN_TEXT.sub(rf"\1{SECRET}", _IN_URL.sub(f"{SECRET}@", text))
+    text = _LOGIN.sub(rf"\1{SECRET}", text)
     return _BEARER.sub(rf"\1{SECRET}", _IDENTIFIED.sub(rf"\1{SECRET}", text))
 
 
@@ -101,7 +104,7 @@ def clean_value(name: str, value: object) -> object:
 def masked_line(line: str) -> str:
     """Return a line of source text of the same length, each character of a secret a ``*``, so that carets still fit."""
     line = _QUOTED.sub(lambda found: found.group(1) + _stars(found.group(2)), line)
-    for pattern in (_IN_URL, _BEARER, _IN_TEXT):
+    for pattern in (_IN_URL, _BEARER, _IN_TEXT, _LOGIN):
         line = pattern.sub(_masked_value, line)
     return _PERSONAL.sub(lambda found: _stars(found.group()), _REMOTE_CALL.sub(_masked_call, line))
 

@@ -92,6 +92,15 @@ def test_globs_match_part_by_part(parts, names):
 def test_what_is_simple():
     for pack in ("(?i)(^|[._])e?_?mail(_?addr(ess)?)?$", "^user", "mart_.*_v[0-9]$"):
         assert _is_simple(pack)
+    for nested in (
+        "(?:a?){60}a{60}",
+        "a{0,99}a{0,99}b",
+        "(a{1,9}){9}b",
+        "((a|a){2}){9}b",
+        "(.*a){25}",
+        "a*" + "a?" * 10,
+    ):
+        assert not _is_simple(nested)
     for other in ("(a|a)*b", r"\w+", "a*b*", "é", "(?P<n>a)", "(?m)^a", "a*?", "[[:alpha:]]", "a?" * 20):
         assert not _is_simple(other)
 

@@ -121,6 +121,15 @@ class IngestResult:
 
     drops_unreadable: bool = False
     """What cannot be read was to be dropped: nothing understood at all is no error."""
+    address: str = ""
+    """Of the store, where it is remote."""
+
+    @property
+    def place(self) -> str:
+        """The source, its commit, and the store where that is remote: ``sql:etl: commit 3 (ab12cd3) in s3://b/x``."""
+        where = f" in {self.address}" if self.address else ""
+        state = "commit" if self.created else "nothing new, still at commit"
+        return f"{self.source}: {state} {self.commit.seq} ({self.commit.short}){where}"
 
     def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None, errors: bool = True) -> None:
         """Raise an error where too little was understood; a commit that was made stays.

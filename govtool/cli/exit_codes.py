@@ -70,7 +70,9 @@ def report(lines: Iterator[list[Span]], code: int) -> int:
         if ui.debug:
             import traceback
 
-            traceback.print_exc()
+            from govtool.redaction import clean_text
+
+            sys.stderr.write(clean_text(traceback.format_exc()))
         for line in lines:
             ui.remark(line)
         sys.stderr.flush()

@@ -158,10 +158,9 @@ def _log_counts(counts: Mapping[str, Any]) -> str:
 
 def ingest_summary(result: IngestResult) -> str:
     """One sentence on an ingest."""
-    commit = result.commit
     if not result.created:
-        return f"{result.source}: nothing new, still at commit {commit.seq} ({commit.short})"
-    summary = commit.summary
+        return result.place
+    summary = result.commit.summary
     sizes = ", ".join(
         count(number, noun)
         for noun, number in (("file", result.files), ("dataset", summary["datasets"]), ("edge", summary["edges"]))
@@ -171,4 +170,4 @@ def ingest_summary(result: IngestResult) -> str:
         sizes = f"{_log_counts(result.counts)}, {sizes}"
     stale = result.counts.get("stale")
     kept = f" · {count(stale, 'file')} kept as before (stale)" if isinstance(stale, int) else ""
-    return f"{result.source}: commit {commit.seq} ({commit.short}) · {sizes} · {sentence(result.coverage)}{kept}"
+    return f"{result.place} · {sizes} · {sentence(result.coverage)}{kept}"

@@ -55,4 +55,6 @@ def _summary(answer: IngestAllAnswer) -> str:
     states = [outcome.state for outcome in answer.outcomes]
     words = {"committed": "committed", "planned": "would be committed", "unchanged": "unchanged", "failed": "failed"}
     parts = [f"{states.count(state)} {text}" for state, text in words.items() if state in states]
-    return f"{count(len(states), 'source')}: {', '.join(parts)}"
+    address = next((each.result.address for each in answer.outcomes if each.result is not None), "")
+    where = f" in {address}" if address else ""
+    return f"{count(len(states), 'source')}: {', '.join(parts)}{where}"

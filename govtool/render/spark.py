@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 
 def spark_summary(result: IngestResult) -> str:
-    """``prod: commit 3 (ab12cd34) · 2 applications, 40 executions (1 failed) · 9 datasets, 120 edges · …``."""
-    commit = result.commit
+    """``prod: commit 3 (ab12cd3) · 2 applications, 40 executions (1 failed) · 9 datasets, 120 edges · …``."""
     if not result.created:
-        return f"{result.source}: nothing new, still at commit {commit.seq} ({commit.short})"
-    summary = commit.summary
+        return result.place
+    summary = result.commit.summary
     counts = result.counts
     sizes = ", ".join(
         count(number, noun)
@@ -34,7 +33,7 @@ def spark_summary(result: IngestResult) -> str:
     if breaks:
         kinds = ", ".join(f"{number:,} {code.removeprefix('break.')}" for code, number in counts["breaks"].items())
         parts.append(f"{count(breaks, 'break')} ({kinds})")
-    return f"{result.source}: commit {commit.seq} ({commit.short}) · {' · '.join(parts)}"
+    return f"{result.place} · {' · '.join(parts)}"
 
 
 def _ended(runs: Mapping[str, Any]) -> str:

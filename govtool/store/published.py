@@ -129,11 +129,19 @@ def named_root(objects: ReadableObjects, commit: Commit) -> PublishedName | None
     return after.published if after.published.commit == commit.id else None
 
 
-def read_root(objects: ReadableObjects, name: PublishedName, formats: str) -> bytes | None:
-    """The root of that name in these formats, if it is there and sound."""
+def read_root(objects: ReadableObjects, name: PublishedName, formats: str, *, from_store: bool = False) -> bytes | None:
+    """The root of that name in these formats, if it is there and sound.
+
+    Args:
+        objects: The store's objects.
+        name: The name.
+        formats: The formats.
+        from_store: Ask the store, whatever the local cache has.
+    """
     if len(name.root) != 64:
         return None
-    (data,) = blobs.through([name.root], lambda _: objects.get_many([root_key(name, formats)]))
+    key = root_key(name, formats)
+    (data,) = [objects.get(key)] if from_store else blobs.through([name.root], lambda _: objects.get_many([key]))
     return data if data is not None and digest(data) == name.root else None
 
 

@@ -53,6 +53,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = tuple(
         ("postgres", "create view a19 as select id from crm.users where note = E'\\x41$S' or note = U&'$S'"),
         ("postgres", "create view a20 as select id /* $S */ from crm.users -- $S"),
         ("postgres", "insert into a21 values (1, '$S')"),
+        ("postgres", "copy a21 from program 'curl -u u:$S https://h/x'"),
         ("postgres", "update a21 set email = '$S' where id = 4"),
         ("postgres", "delete from a21 where email in ('$S', 'x')"),
         ("postgres", "do $x$ begin insert into a22 select '$S' from crm.users; end $x$"),

@@ -67,6 +67,8 @@ def test_openlineage_events(store, project):
     """In the SQL, in the message of an error, in parameters and properties."""
     events = []
     for number, text in enumerate(text for text in PLAIN if '"ann-' not in text):
+        lineage = {"fields": {"c": {"inputFields": [{"namespace": f"s3://AK:{SECRET}@b", "name": "x", "field": "f"}]}}}
+        symlinks = {"identifiers": [{"namespace": f"hive://u:{SECRET}@h", "name": "t", "type": "TABLE"}]}
         facets = {
             "errorMessage": {"message": f"failed: {text}", "programmingLanguage": "SQL", "stackTrace": f"at x\n{text}"},
             "environment-properties": {"password": SECRET, "url": f"https://u:{SECRET}@h/x"},
@@ -75,12 +77,14 @@ def test_openlineage_events(store, project):
             {
                 "eventType": "FAIL",
                 "eventTime": "2026-11-20T10:00:00Z",
-                "producer": "p",
+                "producer": f"https://u:{SECRET}@h/x",
                 "schemaURL": "s",
                 "run": {"runId": f"r{number}", "facets": facets},
-                "job": {"namespace": "n", "name": f"j{number}", "facets": {"sql": {"query": text}}},
-                "inputs": [{"namespace": f"s3://AK:{SECRET}@b", "name": "x"}],
-                "outputs": [{"namespace": "postgres://h:5432", "name": f"t{number}"}],
+                "job": {"namespace": f"mysql://u:{SECRET}@h", "name": f"j{number}", "facets": {"sql": {"query": text}}},
+                "inputs": [{"namespace": f"s3://AK:{SECRET}@b", "name": "x", "facets": {"symlinks": symlinks}}],
+                "outputs": [
+                    {"namespace": "postgres://h:5432", "name": f"t{number}", "facets": {"columnLineage": lineage}}
+                ],
             }
         )
     (project / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
@@ -112,3 +116,36 @@ def test_settings(store, project):
         assert leaks(project, done.out, done.err) == []
     done = store("ls")
     assert leaks(project, done.out, done.err) == []
+
+
+@pytest.mark.parametrize(
+    "store_option", [f"az://acc:{SECRET}@c", f"s3://b/x?X-Amz-Signature={SECRET}", f"file://u:{SECRET}@h/x"]
+)
+def test_addresses_of_stores(project, govtool, monkeypatch, store_option):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AK")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    for command in (["ls"], ["ls", "--debug"], ["init"], ["doctor"]):
+        done = govtool(*command, "--store", store_option)
+        assert done.code != 0
+        assert leaks(project, done.out, done.err) == []
+
+
+def test_prov_documents(store, project):
+    entity = {"prov:location": f"s3://AK:{SECRET}@b/x", "ex:password": SECRET, "prov:label": f"password={SECRET}"}
+    activity = {"prov:label": f"curl -u u:{SECRET} --password={SECRET}", "ex:url": f"https://h/x?sig={SECRET}"}
+    document = {
+        "prefix": {"ex": f"http://u:{SECRET}@h/"},
+        "entity": {"ex:a": entity, "ex:b": {}},
+        "activity": {"ex:act": activity},
+        "used": {"_:u": {"prov:activity": "ex:act", "prov:entity": "ex:a"}},
+        "wasGeneratedBy": {"_:g": {"prov:entity": "ex:b", "prov:activity": "ex:act"}},
+    }
+    (project / "p.json").write_text(json.dumps(document))
+    done = store("ingest", "prov", "p.json")
+    shown = [
+        store(*words) for words in (["runs", "-f", "json"], ["ls", "-f", "json"], ["export", "openlineage", "-o", "-"])
+    ]
+    assert done.code == 0
+    assert leaks(project, *(part for each in (done, *shown) for part in (each.out, each.err))) == []

@@ -248,3 +248,20 @@ def test_versions_as_a_system_states_them_are_found(project, govtool):
         assert done.code == 0
         assert run in done.out
     assert govtool("show", "s3://b/b@v3").code == 2
+
+
+def test_the_address_of_a_remote_store_stands_in_each_answer(project, govtool, monkeypatch, tmp_path_factory):
+    from govtool.store import Store
+
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    place = str(tmp_path_factory.mktemp("elsewhere") / "store")
+    (project / "a.sql").write_text("create view v as select a from t")
+    (project / "l.jsonl").write_text('{"query": "create table z as select a from t"}')
+    assert govtool("init", "--store", place).code == 0
+    assert place not in govtool("ingest", "sql", "a.sql", "--store", place).out
+    monkeypatch.setattr(Store, "is_remote", property(lambda self: True))
+    for command in (("sql", "a.sql"), ("sql", "a.sql", "--source", "b"), ("log", "l.jsonl"), ("log", "l.jsonl")):
+        done = govtool("ingest", *command, "--store", place)
+        assert (done.code, f" in {place}" in done.out) == (0, True), done
+    (project / "govtool.toml").write_text('[[sources]]\nkind = "sql"\npath = "a.sql"\n')
+    assert f" in {place}" in govtool("ingest", "--store", place).out

@@ -66,3 +66,42 @@ def test_another_root_beside_the_named_one_is_no_damage_and_alone_it_is(store):
     assert {problem.key for problem in fsck(store).problems} == {beside}  # of another commit, and no more
     store.objects.delete(named)
     assert {problem.key for problem in fsck(store).problems} >= {beside, published.folder(later.id)}
+
+
+def test_a_forged_index_is_found_and_can_be_replaced(monkeypatch, tmp_path):
+    """Of somebody who may write slots: who took it asks the store again, and fsck is content with the right one."""
+    from bench.attacks.damage import Remote
+    from govtool.app.ingest.sql import ingest_sql
+    from govtool.app.ingest.sql_options import SqlRequest
+    from govtool.app.upkeep.store import check, check_published_index
+    from govtool.app.versions.index import open_index
+    from govtool.errors import IntegrityError
+
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    made = Store.init("memory://")
+    store = Store(Remote(made.objects), made.store_id)
+    for text in (
+        "create view v as select x from a",
+        "create view v as select x from a; create view w as select x from a",
+    ):
+        (tmp_path / "a.sql").write_text(text)
+        ingest_sql(store, SqlRequest(paths=(str(tmp_path / "a.sql"),), dialect="postgres"))
+    commit = store.head()
+    publish_index(store, commit, built_index(store, store.resolve("1")), author="mallory")
+    head = store.head()
+    assert open_index(store, head).dataset_count == 2  # wrong, as a writer of slots can have it
+    assert fsck(store).problems == ()
+
+    def deep():
+        return [p.key for p in check(store, anchor=None, contents=True, deep=True, progress=None).problems]
+
+    assert deep() == [published.folder(commit.id)]
+    with pytest.raises(IntegrityError, match="published index") as caught:
+        check_published_index(store, head)
+    assert f"remove {published.folder(commit.id)}/" in caught.value.hint
+    for info in list(store.objects.scan(published.folder(commit.id))):
+        store.objects.delete(info.key)
+    assert publish_index(store, head, open_index(store, head), author="ann").created
+    assert deep() == []
+    check_published_index(store, store.head())
+    assert open_index(store, store.head()).dataset_count == 3

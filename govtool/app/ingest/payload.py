@@ -24,6 +24,7 @@ from govtool.app.project.sources import SourceOrigin, check_replacement
 from govtool.app.project.user import user_name
 from govtool.model import Derivation, Diagnostic
 from govtool.model.spread import buckets_for, number_of
+from govtool.redaction import clean_location
 from govtool.store import Changes, Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
@@ -166,6 +167,7 @@ def ingest_once(
         payload.counts,
         _reasons(payload),
         drops_unreadable=without_stale,
+        address=remote_address(store),
     )
 
 
@@ -236,7 +238,15 @@ def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH)
     coverage = sum((entry.coverage for entry in report.sources if entry.source == key.source), Coverage())
     diagnostics = tuple(diagnostic for name, diagnostic in report.diagnostics if name == key.source)
     reasons = tuple(reason for reason in report.reasons if reason.source == key.source)
-    return IngestResult(known, False, key.source, key.files, coverage, diagnostics, key.text, reasons=reasons)
+    address = remote_address(store)
+    return IngestResult(
+        known, False, key.source, key.files, coverage, diagnostics, key.text, reasons=reasons, address=address
+    )
+
+
+def remote_address(store: Store) -> str:
+    """The address of a store, without secrets, where it is remote; else nothing."""
+    return clean_location(store.uri) if store.is_remote else ""
 
 
 def commit_payload(

@@ -54,27 +54,31 @@ def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = Fals
 
 
 def check_published_index(store: Reader, commit: Commit) -> None:
-    """Build a commit's index again, and refuse a published one that is another.
+    """Build a commit's index again, and refuse a published one that is another; the cache then has none of the commit.
 
     Raises:
         IntegrityError: The published index is not that of the commit (``store.corrupt-index``).
         StoreError: The store cannot be read.
     """
-    from govtool.app.versions.index import built_index
+    from govtool.app.versions.index import built_index, discard_cached
     from govtool.app.versions.published import index_problem
+    from govtool.store.published import folder
 
     problem = index_problem(store, commit, lambda: built_index(store, commit))
     if problem is not None:
+        discard_cached(store, commit)
         raise IntegrityError(
             f"the published index is not that of commit {commit.seq}: {problem}",
             code="store.corrupt-index",
-            hint="govtool index --publish replaces it; govtool store fsck --deep looks at those of all commits",
+            location=store.uri,
+            hint=f"remove {folder(commit.content_id)}/ from the store, then govtool index --publish;"
+            " govtool store fsck --deep looks at those of all commits",
         )
 
 
 def _index_problems(store: Store) -> Iterator[Problem]:
     """Published indexes that are not those of their commits: of each that a commit names, and of what none names."""
-    from govtool.app.versions.index import built_index
+    from govtool.app.versions.index import built_index, discard_cached
     from govtool.app.versions.published import index_problem
     from govtool.store.published import FOLDER, folder
     from govtool.store.upkeep.fsck import Problem
@@ -85,6 +89,7 @@ def _index_problems(store: Store) -> Iterator[Problem]:
         except StoreError as error:
             message = error.message
         if message is not None and commit.published is not None:
+            discard_cached(store, commit)
             yield Problem("store.corrupt-index", folder(commit.published.commit), message)
     for commit_id in sorted({info.key.split("/")[1] for info in store.objects.scan(FOLDER)}):
         try:
@@ -102,7 +107,7 @@ def _naming_commits(store: Store) -> Iterator[Commit]:
     found = set()
     for branch in branch_names(store.objects):
         try:
-            for commit in store.history(store.seen(branch)):
+            for commit in store.history(store.head(branch)):
                 if commit.published is not None and commit.published not in found:
                     found.add(commit.published)
                     yield commit

@@ -249,6 +249,12 @@ def _discarded_if_damaged(directory: Path) -> bool:
     return False
 
 
+def discard_cached(store: Reader, commit: Commit) -> None:
+    """Take what the cache has of a commit's index out of the way: it may have come from a published one."""
+    for what in ("", _CHANGE):
+        _discard(_directory(store, commit, (), what), damaged=False)
+
+
 def damaged_indexes() -> list[Path]:
     """The damaged indexes that were discarded since this was last asked."""
     found, _opened.damaged = _opened.damaged, []

@@ -66,7 +66,7 @@ def publish_index(
     from govtool.app.questions.facts import dataset_owners
     from govtool.graph.paging.cut import cut
 
-    found = _bound_root(store, commit)
+    found = _bound_root(store, commit, from_store=True)
     if found is not None:
         return _publication(found, created=False)
     named = published.named_root(store.objects, commit)
@@ -173,10 +173,10 @@ def find_published(store: Reader, commit: Commit) -> Published | None:
     return Published(store, commit, root)
 
 
-def _bound_root(store: Reader, commit: Commit) -> pages.Root | None:
+def _bound_root(store: Reader, commit: Commit, *, from_store: bool = False) -> pages.Root | None:
     """The root of a commit's published index: named by a slot, sound, and bound to this commit and no other."""
     name = published.named_root(store.objects, commit)
-    data = None if name is None else published.read_root(store.objects, name, FORMATS)
+    data = None if name is None else published.read_root(store.objects, name, FORMATS, from_store=from_store)
     if data is None:
         return None
     with contextlib.suppress(IntegrityError, FormatError, KeyError):
@@ -205,7 +205,7 @@ def index_problem(store: Reader, commit: Commit, build: Callable[[], Index]) -> 
     from govtool.app.questions.facts import read_owners
     from govtool.graph.paging.cut import cut
 
-    root = _bound_root(store, commit)
+    root = _bound_root(store, commit, from_store=True)
     if root is None:
         return None
     index = build()

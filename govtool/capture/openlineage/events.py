@@ -17,6 +17,7 @@ from govtool.capture.logs.times import parse_time
 from govtool.capture.openlineage.identity import DatasetName, normalise
 from govtool.capture.openlineage.redact import clean, shortened
 from govtool.model import Diagnostic
+from govtool.redaction import clean_location
 
 STATES = ("START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER")
 RUN, JOB, DATASET, REJECT = "run", "job", "dataset", "reject"
@@ -110,7 +111,7 @@ class EventReader:
         if "run" in value and (not isinstance(run, Mapping) or not _text(run.get("runId"))):
             raise InvalidEventError("run has no runId")
         known = _text(run.get("runId")) if isinstance(run, Mapping) else None
-        key = Key(RUN if known else JOB, namespace or "default", name, known or "")
+        key = Key(RUN if known else JOB, clean_location(namespace or "default"), clean_location(name), known or "")
         event = Event(key, time)
         if known and isinstance(run, Mapping):
             state = value.get("eventType", "OTHER")
@@ -122,7 +123,7 @@ class EventReader:
             event.registers[EntityPart("event"), "DECLARED"] = json.dumps(time)
         producer = _text(value.get("producer"))
         if producer:
-            event.registers[EntityPart("event"), "producer"] = json.dumps(producer)
+            event.registers[EntityPart("event"), "producer"] = json.dumps(clean_location(producer))
         self._facets(event, EntityPart("job"), job.get("facets"), line)
         event.sql = _query(job.get("facets"))
         for role, listed in (("in", value.get("inputs")), ("out", value.get("outputs"))):

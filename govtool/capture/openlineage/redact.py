@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from govtool.redaction import SECRET, clean_message, clean_text
+from govtool.redaction import SECRET, clean_location, clean_message, clean_text
 
 MAX_DEPTH = 48
 MAX_FACET = 256 * 1024
@@ -63,7 +63,7 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, list):
         return [_clean(item, depth + 1) for item in value]
     if isinstance(value, str):
-        return clean_text(value)
+        return clean_text(clean_location(value))
     if isinstance(value, float) and value not in (float("inf"), float("-inf")) and value == value:
         return value
     return value if isinstance(value, (int, bool)) or value is None else str(value)
@@ -85,7 +85,9 @@ def _names(value: Any, described: bool, depth: int) -> Any:
         }
     if isinstance(value, list):
         return [_names(item, described, depth + 1) for item in value]
-    return value if isinstance(value, (str, int, bool)) or value is None else str(value)
+    if isinstance(value, str):
+        return clean_location(value)
+    return value if isinstance(value, (int, bool)) or value is None else str(value)
 
 
 def _by_column(value: dict[Any, Any], described: bool, depth: int) -> Any:

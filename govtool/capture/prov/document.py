@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from govtool.model import Diagnostic
+from govtool.redaction import clean_location, clean_text
 
 if TYPE_CHECKING:
     from prov.model import ProvBundle, ProvDocument, ProvRecord
@@ -143,7 +144,7 @@ def _element(record: ProvRecord) -> Element:
     formal = {name.localpart: value for name, value in record.formal_attributes if isinstance(value, datetime)}
     return Element(
         _name(record.identifier),
-        label=attributes.get("label", ""),
+        label=clean_text(clean_location(attributes.get("label", ""))),
         types=_types(record),
         location=attributes.get("location", "") or attributes.get("atlocation", ""),
         version=attributes.get("version", "") or attributes.get("softwareversion", ""),
@@ -170,7 +171,7 @@ def _types(record: ProvRecord) -> tuple[str, ...]:
 
 
 def _name(identifier: Any) -> Name:
-    return Name(_clean(identifier.namespace.uri), _clean(identifier.localpart))
+    return Name(clean_location(_clean(identifier.namespace.uri)), _clean(identifier.localpart))
 
 
 def _text(value: Any) -> str:

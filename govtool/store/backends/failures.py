@@ -12,6 +12,7 @@ import re
 from typing import NamedTuple
 
 from govtool.errors import StoreError
+from govtool.redaction import clean_text
 
 
 class _Failure(NamedTuple):
@@ -145,7 +146,9 @@ def translate(error: Exception, action: str, uri: str) -> StoreError:
     whole = str(error)
     failure = _remote(error, whole) or _local(error, whole)
     failure = _for_cloud(failure, uri.split("://", 1)[0].lower() if "://" in uri else "", whole)
-    return StoreError(f"cannot {action}: {failure.what}", code=failure.code, location=uri, hint=failure.hint)
+    return StoreError(
+        f"cannot {action}: {clean_text(failure.what)}", code=failure.code, location=uri, hint=failure.hint
+    )
 
 
 def _for_cloud(failure: _Failure, scheme: str, text: str) -> _Failure:

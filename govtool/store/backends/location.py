@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from govtool.errors import StoreError, UsageError
+from govtool.redaction import clean_location
 from govtool.store.backends.failures import translate
 from govtool.store.backends.objects import Objects, ObstoreObjects
 from govtool.store.backends.retry import ONCE, RetryPolicy
@@ -31,7 +32,9 @@ def local_path(uri: str) -> Path | None:
     parts = urlsplit(uri)
     if parts.netloc not in ("", "localhost"):
         raise UsageError(
-            f"{uri} names a file of another machine", code="usage.store", hint="use file:///path or a path"
+            f"{clean_location(uri)} names a file of another machine",
+            code="usage.store",
+            hint="use file:///path or a path",
         )
     return Path(unquote(parts.path))
 
@@ -55,7 +58,7 @@ def normalise(uri: str) -> str:
             nearest=SCHEMES,
             hint="use a path or s3://bucket/prefix",
         )
-    return re.sub(r"//[^/@]*@", "//", uri).rstrip("/")
+    return clean_location(re.sub(r"//[^/@]*@", "//", uri)).rstrip("/")
 
 
 def open_object_store(uri: str, *, create: bool = False) -> Any:

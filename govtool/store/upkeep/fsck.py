@@ -322,16 +322,19 @@ class _Checker:
     def _check_published(self, contents: bool) -> None:
         """Check published indexes: roots as named, bound to the commit of their folder, with all of their parts."""
         there = {info.key: info.size for info in self._objects.scan(published.FOLDER)}
-        named = {commit.published for commit in self._commits.values() if commit.published is not None}
+        names_of: dict[str, set[str]] = {}  # several, where a wrong index was removed and published again
+        for commit in self._commits.values():
+            if commit.published is not None:
+                names_of.setdefault(commit.published.commit, set()).add(commit.published.root)
         roots_of: dict[str, list[str]] = {}
         for key in there:
             if key.endswith(".root"):
                 roots_of.setdefault(key.rpartition("/")[0], []).append(key)
-        for name in sorted(named):
-            roots = roots_of.get(published.folder(name.commit))
-            if roots and not any(key.endswith(f"-{name.root}.root") for key in roots):
-                message = f"the root that a commit names, {name.root[:12]}, is not here; readers take no other"
-                self._report("store.corrupt-index", published.folder(name.commit), message)
+        for content, names in sorted(names_of.items()):
+            roots = roots_of.get(published.folder(content))
+            if roots and not any(key.endswith(f"-{name}.root") for key in roots for name in names):
+                message = f"the root that a commit names, {min(names)[:12]}, is not here; readers take no other"
+                self._report("store.corrupt-index", published.folder(content), message)
         for key in sorted(there):
             if key.endswith(".root"):
                 self._check_root(key, there)

@@ -27,7 +27,7 @@ from govtool.app.ingest.logs.pool import Pool, Setup
 from govtool.app.ingest.logs.request import ENGINES, LogRequest, Report
 from govtool.app.ingest.logs.step_files import spool_key, spooled
 from govtool.app.ingest.logs.steps import survey_or_problem
-from govtool.app.ingest.payload import IngestKey, already_ingested, commit_message, has_source, require
+from govtool.app.ingest.payload import IngestKey, already_ingested, commit_message, has_source, remote_address, require
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import SourceText, file_name, options, root_of
 from govtool.app.project.aliases import configured
@@ -372,4 +372,5 @@ def _commit(
         shortfalls,
         gathered.counts,
         reasons,
+        address=remote_address(store),
     )

@@ -93,8 +93,9 @@ class SourcePositions:
                 )
         else:
             message = "cannot be parsed: the parser failed"
-        # A literal may be about a person.
-        near = "a literal" if token.token_type in STRING_TYPES else repr(token.text[:40]) if token.text else ""
+        # A literal may be about a person; one in $$ is words where the dialect does not have it.
+        literal = token.token_type in STRING_TYPES or any("$" in each.text for each in tokens)
+        near = "a literal" if literal else repr(token.text[:40]) if token.text else ""
         if near:
             message = f"{message} near {near}"
         return self.diagnostic("parse-error", "error", message, token)
