@@ -45,6 +45,7 @@ _CUT = word_set("SELECT WITH INSERT CREATE MERGE UPDATE DELETE COPY UNLOAD FROM 
 """First words of statements whose end may be left out."""
 _RULE_VERBS = ("ADD", "DROP", "DROP ALL", "SET", "UNSET")
 _ACCESS_RULES = ("ROW ACCESS POLICY", "ROW ACCESS POLICIES", "ROW FILTER", "MASKING POLICY", "MASK")
+_ROW_RULE = "a row access policy: the tables and columns by which it decides on rows are not followed"
 _LINEAGE_ALTER = frozenset({"ADD", "DROP", "RENAME", "SWAP", "EXCHANGE", "CHANGE", "REPLACE", "AS"})
 
 
@@ -60,6 +61,9 @@ def failed(reader: StatementReader, tokens: list[Token], error: Exception) -> No
             return
         if ignored(head) or _rules_access(tokens):
             reader.add(tokens, None, "ignored")
+            return
+        if _filters_rows(tokens):
+            _opaque(reader, tokens, _ROW_RULE)
             return
         if tokens[0].token_type in reader.lex.commands:
             command(reader, tokens)
@@ -79,6 +83,9 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
     words = [word(t) for t in tokens[1:8]]
     if _rules_access(tokens):
         reader.add(tokens, None, "ignored")
+        return
+    if _filters_rows(tokens):
+        _opaque(reader, tokens, _ROW_RULE)
         return
     queries = any(w in QUERY_WORDS for w in _words(tokens))
     # Without a word that reads or writes rows, only what defines a relation matters.
@@ -188,6 +195,12 @@ def _rules_access(tokens: list[Token]) -> bool:
         return False
     phrase = " ".join(words)
     return any(f" {verb} {rule}" in phrase for verb in _RULE_VERBS for rule in _ACCESS_RULES)
+
+
+def _filters_rows(tokens: list[Token]) -> bool:
+    """Return whether a statement is about a row access policy that reads relations, or names columns of its table."""
+    words = [word(t) for t in tokens[:16]]
+    return words[0] in ("CREATE", "ALTER") and "ROW ACCESS POLICY" in " ".join(words)
 
 
 # -- leaving out ---------------------------------------------------------------------------------------------------
