@@ -14,7 +14,7 @@ from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
 from govtool.query.evidence import RUNTIME, WayStep
 from govtool.query.joined_steps import EVENTS, Executions, joined
-from govtool.query.select import Subject, select
+from govtool.query.selection.select import Subject, select
 from govtool.query.through import Chain, chain_kind, chain_step, chains
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from govtool.capture.spark.plan import (
     CONSTANT,
+    Aggregate,
     Apply,
     Attribute,
     CatalogView,
@@ -99,6 +100,25 @@ def union(children: Sequence[Node], outputs: tuple[Named, ...] = (), *, distinct
         else:
             arms.append(plain)
     return Union(tuple(arms), outputs or outputs_of(children[0]), distinct)
+
+
+def aggregate(child: Node, keys: tuple[Expression, ...], outputs: tuple[Output, ...]) -> Aggregate:
+    """An aggregate. PIVOT groups by its column first, which decides no rows: only to which column one adds."""
+    pivot = {
+        by.id
+        for output in outputs
+        if isinstance(value := output.value, Conditional) and isinstance(value.value, Apply) and value.value.name == ""
+        for by in value.by
+        if isinstance(by, Attribute)
+    }
+    if pivot and isinstance(child, Aggregate):
+        own = {output.id: output.value for output in child.outputs}
+        pivoted = [own[number] for number in pivot if number in own]
+        kept = tuple(
+            key for key in child.keys if key not in pivoted and not (isinstance(key, Attribute) and key.id in pivot)
+        )
+        child = Aggregate(child.child, kept, child.outputs)
+    return Aggregate(child, keys, outputs)
 
 
 def several(first: Node, datasets: Sequence[str], outputs: tuple[Named, ...]) -> Node:

@@ -29,7 +29,6 @@ def _insert_into_files(plan: Any) -> dict[str, Json]:
         "columns": strings(plan.outputColumnNames()),
         "static": bool(plan.staticPartitions().nonEmpty()),
         "dynamic": bool(plan.dynamicPartitionOverwrite()),
-        "partitioned": [a.name() for a in sequence(plan.partitionColumns())],
     }
     table = plan.catalogTable()
     if table.isDefined():

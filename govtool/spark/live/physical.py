@@ -35,6 +35,24 @@ def measured(executed: Any) -> dict[str, Any]:
     return found
 
 
+def dynamic_overwrites(executed: Any) -> list[bool]:
+    """Return for each write of files whether it replaced only the partitions that it has rows for.
+
+    The command that ran fixed this when it began. The analyzed plan holds the same command a second time, which would
+    ask its session now, when the setting may be another one.
+    """
+    root = unwrapped(executed)
+    several = root.getClass().getSimpleName() == "UnionExec"  # a multi-insert is a union of commands
+    found = []
+    for operator in sequence(root.children()) if several else [root]:
+        if operator.getClass().getSimpleName() != "DataWritingCommandExec":
+            return []
+        command = operator.cmd()
+        files = command.getClass().getSimpleName() == "InsertIntoHadoopFsRelationCommand"
+        found.append(files and bool(command.dynamicPartitionOverwrite()))
+    return found
+
+
 def unwrapped(plan: Any) -> Any:
     """The operator that does the work, below those of adaptive execution."""
     for _ in range(8):

@@ -40,9 +40,6 @@ collectLeaves
  staticPartitions
   nonEmpty
  dynamicPartitionOverwrite
- partitionColumns
-  *
-   name
  catalogTable
   isDefined
 =class
@@ -78,6 +75,11 @@ metrics
  get:numOutputRows =metric
  get:numOutputBytes =metric
  get:numFiles =metric
+?DataWritingCommandExec
+ cmd
+  getClass =class
+  ?InsertIntoHadoopFsRelationCommand
+   dynamicPartitionOverwrite
 ?CommandResultExec
  commandPhysicalPlan =stage
 ?AdaptiveSparkPlanExec

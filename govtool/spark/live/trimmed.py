@@ -84,6 +84,8 @@ def _trimmed_tree(nodes: list[dict[str, Json]]) -> list[dict[str, Json]]:
                 if isinstance(item, str) and key not in _TEXTS and key not in ("dataType", "joinType"):
                     continue
                 kept[key] = item if key == "dataType" else trimmed(item)
+            if name == "View":  # analysis casts the columns of a view of SQL text, and of no other
+                kept["isText"] = bool((node.get("desc") or {}).get("viewText"))
         made.append(kept)
         parents.append([name, kept["n"], 0])
     return made

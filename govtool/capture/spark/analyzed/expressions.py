@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
@@ -120,9 +121,26 @@ class ExpressionReader:
 
     def _x_get_struct_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         name = tree.fields.get("name") or _field_name(tree)
+        ordinal = tree.fields.get("ordinal")
+        made = children[0].fields if isinstance(children[0], p.StructValue) else ()
+        if not name and isinstance(ordinal, int) and ordinal < len(made):
+            return p.Field(children[0], made[ordinal][0])
         if isinstance(name, str) and name:
             return p.Field(children[0], column_path(name))
         return p.Apply("", (children[0],))
+
+    def _x_update_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+        updates = tree.fields.get("updates")
+        fields = dict(_struct_fields(children[0], struct_type(tree.children[0])))
+        if not isinstance(updates, list) or not fields:
+            return p.Apply("update_fields", tuple(children))
+        values = iter(children[1:])
+        for name, is_set in updates:
+            if is_set:
+                fields[column_path(name)] = next(values)
+            else:
+                fields.pop(column_path(name), None)
+        return p.StructValue("struct", tuple(fields.items()))
 
     def _x_get_array_struct_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         field = tree.fields.get("field")
@@ -238,6 +256,16 @@ class ExpressionReader:
         return p.Apply("get_json_object", (value, *children[1:]))
 
 
+def _struct_fields(value: p.Expression, type_: object) -> Iterator[tuple[str, p.Expression]]:
+    """The fields of a struct: those that went into it where it is built here, else those of its type."""
+    if isinstance(value, p.StructValue):
+        yield from value.fields
+    elif isinstance(type_, Mapping) and type_.get("type") == "struct":
+        for field in type_.get("fields") or ():
+            name = column_path(str(field.get("name")))
+            yield name, p.Field(value, name)
+
+
 def children_of(item: p.Expression) -> tuple[p.Expression, ...]:
     """The arguments of a call."""
     return item.arguments if isinstance(item, p.Apply) else ()
@@ -248,14 +276,33 @@ def _common(value: object) -> int:
     return -1 - number(value)
 
 
-def _field_name(tree: CatalystTree) -> str | None:
-    """The name of a field by its position, where the struct is a column."""
-    child = tree.children[0]
-    type_ = child.fields.get("dataType")
+def struct_type(tree: CatalystTree) -> object:
+    """The type of a column, or of a field of one; None if that is not known."""
+    if tree.name in ("AttributeReference", "Cast"):
+        return tree.fields.get("dataType")
+    if tree.name == "GetStructField":
+        field = _field(tree)
+        return field.get("type") if field is not None else None
+    return None
+
+
+def _field(tree: CatalystTree) -> Mapping[str, Any] | None:
+    """The field of a struct by its position, where the struct is of a known type."""
+    type_ = struct_type(tree.children[0])
     ordinal = tree.fields.get("ordinal")
     fields = type_.get("fields") if isinstance(type_, Mapping) else None
     if isinstance(fields, list) and isinstance(ordinal, int) and ordinal < len(fields):
-        return str(fields[ordinal].get("name"))
+        found: Mapping[str, Any] = fields[ordinal]
+        return found
+    return None
+
+
+def _field_name(tree: CatalystTree) -> str | None:
+    """The name of a field by its position, where the struct is a column or made here."""
+    field = _field(tree)
+    if field is not None:
+        return str(field.get("name"))
+    child, ordinal = tree.children[0], tree.fields.get("ordinal")
     if child.name == "CreateNamedStruct" and isinstance(ordinal, int) and 2 * ordinal < len(child.children):
         return child.children[2 * ordinal].fields.get("value")
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
@@ -92,14 +92,7 @@ class RelationReader(ExpressionReader):
     def _aggregate(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = self.computed(tree, "aggregateExpressions")
         keys = tuple(self.expressions(tree, "groupingExpressions"))
-        child = children[0]
-        pivot = _pivot_columns(outputs)
-        if pivot and isinstance(child, p.Aggregate):
-            # PIVOT groups by its column first; that decides which column of the output a row adds to, and no rows.
-            own = {output.id: output.value for output in child.outputs}
-            kept = tuple(key for key in child.keys if not _is_any(key, pivot, own))
-            child = p.Aggregate(child.child, kept, child.outputs)
-        return p.Aggregate(child, keys, outputs)
+        return build.aggregate(children[0], keys, outputs)
 
     def _sort(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Sort(children[0], tuple(self.expressions(tree, "order")))
@@ -239,7 +232,7 @@ class RelationReader(ExpressionReader):
         identifier = described.get("identifier") or {}
         temporary = tree.fields.get("isTempView") or not identifier.get("database")
         if temporary or identifier.get("database") == "global_temp":
-            return children[0]
+            return build.uncast(children[0]) if tree.fields.get("isText") else children[0]
         name = table_name(table_parts(identifier))
         place = DatasetPlace(name, "view")
         self.places.setdefault(place.id, place)
@@ -296,17 +289,3 @@ def _join_type(value: object) -> str:
         text = str(value.get("object") or value.get("k") or "")
         return text.rsplit(".", 1)[-1].rstrip("$")
     return str(value or "")
-
-
-def _pivot_columns(outputs: Sequence[p.Output]) -> frozenset[int]:
-    """Ids of the columns that PIVOT turns into columns."""
-    found = set()
-    for output in outputs:
-        value = output.value
-        if isinstance(value, p.Conditional) and isinstance(value.value, p.Apply) and value.value.name == "":
-            found |= {by.id for by in value.by if isinstance(by, p.Attribute)}
-    return frozenset(found)
-
-
-def _is_any(key: p.Expression, ids: frozenset[int], own: Mapping[int, p.Expression]) -> bool:
-    return any(key == p.Attribute(i, getattr(key, "name", "")) or own.get(i) == key for i in ids)

@@ -56,16 +56,12 @@ _NESTED = frozenset({"SaveAsV1TableCommand", "CreateDataSourceTableAsSelectComma
 _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
 
 
-OVERWRITES = "spark.sql.sources.partitionOverwriteMode"
-
-
-def written_by(record: Mapping[str, Any], plan: Analyzed, overwrites: str = "") -> WrittenDataset | None:
+def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | None:
     """Return the write of a record's command; None if it writes no data, or a view of the session.
 
     Args:
         record: With the facts ``command``.
         plan: What it says.
-        overwrites: The mode in which its session began to overwrite partitions.
     """
     command = plan.command
     facts = record.get("command")
@@ -85,20 +81,11 @@ def written_by(record: Mapping[str, Any], plan: Analyzed, overwrites: str = "") 
     if kind == "create_view":
         place = DatasetPlace(place.name, "view", place.aliases)
     save, mode = _modes(command, facts)
-    if mode == "replace" and facts.get("partitioned") and _is_dynamic(record, overwrites):
-        mode = "append"
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
     parts = len(facts.get("table") or ())
     nested = command in _NESTED and record.get("execution") is not None
     return WrittenDataset(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE, nested=nested)
-
-
-def _is_dynamic(record: Mapping[str, Any], overwrites: str) -> bool:
-    """Return whether a session replaces only the partitions that come; the command knows no setting of its session."""
-    settings = record.get("settings")
-    found = settings.get(OVERWRITES, overwrites) if isinstance(settings, Mapping) else overwrites
-    return str(found).lower() == "dynamic"
 
 
 def _modes(command: str, facts: Mapping[str, Any]) -> tuple[str, str]:

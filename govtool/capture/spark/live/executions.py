@@ -17,7 +17,7 @@ from govtool.capture.spark.flow import flow_of
 from govtool.capture.spark.interpreter import executed, interpret
 from govtool.capture.spark.live.actions import grouped
 from govtool.capture.spark.live.batches import Streams
-from govtool.capture.spark.live.commands import OVERWRITES, SAVE_MODES, written_by
+from govtool.capture.spark.live.commands import SAVE_MODES, written_by
 from govtool.capture.spark.live.definitions import defined_by
 from govtool.capture.spark.live.rdd_actions import rdd_reading, with_frames
 from govtool.capture.spark.live.reproduction import inputs_as_listed, outputs_as_left, with_reproduction
@@ -115,14 +115,10 @@ class LiveInterpreter:
     _streams: Streams = field(init=False)
     _live: LiveSource = field(init=False)
     _numbered: dict[int, tuple[str, ...]] = field(init=False, default_factory=dict)
-    _overwrites: str = field(init=False, default="")
     _variables: SessionVariables = field(init=False, default_factory=SessionVariables)
 
     def __post_init__(self) -> None:
         self._streams = Streams.of(self.process)
-        effective = (session.get("effective") for session in self.process.sessions)
-        first = next((each for each in effective if isinstance(each, Mapping)), {})
-        self._overwrites = str(first.get(OVERWRITES, ""))
         self._live = LiveSource(LiveRuns(self.process, self.commit), self._streams)
 
     def actions(self) -> Iterator[Executed]:
@@ -185,16 +181,16 @@ class LiveInterpreter:
                 variables=self._variables.before(line),
             )
             self._variables.take(line, plan)
-            return LiveExecution(line, opened, closed, _reading(line, plan, self.expand_views, self._overwrites))
+            return LiveExecution(line, opened, closed, _reading(line, plan, self.expand_views))
         except _MALFORMED as error:
             text = f"plan-unreadable: {type(error).__name__}: {error}"[:200]
             return LiveExecution(line, opened, closed, None, _problem(line, text))
 
 
-def _reading(line: Line, plan: Analyzed, expand_views: bool, overwrites: str) -> Reading:
+def _reading(line: Line, plan: Analyzed, expand_views: bool) -> Reading:
     """The meaning of an analyzed plan, with the facts that were written down beside it."""
     flow = flow_of(plan.root, expand_views=expand_views)
-    written = written_by(line, plan, overwrites)
+    written = written_by(line, plan)
     if written is not None and not written.alone and not plan.kind and not flow.columns:
         written = replace(written, final=False)
     defined = defined_by(line.get("command")) if written is None else None

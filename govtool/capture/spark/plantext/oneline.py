@@ -91,9 +91,22 @@ def _fields(operator: Operator) -> None:
         found = re.match(r"(\[[^\]]*\])(.*)\Z", text, re.DOTALL)
         if found is not None:
             fields["Output"] = re.sub(r",(?=\S)", ", ", found[1])
+            schema = re.search(r"ReadSchema: (struct<.*)\Z", found[2], re.DOTALL)
+            if schema is not None:
+                fields["ReadSchema"] = schema[1]
             filters = re.search(r"PartitionFilters: (\[.*?\])(?:, PushedFilters|\Z)", found[2], re.DOTALL)
             if filters is not None:
                 fields["PartitionFilters"] = filters[1]
+    elif name == "Relation":
+        table, _, rest = text.partition("[")
+        listed, closing, format_ = rest.rpartition("]")
+        if closing and not re.search(r"\s", table):
+            operator.name = f"Scan {format_.strip()} {table}" if table else name
+            fields["Output"], fields["Arguments"] = re.sub(r",(?=\S)", ", ", f"[{listed}]"), ""
+    elif name.startswith("UnionLoop"):
+        found = re.match(r"(\d+)(?:, (\[.*?\])(?=, |\Z))?", text, re.DOTALL)
+        if found is not None:
+            fields["Loop id"], fields["Output"] = found[1], found[2] or ""
     elif name == "ReusedExchange":
         found = re.match(r"(\[[^\]]*\])", text)
         if found is not None:

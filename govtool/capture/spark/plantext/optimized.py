@@ -22,13 +22,13 @@ _JOIN: Final = Diagnostic(
     CODE,
     "info",
     "the log has the optimized plan: whether a join, WHERE or a subquery (EXISTS, IN, a scalar or LATERAL one) combines"
-    " tables is not in it, so `join` may be `filter`",
+    " tables is not in it, so `join` may be `filter` (with spark.sql.ui.explainMode=extended a log has it)",
 )
 _CAST: Final = Diagnostic(
     CODE,
     "info",
     "the log has the optimized plan: whether somebody wrote a cast to a wider type is not in it, so `transformation`"
-    " may be `identity`",
+    " may be `identity` (with spark.sql.ui.explainMode=extended a log has it)",
 )
 _WRITTEN = re.compile(r"cast\((.*)#(\d+)(L?) as (\w+(?:\([\d,]+\))?)\) AS (.*)#\d+L?\Z")
 _ONE_SIDED = ("Inner", "Cross", "LeftSemi", "LeftAnti", "LeftSingle")

@@ -10,12 +10,14 @@ from govtool.capture.spark.definitions import Defined
 from govtool.capture.spark.dependencies import PlanDependencies
 from govtool.capture.spark.flow import flow_of
 from govtool.capture.spark.plantext import tree as trees
+from govtool.capture.spark.plantext.analyzed_text import analyzed_query
 from govtool.capture.spark.plantext.definitions import defined_in
 from govtool.capture.spark.plantext.dml import merged, relation
 from govtool.capture.spark.plantext.normal import normalised
 from govtool.capture.spark.plantext.operators import Builder
 from govtool.capture.spark.plantext.optimized import optimized_notes
 from govtool.capture.spark.plantext.plan_write import PlanWrite
+from govtool.capture.spark.plantext.reading import TRUNCATED
 from govtool.capture.spark.plantext.rewritten import changed
 from govtool.capture.spark.plantext.scans import Names, ScannedSource, source_of
 from govtool.capture.spark.plantext.tree import Operator, PlanTextError, PlanTree
@@ -116,19 +118,23 @@ def _read(
             node = _of_write(write, builder, known or {}, sources)
         else:
             node = p.Values(()) if command else builder.node(tree.root)
-        flow = flow_of(node, expand_views=True)
+        written = None if command else _as_written(text, builder, known or {}, write)
+        node, flow = written or (node, flow_of(node, expand_views=True))
     except RecursionError as error:
         raise PlanTextError("a plan that is nested too deep") from error
     lineage = builder.lineage
+    notes = [note for note in lineage.notes if written is None or note.code != TRUNCATED]
+    if written is None and not command:
+        notes += optimized_notes(tree, writes=write is not None)
     return PlanText(
         write,
         flow,
         lineage.sources,
         tuple(lineage.scans),
         lineage.attributes,
-        tuple(dict.fromkeys((*lineage.notes, *(() if command else optimized_notes(tree, writes=write is not None))))),
+        tuple(dict.fromkeys(notes)),
         normalised(tree, builder.reader),
-        builder.reader.uncertain,
+        builder.reader.uncertain if written is None else 0,
         command,
         unplaced=unplaced,
         defined=defined_in(tree, names) if command else None,
@@ -136,6 +142,20 @@ def _read(
         ids=tuple(output.id for output in p.outputs_of(node)),
         root=node if write is None and not command else None,
     )
+
+
+def _as_written(
+    text: str, builder: Builder, known: Mapping[int, tuple[str, str]], write: PlanWrite | None
+) -> tuple[p.Node, PlanDependencies] | None:
+    """The query as it was written and its lineage, where the text has the analyzed plan too and all of it is read."""
+    if write is not None and write.command is not None:
+        return None
+    node = analyzed_query(text, known, builder)
+    if node is None:
+        return None
+    flow = flow_of(node, expand_views=True)
+    fits = write is None or write.columns is None or len(write.columns) == len(flow.columns)
+    return (node, flow) if fits and not flow.breaks else None
 
 
 def _locations(tree: PlanTree, metadata: Mapping[str, list[dict[str, str]]]) -> dict[int, dict[str, str]]:

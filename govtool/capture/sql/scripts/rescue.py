@@ -93,7 +93,7 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _broken_create(reader, tokens)
         elif head == "CREATE" and not (_of_no_rows(words) or any(word(t) in _HARMLESS_CREATE for t in tokens[1:6])):
-            _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_meant(tokens)}")
+            _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
         elif head == "ALTER" and not _harmless_alter(tokens):
             _opaque(reader, tokens, "an ALTER that is not understood")
         else:
@@ -105,7 +105,7 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
     if head == "CREATE" and any(w in _RELATIONS for w in words):
         _broken_create(reader, tokens)
     else:
-        _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_meant(tokens)}")
+        _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
 
 
 def _is_harmless(head: str, tokens: list[Token]) -> bool:
@@ -132,7 +132,7 @@ def _procedural(reader: StatementReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _meant(tokens: list[Token]) -> str:
+def _nearest_words(tokens: list[Token]) -> str:
     """``: VEIW may be meant as VIEW``, if a CREATE names something that is nearly the word of a relation."""
     if word(tokens[0]) != "CREATE":
         return ""
