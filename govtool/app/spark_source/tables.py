@@ -168,9 +168,9 @@ def _stored_schema(table: str, version: StoreVersion | None) -> Any:
         names = sorted({NODES, EDGES, EVIDENCE, DERIVATIONS, FACTS, VERSIONS, RUNS, *tables})
         alike = get_close_matches(table, [*names, *VERSION_TABLES], 3, 0.6)
         near = list(dict.fromkeys(VERSIONS if name in VERSION_TABLES else name for name in alike))
-        meant = f" (did you mean {near[0]}?)" if near else ""
+        suggestion = f" (did you mean {near[0]}?)" if near else ""
         raise UnknownNameError(
-            f"there is no table {table!r} in this version{meant}, which has {', '.join(names)}",
+            f"there is no table {table!r} in this version{suggestion}, which has {', '.join(names)}",
             code="usage.unknown-table",
             nearest=tuple(near or names),
             hint='spark.read.format("govtool").option("table", "edges")',

@@ -52,10 +52,10 @@ def collect_piece(piece: Piece, how: LogOptions, *, only: bool) -> Collected:
     Args:
         piece: Which one.
         how: How to read it.
-        only: Whether there is no other log: then one whose format cannot be told is an error, and no reject.
+        only: Whether there is no other log: then one whose format cannot be counted is an error, and no reject.
 
     Raises:
-        UsageError: there is no other log, and its format cannot be told.
+        UsageError: there is no other log, and its format cannot be counted.
     """
     from govtool.capture.logs.log_form import Collected
     from govtool.capture.logs.pieces import read_piece
@@ -162,13 +162,13 @@ def _counting(scripts: Sequence[LoggedScript], advance: Advance | None) -> Calla
     if advance is None:
         return None
     parts = {PARSING: (0.0, 0.4), RESOLVING: (0.4, 0.4), DESCRIBING: (0.8, 0.2)}
-    told = [0, 0]
+    counted = [0, 0]
 
     def report(stage: StageProgress) -> None:
         before, part = parts[stage.name]
         done = int(len(scripts) * (before + part * stage.done / max(1, stage.total)))
-        more = (max(0, done - told[0]), max(0, stage.failed - told[1]))
-        told[:] = (told[0] + more[0], told[1] + more[1])
+        more = (max(0, done - counted[0]), max(0, stage.failed - counted[1]))
+        counted[:] = (counted[0] + more[0], counted[1] + more[1])
         if any(more):
             advance(*more)
 
