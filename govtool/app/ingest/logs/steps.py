@@ -52,10 +52,10 @@ def collect_piece(piece: Piece, how: LogOptions, *, only: bool) -> Collected:
     Args:
         piece: Which one.
         how: How to read it.
-        only: Whether there is no other log: then one whose format cannot be counted is an error, and no reject.
+        only: Whether there is no other log: then one whose format cannot be told is an error, and no reject.
 
     Raises:
-        UsageError: there is no other log, and its format cannot be counted.
+        UsageError: there is no other log, and its format cannot be told.
     """
     from govtool.capture.logs.log_form import Collected
     from govtool.capture.logs.pieces import read_piece
