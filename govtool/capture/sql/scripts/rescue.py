@@ -94,8 +94,6 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         return
     if _is_harmless(head, tokens):
         reader.add(tokens, None, "ignored")
-    elif head == "CREATE" and any(w in _RELATIONS for w in words):
-        _broken_create(reader, tokens)
     else:
         _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
 
