@@ -99,7 +99,7 @@ def ingest_log(
             max_errors=max_errors,
             namespace=namespace,
             stdin=sys.stdin.buffer,
-            progress=lambda status: progress(status.done, status.total, log_label(status)),
+            progress=lambda status: progress(status.done, status.total, log_label(status), status.left),
             **options.keywords(),
         )
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.cli.pager import is_long, pager_command, show_paged
 from govtool.errors import UsageError
-from govtool.render.progress import rated_label, time_left
+from govtool.render.progress import rated_label, seconds_left, time_left
 from govtool.render.streams import TextFragment
 from govtool.render.table import Span, Table, lines, plain
 from govtool.render.text import Prose
@@ -29,8 +29,8 @@ ColorMode = Literal["auto", "always", "never"]
 class Progress(Protocol):
     """Draws how far the work is."""
 
-    def __call__(self, done: int, total: int, label: str | None = None) -> None:
-        """So much of so much; a label takes the place of the one before it."""
+    def __call__(self, done: int, total: int, label: str | None = None, left: float | None = None) -> None:
+        """So much of so much; a label takes the place of the one before it, and seconds left that of a reckoning."""
 
 
 _SHOW_AFTER = 0.4
@@ -234,7 +234,7 @@ def silence(stream: IO[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _no_progress(done: int, total: int, label: str | None = None) -> None:
+def _no_progress(done: int, total: int, label: str | None = None, left: float | None = None) -> None:
     """Draw nothing."""
 
 
@@ -249,7 +249,7 @@ class _Bar:
         self._close: Callable[[], None] | None = None
         self._draw: Progress = _no_progress
 
-    def update(self, done: int, total: int, label: str | None = None) -> None:
+    def update(self, done: int, total: int, label: str | None = None, left: float | None = None) -> None:
         self._label = label or self._label
         now = time.monotonic()
         if self._close is None:
@@ -262,7 +262,7 @@ class _Bar:
         shown = self._label
         if self._unit:
             shown = rated_label(shown, self._unit, done, total, now - self._started)
-        self._draw(done, total, shown)
+        self._draw(done, total, shown, left)
 
     def _open(self, total: int) -> None:
         from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
@@ -276,6 +276,9 @@ class _Bar:
             max_refresh = 0.5
 
             def render(self, task: Task) -> Text:
+                known: float | None = task.fields["left"]
+                if known is not None:
+                    return Text(seconds_left(known))
                 return Text(time_left(int(task.completed), int(task.total or 0), time.monotonic() - started))
 
         bar = Progress(
@@ -286,11 +289,11 @@ class _Bar:
             console=self._console,
             transient=True,
         )
-        task = bar.add_task(self._label, total=total or None)
+        task = bar.add_task(self._label, total=total or None, left=None)
         bar.start()
 
-        def draw(done: int, total: int, label: str | None = None) -> None:
-            bar.update(task, completed=done, total=total or None, description=label)
+        def draw(done: int, total: int, label: str | None = None, left: float | None = None) -> None:
+            bar.update(task, completed=done, total=total or None, description=label, left=left)
 
         self._draw = draw
         self._close = bar.stop

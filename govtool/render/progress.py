@@ -47,5 +47,10 @@ def time_left(done: int, total: int, passed: float) -> str:
     """
     if total <= 0 or done * _LEAST < total or done > total:
         return ""
-    left = round(passed * (total - done) / done)
+    return seconds_left(passed * (total - done) / done)
+
+
+def seconds_left(seconds: float) -> str:
+    """``~0:01:20 left``."""
+    left = round(seconds)
     return f"~{left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"

@@ -33,10 +33,10 @@ COMMANDS = {
 def ingested(govtool, project):
     """Make a store of one file; the command line."""
 
-    def make(text: str):
+    def make(text: str, dialect: str = "postgres"):
         (project / "a.sql").write_text(text)
         assert govtool("init").code == 0
-        govtool("ingest", "sql", "a.sql", "--dialect", "postgres")
+        govtool("ingest", "sql", "a.sql", "--dialect", dialect)
         return govtool
 
     return make
@@ -59,6 +59,23 @@ def test_strict_takes_an_answer_where_everything_was_understood(ingested, comman
         assert (strict.code, "evidence.nothing-judged" in strict.err) == (3, True)
     else:
         assert strict.code == 0
+
+
+def test_what_a_row_access_policy_reads_is_not_unaffected(ingested):
+    govtool = ingested(
+        "create table crm.users (id int, region text);\ncreate table sec.mapping (region text, role text);\n"
+        "create table sec.other (k int);\n"
+        "create row access policy sec.p as (r varchar) returns boolean -> "
+        "exists (select 1 from sec.mapping m where m.region = r);\n"
+        "alter table crm.users add row access policy sec.p on (region);\n",
+        "snowflake",
+    )
+    assert "2 opaque" in (told := govtool("coverage", "--details").out)
+    assert "a row access policy: the tables and columns by which it decides on rows are not followed" in told
+    for column, unaffected in (("sec.mapping.role", False), ("crm.users.region", False), ("sec.other.k", True)):
+        summary = govtool("impact", column, "--change", "drop").out.splitlines()[-1]
+        assert ("unaffected" in summary) == unaffected
+        assert ("not understood could read it" in summary) != unaffected
 
 
 def test_findings_go_before_what_is_unclear(ingested):

@@ -91,3 +91,15 @@ def test_mistakes(text, message):
     written = ", ".join(f"{name}: {value}" for name, value in fields.items())
     with pytest.raises(UsageError, match=message):
         policy(f"classes: {{personal: {{}}, hidden: {{}}}}\ndeclassify: [{{{written}}}]\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [(EdgeKind.IDENTITY, "copied as it is"), (EdgeKind.TRANSFORMATION, "no function is known that hides it")],
+)
+def test_only_a_copy_is_called_one(kind, why):
+    index = flagged(Edge(ColumnRef("crm.users", "email"), "a", kind))
+    (finding,) = check(
+        govern(index, policy(RULES.replace("DECLASSIFY", 'functions: ["@mask"]')), TODAY), TODAY
+    ).findings
+    assert finding.why.startswith(why)

@@ -87,6 +87,16 @@ def test_an_unknown_name_offers_the_nearest(text: str, near: str) -> None:
     assert near in error.value.nearest
 
 
+def test_the_most_alike_dataset_comes_first_and_none_beside_a_column_of_the_named_one() -> None:
+    index = graph(*(view(f"mart.{name}", "x") for name in ("a", "b", "c", "customers")), view("crm.customers", "email"))
+    with pytest.raises(UnknownNameError) as error:
+        select(index, "mart.customerz")
+    assert error.value.nearest[0] == "mart.customers"
+    with pytest.raises(UnknownNameError) as error:
+        select(index, "crm.customers.emial")
+    assert error.value.nearest == ("crm.customers.email",)
+
+
 @pytest.mark.parametrize(
     "text", ["", ".", "..", "*", '"', "a" * 10_000, "\x00", "x.*", "[", "\ud800", "crm..email", "?"]
 )

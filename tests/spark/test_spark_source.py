@@ -171,6 +171,8 @@ def test_rev_is_a_number_a_tag_or_a_date(session, uri):
 def test_what_cannot_be_read_is_said(session, store, uri):
     for options, words in (
         ({"table": "nothing"}, "there is no table 'nothing'"),
+        ({"table": "egdes"}, "did you mean edges"),
+        ({"table": "record"}, "did you mean versions"),
         ({"table": "edges", "verison": "1"}, "no option verison"),
         ({}, "no table is named"),
     ):

@@ -13,6 +13,7 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -165,10 +166,13 @@ def _stored_schema(table: str, version: StoreVersion | None) -> Any:
         if known is not None:
             return known
         names = sorted({NODES, EDGES, EVIDENCE, DERIVATIONS, FACTS, VERSIONS, RUNS, *tables})
+        alike = get_close_matches(table, [*names, *VERSION_TABLES], 3, 0.6)
+        near = list(dict.fromkeys(VERSIONS if name in VERSION_TABLES else name for name in alike))
+        suggestion = f" (did you mean {near[0]}?)" if near else ""
         raise UnknownNameError(
-            f"there is no table {table!r} in this version, which has {', '.join(names)}",
+            f"there is no table {table!r} in this version{suggestion}, which has {', '.join(names)}",
             code="usage.unknown-table",
-            nearest=tuple(names),
+            nearest=tuple(near or names),
             hint='spark.read.format("govtool").option("table", "edges")',
         )
     if known is not None:

@@ -80,11 +80,11 @@ def extract_in_turn(
 
 
 def extract_definitions(
-    scripts: Iterable[LoggedScript], options: Options, progress: Callable[[int, int], None] | None = None
+    scripts: Iterable[LoggedScript], options: Options, report: Report | None = None
 ) -> tuple[Extraction, Knowledge]:
     """Extract all that a log makes and fills, and what queries need of it."""
     batch = Batch(options.schema.tables if options.schema is not None else None)
-    extraction = _extract_group(batch, scripts, options, _walking(progress))
+    extraction = _extract_group(batch, scripts, options, Stages(report))
     return extraction, batch.knowledge()
 
 
@@ -99,7 +99,12 @@ class Queries(NamedTuple):
 
 
 def extract_queries(
-    scripts: Iterable[LoggedScript], options: Options, knowledge: Knowledge, *, final: bool = True
+    scripts: Iterable[LoggedScript],
+    options: Options,
+    knowledge: Knowledge,
+    *,
+    final: bool = True,
+    report: Report | None = None,
 ) -> Queries:
     """Extract a group of queries with the definitions, and perhaps with what other queries show.
 
@@ -108,10 +113,11 @@ def extract_queries(
         options: As for the definitions.
         knowledge: What is known of tables.
         final: Whether nothing more will be known; otherwise scripts that it could change are left out.
+        report: Takes the stages.
     """
     batch = Batch(options.schema.tables if options.schema is not None else None, knowledge)
     left: list[int] = []
-    extraction = _extract_group(batch, scripts, options, Stages(None), None if final else left)
+    extraction = _extract_group(batch, scripts, options, Stages(report), None if final else left)
     return Queries(extraction, batch.usage(), tuple(left))
 
 

@@ -8,7 +8,7 @@ from datetime import date
 
 from govtool.functions.facts import key_of, unread_of
 from govtool.graph.index import Index
-from govtool.model.kinds import VALUE_FLOW
+from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.classes.dataset_facts import Truth
 from govtool.policy.classes.masking import is_inverse, keeps_a_value, may_be_undone, named, strength_of
 from govtool.policy.classes.propagate import Propagation
@@ -339,7 +339,10 @@ def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
     if arrival.state.mode is Mode.INFLUENCE:
         words.append("the value itself does not get there, it decides over it")
     if not words:
-        return "copied as it is" if arrival.edges else "the column itself is of the class"
+        if not arrival.edges:
+            return "the column itself is of the class"
+        copied = all(index.kind(edge) is EdgeKind.IDENTITY for edge in arrival.edges)
+        return "copied as it is" if copied else "no function is known that hides it"
     return "; ".join(dict.fromkeys(word for word in words if word))
 
 

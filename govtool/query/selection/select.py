@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 from govtool.arrays.suffix import parts_of
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
@@ -136,7 +136,9 @@ def nearest(index: Index, text: str, count: int = 3) -> tuple[str, ...]:
             close = get_close_matches(wanted, [index.path(n) for n in columns], count, 0.5) if wanted else []
             found += [f"{index.dataset_name(dataset)}.{path}" for path in close]
     if len(found) < count:
-        found += _near_datasets(index, parts, count)
+        more = _near_datasets(index, parts, count)
+        # Where a column of the very dataset is meant, other columns may be too, but no dataset.
+        found += [name for name in more if index.find_dataset(name) is None] if found else more
     return tuple(dict.fromkeys(found))[:count]
 
 
@@ -149,7 +151,7 @@ def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
     for d in pool:
         last.setdefault(parts_of(index.dataset_name(d))[-1].lower(), d)
         last.setdefault(index.dataset_name(d).lower(), d)
-    found: list[str] = []
+    likeness: dict[str, float] = {}
     for cut in cuts:
         for wanted in (join_name(parts[:cut]).lower(), parts[cut - 1].lower()):
             for close in get_close_matches(wanted, list(last), count, 0.6):
@@ -158,7 +160,9 @@ def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
                 if path and column is None:
                     near = get_close_matches(path, [index.path(n) for n in index.columns(dataset)[:_POOL]], 1, 0.6)
                     column = index.find_column(dataset, near[0]) if near else None
-                found.append(index.name(column) if column is not None else index.dataset_name(dataset))
+                name = index.name(column) if column is not None else index.dataset_name(dataset)
+                likeness[name] = max(likeness.get(name, 0.0), SequenceMatcher(None, wanted, close).ratio())
+    found = sorted(likeness, key=likeness.__getitem__, reverse=True)
     paths = index.path_pool(_POOL, [parts[-1].lower()]) if len(parts) == 1 else {}
     found += [index.name(paths[close]) for close in get_close_matches(parts[-1], list(paths), count, 0.7)]
     return found

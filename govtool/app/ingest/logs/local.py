@@ -218,14 +218,14 @@ def _resolve(
     """Definitions first, then queries with what those say, then once more those that other queries help."""
     findings = gathered.findings
     meter.resolving(len(definitions), len(queries))
-    pool.watch(meter.within)
     names = []
+    _watch(pool, meter)
     for job, data in pool.results([Job(_DEFINITIONS, _definitions, (definitions, catalog))]):
         found, _ = parts.findings_in(data)
         findings.add(found)
         names.append(job.name)
-    pool.watch(None)
     meter.resolved(len(definitions), findings)
+    _watch(pool, meter)
     groups = _grouped(queries)
     several = steps.groups_for(len(queries)) > 1
     shown: list[dict[str, list[str]]] = []
@@ -246,6 +246,7 @@ def _resolve(
         order = {script.session: place for place, script in enumerate(queries)}
         for _ in pool.results([Job(_USAGE, _usage, (shown,))]):
             pass
+        _watch(pool, meter)
         jobs = (
             Job(f"again-{number:06}", _queries, (group, catalog, True, True))
             for number, group in enumerate(_grouped(sorted(again, key=lambda script: order[script.session])))
@@ -255,7 +256,13 @@ def _resolve(
             findings.add(found)
             names.append(job.name)
             meter.resolved(len(job.arguments[0]), findings)
+    pool.watch(None)
     _write(pool, gathered, names, meter)
+
+
+def _watch(pool: Pool, meter: Meter) -> None:
+    meter.stage()
+    pool.watch(meter.within)
 
 
 def _grouped(queries: Sequence[LoggedScript]) -> list[list[LoggedScript]]:
@@ -291,7 +298,9 @@ def _queries(
     setup: Setup, scripts: Sequence[LoggedScript], catalog: str | None, final: bool, with_usage: bool
 ) -> bytes:
     knowledge = _knowledge(setup, with_usage=with_usage)
-    part, left = steps.resolve_queries(scripts, _settings(setup, catalog), knowledge, final=final)
+    part, left = steps.resolve_queries(
+        scripts, _settings(setup, catalog), knowledge, final=final, advance=setup.advance
+    )
     places = {script.session: place for place, script in enumerate(scripts)}
     part.more["again"] = [places[script.session] for script in left]
     return parts.dump(part)

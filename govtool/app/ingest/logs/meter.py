@@ -17,6 +17,9 @@ _READING, _WRITING = 400, 50
 _DEFINITION = 1.5
 """A definition takes so many times what a query takes."""
 
+_TELLING = 1 / 50
+"""The share of a stage from which on its speed says how long the rest takes."""
+
 _SELDOM = 2.0
 """Seconds between reports from within a step."""
 
@@ -36,10 +39,9 @@ class Meter:
         self._clock = clock
         self._began = clock()
         self._read = self._records = self._distinct = self._failed = 0
-        self._work = 1.0
-        self._done = 0.0
-        self._statements = 0
-        self._definitions = 0
+        self._definitions = self._queries = 0
+        self._resolved = self._seen = 0
+        self._base = (0, 0)
         self._notified = self._began
 
     def read(self, weight: int, whole: Collected) -> None:
@@ -57,34 +59,48 @@ class Meter:
     def resolving(self, definitions: int, queries: int) -> None:
         """Reading is done; so much is to be resolved."""
         self._began = self._clock()
-        self._definitions = definitions
-        self._work = max(1.0, definitions * _DEFINITION + queries)
+        self._definitions, self._queries = definitions, queries
+        self._failed = 0  # from here on those that are not understood
         self._notify("resolving", _READING, 0)
 
-    def within(self, done: int, total: int) -> None:
-        """So much is done of the definitions, which are resolved as one; reported every other second."""
+    def stage(self) -> None:
+        """A stage of the resolving begins, of which ``within`` counts."""
+        self._base = (self._resolved, self._failed)
+
+    def within(self, done: int, failed: int) -> None:
+        """So many are resolved since the stage began, and so many not understood; reported every other second."""
         if self._clock() - self._notified < _SELDOM:
             return
-        part = self._definitions * done / max(1, total)
-        share = min(1.0, part * _DEFINITION / self._work)
-        self._notify("resolving", _READING + int((1000 - _READING - _WRITING) * share), int(part))
+        self._seen = max(self._seen, self._base[0] + done)
+        self._failed = max(self._failed, self._base[1] + failed)
+        self._resolving()
 
     def resolved(self, scripts: int, findings: Findings) -> None:
         """So many scripts more are resolved."""
-        self._done += scripts * _DEFINITION if self._statements < self._definitions else scripts
-        self._statements += scripts
+        self._resolved += scripts
+        self._seen = max(self._seen, self._resolved)
         self._failed = findings.coverage.opaque
-        share = min(1.0, self._done / self._work)
-        self._notify("resolving", _READING + int((1000 - _READING - _WRITING) * share), self._statements)
+        self._resolving()
 
     def wrote(self, done: int, total: int) -> None:
         """So much of the writing is done."""
         self._notify("writing", 1000 - _WRITING + _WRITING * done // total, 0)
 
-    def _notify(self, stage: str, done: int, counted: int) -> None:
+    def _resolving(self) -> None:
+        definitions = min(self._seen, self._definitions)
+        work = max(1.0, self._definitions * _DEFINITION + self._queries)
+        share = min(1.0, (definitions * _DEFINITION + self._seen - definitions) / work)
+        whole = 1000 - _READING - _WRITING
+        left = None
+        if share >= _TELLING:
+            # The time of reading says nothing of this stage: what is left is as slow as the stage was until now.
+            left = (self._clock() - self._began) / share * (1 - share + _WRITING / whole)
+        self._notify("resolving", _READING + int(whole * share), self._seen, left)
+
+    def _notify(self, stage: str, done: int, counted: int, left: float | None = None) -> None:
         if self._report is None:
             return
         self._notified = self._clock()
         passed = self._notified - self._began
         rate = counted / passed if passed > 0 else 0.0
-        self._report(Status(stage, done, 1000, self._records, rate, self._distinct, self._failed))
+        self._report(Status(stage, done, 1000, self._records, rate, self._distinct, self._failed, left))

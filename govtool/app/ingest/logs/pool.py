@@ -41,7 +41,7 @@ class Setup:
     made: dict[str, Any] = field(default_factory=dict)
     """Results of steps, for the next step in this process."""
     advance: Callable[[int, int], None] | None = None
-    """Takes how far a long step is: statements done, and in all."""
+    """Takes how many statements more a step has done, and how many more of them were not understood."""
 
     def view(self, name: str) -> bytes | memoryview:
         """Return the results of a job."""
@@ -51,8 +51,6 @@ class Setup:
 
 
 Step = Callable[..., bytes]
-_WHOLE = 1000
-"""A step that is done, as its process counts."""
 _GLANCE = 0.5
 """Seconds between looks at how far a process is."""
 
@@ -83,14 +81,23 @@ class Pool:
         self._ended = False
         self._watcher: Callable[[int, int], None] | None = None
         self._counter: Any = None
-        """Shared with the processes: how far a long step is, of ``_WHOLE``."""
+        """Shared with the processes: statements done by the steps since ``watch``, and those not understood."""
+        self._counted = [0, 0]
+        """The same in this process."""
 
     def watch(self, watcher: Callable[[int, int], None] | None) -> None:
-        """Report how far the step is that is waited for, from here on; None: no more."""
+        """Report from here on how many statements the steps have done since; None: no more."""
         self._watcher = watcher
-        self.setup.advance = watcher
+        self._counted = [0, 0]
+        self.setup.advance = None if watcher is None else self._count
         if self._counter is not None:
-            self._counter.value = 0
+            self._counter[:] = [0, 0]
+
+    def _count(self, done: int, failed: int) -> None:
+        self._counted[0] += done
+        self._counted[1] += failed
+        if self._watcher is not None:
+            self._watcher(*self._counted)
 
     def __enter__(self) -> Pool:
         return self
@@ -169,7 +176,7 @@ class Pool:
             # Processes that are started afresh: a fork of one with threads, as this one has, may never run.
             context = get_context("spawn")
             with _uninterrupted():  # it starts a process that removes what others leave, too
-                self._counter = context.Value("i", 0, lock=False)
+                self._counter = context.Array("q", 2)
                 self._executor = ProcessPoolExecutor(
                     self.workers,
                     context,
@@ -189,7 +196,7 @@ class Pool:
         try:
             while self._watcher is not None and not future.done():
                 wait([future], timeout=_GLANCE)
-                self._watcher(self._counter.value, _WHOLE)
+                self._watcher(*self._counter[:])
             return future.result()
         except BrokenProcessPool as error:
             raise _died() from error
@@ -255,8 +262,10 @@ def _begin(how: LogOptions, settings: Options, folder: str | None, counter: Any)
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
 
-    def advance(done: int, total: int) -> None:
-        counter.value = _WHOLE * done // max(1, total)
+    def advance(done: int, failed: int) -> None:
+        with counter.get_lock():
+            counter[0] += done
+            counter[1] += failed
 
     _setup[:] = [Setup(how, settings, StepFiles(Path(folder)) if folder is not None else None, advance=advance)]
 

@@ -52,6 +52,8 @@ class Status:
     """Of the stage: records or distinct statements a second; 0 where it is not known yet."""
     distinct: int = 0
     failed: int = 0
+    left: float | None = None
+    """Seconds that the rest takes, where the stage itself says so."""
 
 
 Report = Callable[[Status], None]

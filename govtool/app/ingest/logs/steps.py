@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Options
     from govtool.capture.sql.knowledge import Knowledge
     from govtool.capture.sql.logged import LoggedScript
+    from govtool.capture.sql.stages import StageProgress
+
+Advance = Callable[[int, int], None]
+"""Takes how many statements more are done, and how many more of them were not understood."""
 
 GROUP = 1_000
 """Queries that are resolved together: the trees of that many are all that a process holds."""
@@ -151,18 +155,43 @@ def group_of(script: LoggedScript, groups: int) -> int:
     return zlib.crc32(script.statements[0].text.encode("utf-8", "surrogatepass")) * groups >> 32
 
 
+def _counting(scripts: Sequence[LoggedScript], advance: Advance | None) -> Callable[[StageProgress], None] | None:
+    """Report the stages of an extraction of scripts as statements done: of each stage its part."""
+    from govtool.capture.sql.stages import DESCRIBING, PARSING, RESOLVING
+
+    if advance is None:
+        return None
+    parts = {PARSING: (0.0, 0.4), RESOLVING: (0.4, 0.4), DESCRIBING: (0.8, 0.2)}
+    counted = [0, 0]
+
+    def report(stage: StageProgress) -> None:
+        before, part = parts[stage.name]
+        done = int(len(scripts) * (before + part * stage.done / max(1, stage.total)))
+        more = (max(0, done - counted[0]), max(0, stage.failed - counted[1]))
+        counted[:] = (counted[0] + more[0], counted[1] + more[1])
+        if any(more):
+            advance(*more)
+
+    return report
+
+
 def resolve_definitions(
-    scripts: Sequence[LoggedScript], settings: Options, progress: Callable[[int, int], None] | None = None
+    scripts: Sequence[LoggedScript], settings: Options, advance: Advance | None = None
 ) -> tuple[LogPart, Knowledge]:
-    """Extract all that makes or fills tables; ``progress`` is called with statements done and in all."""
+    """Extract all that makes or fills tables; ``advance`` takes statements done, and those not understood."""
     from govtool.capture.sql.extract import extract_definitions
 
-    extraction, knowledge = extract_definitions(scripts, settings, progress)
+    extraction, knowledge = extract_definitions(scripts, settings, _counting(scripts, advance))
     return part_of(extraction), knowledge
 
 
 def resolve_queries(
-    scripts: Sequence[LoggedScript], settings: Options, knowledge: Knowledge, *, final: bool
+    scripts: Sequence[LoggedScript],
+    settings: Options,
+    knowledge: Knowledge,
+    *,
+    final: bool,
+    advance: Advance | None = None,
 ) -> tuple[LogPart, list[LoggedScript]]:
     """Extract a group of queries; unless ``final``, those that other groups may help are returned.
 
@@ -171,7 +200,7 @@ def resolve_queries(
     from govtool.capture.sql.extract import extract_queries
     from govtool.capture.sql.knowledge import usage_to_value
 
-    queries = extract_queries(scripts, settings, knowledge, final=final)
+    queries = extract_queries(scripts, settings, knowledge, final=final, report=_counting(scripts, advance))
     shown = {
         name: columns - knowledge.used.get(name, frozenset())
         for name, columns in queries.usage.items()

@@ -45,6 +45,7 @@ _CUT = word_set("SELECT WITH INSERT CREATE MERGE UPDATE DELETE COPY UNLOAD FROM 
 """First words of statements whose end may be left out."""
 _RULE_VERBS = ("ADD", "DROP", "DROP ALL", "SET", "UNSET")
 _ACCESS_RULES = ("ROW ACCESS POLICY", "ROW ACCESS POLICIES", "ROW FILTER", "MASKING POLICY", "MASK")
+_ROW_RULE = "a row access policy: the tables and columns by which it decides on rows are not followed"
 _LINEAGE_ALTER = frozenset({"ADD", "DROP", "RENAME", "SWAP", "EXCHANGE", "CHANGE", "REPLACE", "AS"})
 
 
@@ -58,8 +59,10 @@ def failed(reader: StatementReader, tokens: list[Token], error: Exception) -> No
             return
         if _with_long_numbers(reader, tokens) or _without_tail(reader, tokens, error):
             return
-        if ignored(head) or _rules_access(tokens):
+        if ignored(head):
             reader.add(tokens, None, "ignored")
+            return
+        if _access_rule(reader, tokens):
             return
         if tokens[0].token_type in reader.lex.commands:
             command(reader, tokens)
@@ -74,12 +77,9 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
     head = word(tokens[0])
     if attached(reader, tokens):
         return
-    if _without_clauses(reader, tokens) or _rewritten(reader, tokens):
+    if _without_clauses(reader, tokens) or _rewritten(reader, tokens) or _access_rule(reader, tokens):
         return
     words = [word(t) for t in tokens[1:8]]
-    if _rules_access(tokens):
-        reader.add(tokens, None, "ignored")
-        return
     queries = any(w in QUERY_WORDS for w in _words(tokens))
     # Without a word that reads or writes rows, only what defines a relation matters.
     if not queries or ignored(head) or head in ("SET", "RESET", "REFRESH", "USE"):
@@ -94,9 +94,6 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         return
     if _is_harmless(head, tokens):
         reader.add(tokens, None, "ignored")
-        return
-    if head == "CREATE" and any(w in _RELATIONS for w in words):
-        _broken_create(reader, tokens)
     else:
         _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
 
@@ -176,6 +173,19 @@ def _harmless_alter(tokens: list[Token]) -> bool:
         return True
     telling = _LINEAGE_ALTER - {"AS"} if "MODIFY" in [word(t) for t in tokens[3:7]] else _LINEAGE_ALTER
     return not any(word(t) in telling for t in tokens[2:12]) or {"PARTITION"} <= {word(t) for t in tokens[3:9]}
+
+
+def _access_rule(reader: StatementReader, tokens: list[Token]) -> bool:
+    """Add a statement about who may see rows or values; a row rule that reads relations or columns is opaque."""
+    if _rules_access(tokens):
+        reader.add(tokens, None, "ignored")
+        return True
+    phrase = " ".join(word(t) for t in tokens[:16])
+    created = phrase.startswith(("CREATE ROW ACCESS POLICY", "CREATE OR REPLACE ROW ACCESS POLICY"))
+    if created or (phrase.startswith("ALTER ") and "ROW ACCESS POLICY" in phrase):
+        _opaque(reader, tokens, _ROW_RULE)
+        return True
+    return False
 
 
 def _rules_access(tokens: list[Token]) -> bool:
