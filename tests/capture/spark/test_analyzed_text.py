@@ -91,6 +91,14 @@ def test_an_analyzed_plan_that_is_cut_is_left():
     assert edges(plan)[0] == [{"db.users.name identity"}]
 
 
+def test_columns_of_a_wide_table_that_are_left_out_are_those_that_the_scan_reads():
+    wide = OF_USERS.replace(USERS, "[x#900,... 30 more fields]").format("   ")
+    plan = read(f"Project [name#2]\n+- Filter (age#3 > 1)\n   +- {wide}", f"Project [name#2]\n+- {SCAN_U}")
+    assert edges(plan) == ([{"db.users.name identity"}], {"db.users.age filter"})
+    unread = read(f"Project [name#2]\n+- Filter (gone#77 > 1)\n   +- {wide}", f"Filter (age#3 > 2)\n+- {SCAN_U}")
+    assert edges(unread)[1] == {"db.users.age filter"}
+
+
 def test_python_functions_are_opaque_with_their_arguments():
     called = "Project [g(f(name#2)#76, age#3)#77 AS n#78]\n+- Filter (f(id#1L)#70L > 1)\n   +- "
     plan = read(called + OF_USERS.format("   "), f"Project [name#2 AS n#78]\n+- {SCAN_U}")
