@@ -62,12 +62,8 @@ def analyzed_query(text: str, known: Mapping[int, tuple[str, str]], physical: Bu
     query = _prepared(tree)
     if query is None:
         return None
-    # Numbered from the leaves up: names are to be known where they are used.
-    for operator in tree.operators.values():
-        operator.id = len(tree.operators) - operator.id
     read = {**known, **physical.lineage.attributes}
-    operators = {operator.id: operator for operator in tree.operators.values()}
-    builder = AnalyzedBuilder(PlanTree(tree.root, operators, tree.subqueries), read, physical.locate)
+    builder = AnalyzedBuilder(tree, read, physical.locate)
     builder.reader.arrays = physical.reader.arrays
     if _CUT.search(body):
         builder.add_columns(physical.lineage.attributes)
@@ -250,6 +246,9 @@ class AnalyzedBuilder(Builder):
     def _logical_aggregate(self, operator: Operator) -> p.Node:
         node = super()._logical_aggregate(operator)
         return build.aggregate(node.child, node.keys, node.outputs) if isinstance(node, p.Aggregate) else node
+
+    def _kept(self, operator: Operator, required: str | None, outputs: tuple[p.Named, ...]) -> frozenset[int] | None:
+        return None  # all columns of the input stay
 
     def _through(self, operator: Operator) -> p.Node:
         return self._child(operator)
