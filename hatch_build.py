@@ -48,6 +48,8 @@ COMPILED = (
     "capture/sql/fold.py",
     "capture/sql/versions.py",
     "capture/sql/extract.py",
+    "capture/sql/fingerprint.py",
+    "capture/sql/literals.py",
     "capture/sql/results.py",
     "capture/sql/surroundings.py",
     "capture/sql/tables.py",

@@ -102,7 +102,7 @@ def _told(costs: list[Cost]) -> list[str]:
 def _subjects(uri: str, cache: str) -> list[str]:
     """Columns all over the graph whose closures are of the wanted size."""
     from govtool.app.versions.index import open_index
-    from govtool.query.impact import impact
+    from govtool.query.changes.impact import impact
     from govtool.store.quick import open_reader
 
     os.environ["GOVTOOL_CACHE"] = cache

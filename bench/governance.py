@@ -26,11 +26,11 @@ from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index
 from govtool.model.columnar import DERIVATIONS, write_table
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
-from govtool.policy.taints import Seeds
-from govtool.query.patterns import ColumnPaths
+from govtool.policy.classes.taints import Seeds
+from govtool.query.selection.patterns import ColumnPaths
 
 if TYPE_CHECKING:
-    from govtool.query.diff import Difference
+    from govtool.query.versions.diff import Difference
     from govtool.store import Commit
 
 TITLE = "## Policies on large graphs"
@@ -97,10 +97,10 @@ def propagation(index: Index, rounds: int, every: int = 1) -> dict[str, Any]:
     """Propagate in turn by govtool and by SQL."""
     import duckdb
 
-    from govtool.policy.policy_set import Lattice
-    from govtool.policy.propagate import propagate
-    from govtool.policy.taints import Mode
-    from govtool.policy.transfer import transfers
+    from govtool.policy.classes.propagate import propagate
+    from govtool.policy.classes.taints import Mode
+    from govtool.policy.classes.transfer import transfers
+    from govtool.policy.files.policy_set import Lattice
 
     seeds = seeds_of(index, every)
     lattice = Lattice({f"c{n}": () for n in range(CLASSES)})

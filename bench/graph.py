@@ -235,7 +235,7 @@ def interleaved(commands: dict[str, list[str]], environment: dict[str, str], rou
 def subjects(uri: str) -> dict[str, tuple[str, int]]:
     """A column with a small closure and one with hundreds of thousands of columns; each with its size."""
     from govtool.app.versions.index import open_index
-    from govtool.query.impact import impact
+    from govtool.query.changes.impact import impact
     from govtool.store import Store
 
     store = Store.open(uri)

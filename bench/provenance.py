@@ -112,7 +112,7 @@ def _outputs_of(index: Index, program: str) -> Iterable[str]:
 
 def _descendants(index: Index, names: Iterable[str]) -> Iterable[str]:
     from govtool.names import quote
-    from govtool.query.impact import impact
+    from govtool.query.changes.impact import impact
 
     for name in names:
         for entry in impact(index, quote(name)).columns:

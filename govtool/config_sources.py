@@ -33,6 +33,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         "var": TABLE,
         "drop_unreadable": FLAG,
         "follow_links": FLAG,
+        "workers": NUMBER,
     },
     "dbt": {"dialect": TEXT, "namespace": TEXT, "keep_literals": FLAG},
     "log": {

@@ -49,7 +49,12 @@ def test_every_import_is_of_a_plain_install_or_of_an_extra_for_users() -> None:
     assert {"sqlglot", "numpy", "pyspark"} <= set(found)
     assert not {name: files for name, files in found.items() if name not in plain | optional}
     # Whatever is only in an extra stays behind the doors that say which extra it is.
-    doors = ("govtool/capture/catalog/", "govtool/spark/", "govtool/store/aws.py", "govtool/app/ingest/logs/spark.py")
+    doors = (
+        "govtool/capture/catalog/",
+        "govtool/spark/",
+        "govtool/store/backends/aws.py",
+        "govtool/app/ingest/logs/spark.py",
+    )
     doors += ("govtool/app/spark_source/", "govtool/capture/spark/", "govtool/app/runs/job.py")
     doors += (
         "govtool/api/notebook.py",

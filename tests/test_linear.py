@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from govtool.app.project.aliases import Aliases
 from govtool.linear import LinearRegex, _is_simple
-from govtool.query.patterns import Pattern
+from govtool.query.selection.patterns import Pattern
 
 LONG = "a" * 5_000 + "!"
 

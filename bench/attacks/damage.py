@@ -42,7 +42,7 @@ def sound_store(commits: int = 40) -> Any:
     from govtool.app.versions.index import built_index
     from govtool.app.versions.published import publish_index
     from govtool.store import Changes, Fragment, Store
-    from govtool.store.location import open_objects
+    from govtool.store.backends.location import open_objects
 
     made = open_objects(f"memory://{uuid.uuid4().hex}", create=True)
     for key, data in objects().items():
@@ -117,7 +117,7 @@ def read_everything(store: Any) -> dict[str, object]:
 def _spoilt(store: Any, changes: Iterator[tuple[str, bytes | None]]) -> tuple[int, Counter[str]]:
     """Put each changed object in place of the sound one (None: delete it), ask, check, and put the sound one back."""
     from govtool.store import Store
-    from govtool.store.fsck import anchor, fsck
+    from govtool.store.upkeep.fsck import anchor, fsck
 
     sound, kept = read_everything(store), anchor(store)
     outcome: Counter[str] = Counter()

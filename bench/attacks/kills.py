@@ -30,7 +30,7 @@ def kills() -> Iterator[Row]:
 
 def _killed(tries: int, rng: random.Random | None) -> Counter[str]:
     from govtool.store import Store
-    from govtool.store.fsck import fsck
+    from govtool.store.upkeep.fsck import fsck
 
     outcome: Counter[str] = Counter()
     for _ in range(tries):
@@ -71,7 +71,7 @@ def forgetting() -> Iterator[Row]:
     """SIGKILL at every write of two removals one after the other; then the same commands again."""
     from govtool.app.upkeep.forget import ForgetRequest, forget_text
     from govtool.store import Store
-    from govtool.store.fsck import fsck
+    from govtool.store.upkeep.fsck import fsck
 
     outcome: Counter[str] = Counter()
     k, killed = 0, True

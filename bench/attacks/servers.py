@@ -64,7 +64,7 @@ def _tenth(seed: int) -> Plan:
 def writers() -> Iterator[Row]:
     """Writers side by side, through a proxy that fails a request in ten."""
     from govtool.store import Store
-    from govtool.store.fsck import fsck
+    from govtool.store.upkeep.fsck import fsck
 
     name, started = _server()
     with started as server, Proxy((server.host, server.port)) as proxy:
@@ -119,7 +119,7 @@ def faults() -> Iterator[Row]:
     """Fail each request of a commit in turn, in every way; then the same commit again."""
     from govtool.errors import StoreError
     from govtool.store import Changes, Fragment, Store
-    from govtool.store.fsck import fsck
+    from govtool.store.upkeep.fsck import fsck
 
     outcome: Counter[str] = Counter()
     tries = 0

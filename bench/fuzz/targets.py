@@ -149,7 +149,7 @@ def _plan_corpus() -> list[bytes]:
 
 
 def _policy(data: bytes) -> object:
-    from govtool.policy.load import load
+    from govtool.policy.files.load import load
 
     return _file(data, "policy.yaml", lambda path: load([(path, path.name)]))
 
@@ -170,8 +170,8 @@ def sound_store() -> dict[str, bytes]:
     from govtool.app.ingest.sql import ingest_sql
     from govtool.app.ingest.sql_options import SqlRequest
     from govtool.store import Changes, Fragment, Store, branches, tags
-    from govtool.store.compact import compact
-    from govtool.store.forget import Removal, forget
+    from govtool.store.upkeep.compact import compact
+    from govtool.store.upkeep.forget import Removal, forget
 
     store = Store.init("memory://")
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
@@ -199,8 +199,8 @@ def _store(data: bytes) -> object:
     from govtool.app.versions.index import built_index
     from govtool.errors import GovtoolError
     from govtool.store import Store, branches, tags
-    from govtool.store.fsck import fsck
-    from govtool.store.location import open_objects
+    from govtool.store.backends.location import open_objects
+    from govtool.store.upkeep.fsck import fsck
 
     key, _, content = data.partition(b"\0")
     name = key.decode("utf-8", "replace")

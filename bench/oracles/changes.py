@@ -42,9 +42,9 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.graph.index import Index
 from govtool.model import ColumnRef
-from govtool.query.change import Change, ChangeVerdict
-from govtool.query.impact import expand, impact
-from govtool.query.select import Subject
+from govtool.query.changes.change import Change, ChangeVerdict
+from govtool.query.changes.impact import expand, impact
+from govtool.query.selection.select import Subject
 
 FIRST, ABOVE = 2, 6
 """Views of the first layer, and above it."""

@@ -19,9 +19,9 @@ from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.model import ColumnRef
-from govtool.query.change import ChangeVerdict
-from govtool.query.impact import expand, impact
-from govtool.query.select import Subject
+from govtool.query.changes.change import ChangeVerdict
+from govtool.query.changes.impact import expand, impact
+from govtool.query.selection.select import Subject
 
 BASES = ("s", "t")
 TARGETS = ("d", "e", "f")

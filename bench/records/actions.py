@@ -53,10 +53,10 @@ def turn_about(shape: str, count: int, folder: str, result: str) -> None:
     spark.range(1000).selectExpr("id", "id % 10 AS k", "rand(7) AS v").write.parquet(f"{folder}/input")
     sessions = {kind: spark.newSession() for kind in KINDS}
     recorders = [
-        _recorder(sessions["lineage"], f"{folder}/lineage", ""),
-        _recorder(sessions["records"], f"{folder}/records", f"{folder}/records/private"),
+        recorder_of(sessions["lineage"], f"{folder}/lineage", ""),
+        recorder_of(sessions["records"], f"{folder}/records", f"{folder}/records/private"),
     ]
-    own, jvm = os.getpid(), _java(os.getpid())
+    own, jvm = os.getpid(), java_of(os.getpid())
     spent: dict[str, list[float]] = {kind: [] for kind in KINDS}
     after: dict[str, list[float]] = {kind: [] for kind in KINDS}
     warm = max(3, count // 3)
@@ -95,7 +95,8 @@ def act(spark: Any, shape: str, folder: str, kind: str) -> None:
     frame.write.mode("overwrite").parquet(f"{folder}/{kind}-out")
 
 
-def _recorder(spark: Any, spool: str, private: str) -> Any:
+def recorder_of(spark: Any, spool: str, private: str) -> Any:
+    """A recorder of a session; with a folder for private values exact plans are recorded as well."""
     from govtool.spark.live.listener import Recorder
     from govtool.spark.live.spool import RECORDS, Spool
 
@@ -106,7 +107,7 @@ def _recorder(spark: Any, spool: str, private: str) -> Any:
     return recorder
 
 
-def _java(parent: int) -> int:
+def java_of(parent: int) -> int:
     """The JVM of this process."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():

@@ -15,7 +15,7 @@ from bench.page import add_conditions, check_conditions, put
 from bench.records.results import Results
 from bench.records.workloads import WORKLOADS
 
-PARTS = ("capture", "actions", "eager", "trace", "page")
+PARTS = ("capture", "turns", "actions", "eager", "trace", "page")
 ROWS = 16_000_000
 EAGER_ROUNDS = 5
 """The most turns of the eager baseline, whose jobs take several times as long."""
@@ -40,6 +40,10 @@ def main(words: Sequence[str]) -> None:
         overhead.measure(
             overhead.settings(names, options.rows, options.pairs, options.seconds, options.folder), results
         )
+    if "turns" in parts:
+        from bench.records import turns
+
+        turns.measure(options.workload or list(WORKLOADS), min(options.rows), options.pairs, options.folder, results)
     if "actions" in parts:
         from bench.records import actions
 
@@ -68,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", action="append", type=int, help="rows of the main table; repeatable")
     parser.add_argument("--trace-rows", type=int, help="rows of the table that is traced (default: the most of --rows)")
     parser.add_argument("--pairs", type=int, default=10, help="jobs of each kind (default: 10)")
-    parser.add_argument("--seconds", type=float, default=30.0, help="a job's actions last at least (default: 30)")
+    parser.add_argument("--seconds", type=float, default=30.0, help="CPU of a job's actions, at least (default: 30)")
     parser.add_argument("--turns", type=int, default=60, help="warm actions of each kind (default: 60)")
     parser.add_argument("--folder", type=Path, default=RESULTS.parent / "records", help="data and outputs")
     parser.add_argument("--results", type=Path, default=RESULTS, help=f"default: {RESULTS.name} in bench/data")

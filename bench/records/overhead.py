@@ -34,7 +34,7 @@ class Setting:
         workload: The program.
         rows: Of its main table.
         pairs: How often each kind of job is run.
-        seconds: What the counted actions of a plain job last at least.
+        seconds: Of CPU that the counted actions of a plain job take at least.
         folder: Where data and outputs are.
     """
 
@@ -76,9 +76,9 @@ def measure(settings: Iterable[Setting], results: Results) -> None:
 
 
 def _calibrated(setting: Setting) -> int:
-    """How many actions last so long; a job that is not counted."""
+    """How many actions take so much CPU; a job that is not counted."""
     spent = _job(setting, "plain", 1)
-    return max(1, math.ceil(setting.seconds / spent["wall"]))
+    return max(1, math.ceil(setting.seconds / spent["cpu"]))
 
 
 def _round(setting: Setting, actions: int, number: int) -> dict[str, Any]:

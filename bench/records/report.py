@@ -40,6 +40,7 @@ def sections(results: Results) -> Iterator[tuple[str, str]]:
     """The sections that there are results for, by name."""
     parts = (
         ("capture", "records", _capture),
+        ("turns", "record-turns", _turns),
         ("actions", "record-actions", _actions),
         ("eager", "record-eager", _eager),
         ("trace", "record-traces", _trace),
@@ -116,8 +117,8 @@ def _title(key: str) -> str:
     return f"{name}, {int(rows):,}"
 
 
-def _upper(entry: Mapping[str, Any]) -> float:
-    pairs = _ratios(entry["rounds"], "recorded", "cpu")
+def _upper(entry: Mapping[str, Any], how: str = "recorded") -> float:
+    pairs = _ratios(entry["rounds"], how, "cpu")
     return interval(pairs)[1] if len(pairs) >= MIN_PAIRS else inf
 
 
@@ -141,6 +142,29 @@ def _size_row(key: str, entry: Mapping[str, Any]) -> list[str]:
         entry["engine"] if entry["verified"] else "**not verified**",
         entry["traced"],
     ]
+
+
+def _turns(entries: Mapping[str, Any]) -> str:
+    names = list(WORKLOADS)
+    ordered = sorted(entries.items(), key=lambda pair: _place(pair[0], names))
+    loads, rows = [entry["load"] for _, entry in ordered], [_turn_row(*each) for each in ordered]
+    held = [key for key, entry in ordered if _upper(entry, "records") <= GOAL]
+    return f"""## Records: what capture costs an action
+
+The same workloads in one JVM: each action plain, with exact plans recorded, and plain again, each kind in a session of
+its own, in turns. CPU of Python and the JVM, until the recorder has written down what it heard; ratios as above. These
+actions are shorter than those of whole jobs, so that what an action costs shows more. The upper end is at most {GOAL}
+for {len(held)} of {len(ordered)}. Processes that ran meanwhile: {min(loads):.0f} to {max(loads):.0f}.
+
+{table(["workload, rows", "pairs", "one action, plain", "recorded / plain", "control"], rows)}
+"""
+
+
+def _turn_row(key: str, entry: Mapping[str, Any]) -> list[str]:
+    rounds = entry["rounds"]
+    plain = sum(each["plain"]["cpu"] for each in rounds) / len(rounds)
+    spans = (_span(rounds, how, "cpu") for how in ("records", "control"))
+    return [_title(key), str(len(rounds)), f"{plain:.2f} s", *spans]
 
 
 def _actions(entries: Mapping[str, Any]) -> str:

@@ -13,8 +13,8 @@ from govtool.errors import EvidenceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from govtool.policy.check import CheckResult
-    from govtool.policy.finding import Finding
+    from govtool.policy.rules.check import CheckResult
+    from govtool.policy.rules.finding import Finding
 
 SEVERITIES = ("error", "warning", "note")
 """The worst first."""
@@ -74,13 +74,13 @@ class CheckAnswer(GraphAnswer):
 
     def baseline(self) -> dict[str, object]:
         """The JSON value of a baseline that accepts these findings; see docs/policies.md."""
-        from govtool.policy.baseline import baseline_object
+        from govtool.policy.rules.baseline import baseline_object
 
         return baseline_object(self.findings)
 
     def with_baseline(self) -> CheckAnswer:
         """The answer with everything accepted that its own ``baseline`` holds; a rule that failed is not."""
-        from govtool.policy.baseline import Accepted, accepted
+        from govtool.policy.rules.baseline import Accepted, accepted
 
         known = {entry.fingerprint: Accepted() for entry in self.findings if entry.verdict.label != "waived"}
         return replace(self, result=replace(self.result, findings=accepted(self.findings, known)))

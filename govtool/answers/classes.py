@@ -12,7 +12,7 @@ from govtool.answers.evidence import step_object
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from govtool.policy.provenance_paths import Classed
+    from govtool.policy.classes.provenance_paths import Classed
 
 
 @dataclass(frozen=True, slots=True)

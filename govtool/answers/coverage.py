@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 _UNREAD = ("unreadable", "not-sql")
 
 
+def is_unread(diagnostic: Diagnostic) -> bool:
+    """Return whether a diagnostic is of a file of which nothing is known."""
+    return diagnostic.code in _UNREAD and diagnostic.severity == "error"
+
+
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """Counts of statements. Those that carry no lineage (SET, GRANT …) are ``ignored`` and not part of the rest."""
@@ -42,7 +47,7 @@ class Coverage:
             runs_understood=extraction.runs.get("understood", 0),
             runs_partial=extraction.runs.get("partial", 0),
             runs_opaque=extraction.runs.get("opaque", 0),
-            unread=sum(d.code in _UNREAD and d.severity == "error" for d in extraction.diagnostics),
+            unread=sum(map(is_unread, extraction.diagnostics)),
         )
 
     @property

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from govtool.answers.answer import Answer, Cell
 from govtool.answers.evidence import evidence_object
-from govtool.query.diff import DIFFERING
+from govtool.query.versions.diff import DIFFERING
 
 if TYPE_CHECKING:
-    from govtool.query.diff import Difference, GraphChange
+    from govtool.query.versions.diff import Difference, GraphChange
     from govtool.store import Commit
 
 _KINDS = ("added", "removed", "changed")

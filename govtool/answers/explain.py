@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from govtool.answers.answer import Cell, GraphAnswer
 from govtool.answers.diagnostics import diagnostic_object
 from govtool.answers.evidence import step_object
-from govtool.query.select import few
+from govtool.query.selection.select import few
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from govtool.answers.labels import Labels
     from govtool.graph.index import Index
     from govtool.model import Diagnostic
-    from govtool.query.impact import ImpactResult
-    from govtool.query.impact_entries import Impacted
+    from govtool.query.changes.impact import ImpactResult
+    from govtool.query.changes.impact_entries import Impacted, ImpactLine
 
 VERDICTS = ("breaks", "unknown", "changes", "rows", "passes")
 """The worst first."""
@@ -53,14 +53,22 @@ class ImpactAnswer(GraphAnswer):
 
     @property
     def entries(self) -> tuple[Impacted, ...]:
-        """The entries of a table for people: the rows of a dataset are one, and stand for its columns."""
+        """The entries: the rows of a dataset are one, and stand for the columns that have none of their own."""
         with self._guard:
             return tuple(self._labelled(self.result.columns))
 
     @property
+    def lines(self) -> tuple[ImpactLine, ...]:
+        """The entries of a table for people: without columns whose relation has their verdict as a whole."""
+        with self._guard:
+            found = self.result.lines
+            labelled = self._labelled(line.entry for line in found)
+            return tuple(line._replace(entry=entry) for line, entry in zip(found, labelled, strict=True))
+
+    @property
     def columns(self) -> tuple[Impacted, ...]:
         """One entry a column: those that only the rows of their dataset bring in have their own, too."""
-        from govtool.query.impact import expand
+        from govtool.query.changes.impact import expand
 
         with self._guard:
             order = sorted(expand(self._index, self.result), key=_order)
@@ -74,13 +82,21 @@ class ImpactAnswer(GraphAnswer):
 
     def files(self) -> frozenset[str]:
         """The files of the evidence of all entries."""
-        return frozenset(item.file for entry in self.result.columns for item in entry.evidence)
+        entries = (*self.result.columns, *(line.entry for line in self.result.lines))
+        return frozenset(item.file for entry in entries for item in entry.evidence)
 
     def head(self, limit: int | None) -> ImpactAnswer:
-        """The answer with the first so many entries; None leaves it as it is. The summary stays that of all."""
-        shown = self.result.columns[:limit]
-        left = self.result.truncated + len(self.result.columns) - len(shown)
-        return replace(self, result=replace(self.result, columns=shown, truncated=left))
+        """The answer with the first so many entries, and lines; None leaves it as it is. The summary is that of all."""
+        result = self.result
+        columns, lines = result.columns[:limit], result.lines[:limit]
+        shown = replace(
+            result,
+            columns=columns,
+            truncated=result.truncated + len(result.columns) - len(columns),
+            lines=lines,
+            truncated_lines=result.truncated_lines + len(result.lines) - len(lines),
+        )
+        return replace(self, result=shown)
 
     def fails(self, fail_on: str) -> bool:
         """Return whether anything is as bad as a verdict, or worse.

@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Labels(Protocol):
-    """Looks up classes and owners. ``govtool.policy.governed`` does so where there are policies."""
+    """Looks up classes and owners. ``govtool.policy.classes.governed`` does so where there are policies."""
 
     def is_empty(self) -> bool:
         """Return whether no column has a class and no dataset an owner."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Cell, GraphAnswer
-from govtool.query.run_aspects import ASPECTS
+from govtool.query.runs.aspects import ASPECTS
 
 if TYPE_CHECKING:
     from govtool.answers.row_diff import RowDiff
     from govtool.model.run import Run
-    from govtool.query.run_aspects import RunChange
-    from govtool.query.run_diff import RunDifference
+    from govtool.query.runs.aspects import RunChange
+    from govtool.query.runs.diff import RunDifference
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from govtool.model.records import PlanCost
     from govtool.model.run import Run, RunInput, RunOutput
     from govtool.model.version import ContentIdentity
-    from govtool.query.runs import RunInputVersion, Writing, WrittenVersion
+    from govtool.query.runs.history import RunInputVersion, Writing, WrittenVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from govtool.answers.evidence import evidence_object
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from govtool.policy.finding import Finding
-    from govtool.query.whatif import Affected, WhatIf
+    from govtool.policy.rules.finding import Finding
+    from govtool.query.changes.whatif import Affected, WhatIf
 
 
 class PolicyEffect(NamedTuple):
@@ -67,7 +67,7 @@ class WhatIfAnswer(GraphAnswer):
         Raises:
             UnknownNameError: There is no such verdict (``usage.unknown-verdict``).
         """
-        from govtool.query.whatif import VERDICTS
+        from govtool.query.changes.whatif import VERDICTS
 
         counted = at_least(fail_on, VERDICTS, "verdict")
         return any(entry.verdict in counted for entry in self.result.affected)

@@ -38,6 +38,7 @@ def ingest_sql(
     namespace: str | None = None,
     drop_unreadable: bool = False,
     follow_links: bool = False,
+    workers: int | None = None,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
     report: Callable[[Status], None] | None = None,
@@ -60,6 +61,7 @@ def ingest_sql(
         namespace: The namespace of datasets, to tell two databases apart.
         drop_unreadable: Forget what files said before that are there and cannot be read or understood now.
         follow_links: Follow symbolic links in folders also where they lead out of these.
+        workers: Processes; by default one a core where there is much to read.
         stdin: A binary stream, for the path ``-``.
         progress: Called as ``progress(done, total)``.
         report: Called instead with a status: its ``stage``, ``done`` and ``total``, ``rate``, ``distinct``, ``failed``.
@@ -87,6 +89,7 @@ def ingest_sql(
         namespace=namespace,
         source=options.get("source"),
         follow_links=follow_links,
+        workers=workers,
     )
     more = {
         "stdin": stdin,

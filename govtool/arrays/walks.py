@@ -1,7 +1,7 @@
 """Reachability over plain arrays: what lies before or behind some nodes, in how many hops, and by which edges.
 
 There are two strategies with the same answers: plain Python, which starts at once, and numpy, which takes over when a
-walk grows large. A walk over the column graph knows states besides (``govtool.graph.walk``).
+walk grows large. A walk over the column graph knows states besides (``govtool.graph.walks.walk``).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def classes(
 
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    from govtool.query.select import nothing_selected
+    from govtool.query.selection.select import nothing_selected
     from govtool.render.classes import FORMATS
     from govtool.render.classes import classes as render
 
@@ -68,7 +68,7 @@ def classify(
     suggestions, write them with -f yaml into the policy folder, remove the wrong lines, and run govtool check. Formats:
     table, plain, json, jsonl, csv, markdown, yaml (a policy with a confidence at each line, to be reviewed).
     """
-    from govtool.query.select import nothing_selected
+    from govtool.query.selection.select import nothing_selected
     from govtool.render.suggestions import FORMATS, render
 
     outputs = options.outputs(FORMATS)

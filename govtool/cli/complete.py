@@ -12,7 +12,7 @@ from importlib import import_module
 import typer
 
 _BREAKS = ":=@"
-_CHANGES = ("drop", "logic", "rename:", "retype:")
+_CHANGES = ("delete", "drop", "logic", "mask", "rename:", "retype:")
 
 
 def complete_dialect(incomplete: str) -> list[str]:

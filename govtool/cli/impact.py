@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -34,7 +35,8 @@ from govtool.cli.options import (
     TodayOption,
 )
 from govtool.cli.ui import Ui
-from govtool.cli.whatif import ToOption
+from govtool.cli.whatif import ToOption, WhatIfOptions
+from govtool.cli.whatif import answer as whatif
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError
 
 
@@ -48,7 +50,7 @@ def impact(
             "--change",
             metavar="CHANGE",
             autocompletion=complete_change,
-            help="drop, rename (see --to), retype; default: logic.",
+            help="drop, rename (see --to), retype, delete, mask; default: logic.",
         ),
     ] = None,
     to: ToOption = None,
@@ -80,7 +82,7 @@ def impact(
         typer.Option(
             "--where",
             metavar="EXPR",
-            help="Count the rows that these rows reached, by recorded runs. Spark SQL.",
+            help="Count the rows that these reached. Spark SQL.",
         ),
     ] = None,
     at: AtOption = None,
@@ -94,9 +96,26 @@ def impact(
       govtool impact 'class:personal,zone:shared' --exclude 'share.audit.*'
       govtool impact raw/users.email --where "country = 'de'"
 
-    Verdicts, the worst first: breaks, unknown, changes, rows (only which rows there are), passes. DATASET.* (rows)
-    is a dataset of which only the rows matter. With --where the exit code is 3 where rows could not be counted.
+    Verdicts, the worst first: breaks, unknown, changes, rows (only which there are), passes. DATASET.* (rows) is one of
+    which only the rows matter. With --where, exit code 3: rows could not be counted. Delete and mask: as whatif.
     """
+    if (action := (change or "").strip().lower()) in OF_WHATIF:
+        given: dict[str, object] = {
+            "--upstream": upstream,
+            "--depth": depth is not None,
+            "--kind": kind,
+            "--evidence": evidence,
+            "--semantics": semantics != "precise",
+            "--tree": tree,
+            "--where": where,
+            "--to": to,
+        }
+        _require_none(given, action)
+        options = WhatIfOptions(
+            *(limit, all, format, output, at, branch, store),
+            *(exclude, policy, today, fail_on, strict),
+        )
+        return whatif(ui, action, [column], options, min_coverage=min_coverage)
     from govtool.answers.answer import at_least
     from govtool.answers.impact import VERDICTS
     from govtool.cli.trace import with_caret
@@ -138,3 +157,17 @@ def impact(
     if strict:
         answer.check_strict()
     return EXIT_OK if answer.affected is None or answer.affected.is_complete else EXIT_EVIDENCE
+
+
+OF_WHATIF = ("delete", "mask")
+"""Changes that only ``govtool whatif`` knows."""
+
+
+def _require_none(given: Mapping[str, object], change: str) -> None:
+    """Refuse options of a walk for a change that is answered without one.
+
+    Raises:
+        UsageError: ``usage.arguments``.
+    """
+    for name in (name for name, value in given.items() if value):
+        raise UsageError(f"{name} is not for --change {change}", code="usage.arguments", hint=f"leave out {name}")

@@ -48,6 +48,10 @@ def ingest_sql(
         typer.Option("--drop-unreadable", help="Keep nothing of files that became unreadable."),
     ] = False,
     follow_links: FollowLinksOption = False,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", min=1, help="Processes. Default: one a core if there is much."),
+    ] = None,
     options: IngestBundle = _DEFAULT,
 ) -> None:
     """Read SQL files into the graph and commit.
@@ -76,6 +80,7 @@ def ingest_sql(
             namespace=namespace,
             drop_unreadable=drop_unreadable,
             follow_links=follow_links,
+            workers=workers,
             stdin=sys.stdin.buffer,
             report=lambda status: progress(status.done, status.total, log_label(status)),
             **options.keywords(),

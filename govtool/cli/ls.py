@@ -32,7 +32,7 @@ def ls(
 
     Selectors are those of dbt, for columns: see the argument below. Formats: table, plain, json, jsonl, csv, markdown.
     """
-    from govtool.query.select import nothing_selected
+    from govtool.query.selection.select import nothing_selected
     from govtool.render.classes import FORMATS, listing
 
     outputs = options.outputs(FORMATS)

@@ -150,7 +150,7 @@ def policy_schema(ui: Ui) -> int:
 
     Editors check and complete policies with it: # yaml-language-server: $schema=policy.schema.json
     """
-    from govtool.policy.model import json_schema
+    from govtool.policy.files.model import json_schema
     from govtool.render.envelope import json_lines
 
     ui.show(json_lines(json_schema()))

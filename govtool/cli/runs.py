@@ -40,7 +40,7 @@ def runs(
     markdown.
     """
     from govtool.api.opening import open as open_version
-    from govtool.query.select import nothing_selected
+    from govtool.query.selection.select import nothing_selected
     from govtool.render.runs import FORMATS, render_runs
 
     outputs = options.outputs(FORMATS)

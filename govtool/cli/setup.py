@@ -111,13 +111,13 @@ def doctor(
 
 
 def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Take the agreement back.")] = False) -> None:
-    """Allow writing to the store that this project's govtool.toml names, outside of its folder.
+    """Allow the store that this project's govtool.toml names, outside of its folder.
 
       govtool trust
       govtool trust --revoke
 
-    Without it, or --store, or GOVTOOL_STORE, nothing is sent to a store that a repository chose. The agreement holds
-    for this file and this address; another address needs another.
+    Without it, or --store, or GOVTOOL_STORE, no command opens a store that a repository chose, to read or to write. The
+    agreement holds for this file and this address; another address needs another.
     """
     from govtool.app.project.trust import trust as agree
     from govtool.render.text import printable

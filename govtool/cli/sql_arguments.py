@@ -68,6 +68,9 @@ _HINTS = {
     "parse-error": "is the --dialect right?",
 }
 """Remedies by code of a diagnostic; the first that applies is shown."""
+_NOT_UNDERSTOOD = "not understood"
+"""A statement that does not parse, where the code (``opaque``) is also that of what no parser could know."""
+_BROKEN = "is the statement complete and the --dialect right?"
 
 
 @contextmanager
@@ -114,5 +117,7 @@ def show_diagnostics(
         kinds = ", ".join(f"{number} {code}" for code, number in rest.most_common())
         ui.note(f"… and {count(len(wanted) - len(shown), 'more diagnostic')}: {kinds} (all of them: -v)")
     hint = next((hint for code, hint in _HINTS.items() if any(d.code == code for d in shown)), None)
+    if hint is None and any(d.code == "opaque" and _NOT_UNDERSTOOD in d.message for d in shown):
+        hint = _BROKEN
     if remedy and hint is not None:
         ui.hint(hint)

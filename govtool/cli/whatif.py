@@ -58,7 +58,15 @@ class WhatIfOptions(ListOptions):
     strict: StrictAnswerOption = False
 
 
-def answer(ui: Ui, action: str, selector: list[str], options: WhatIfOptions, *, to: str | None = None) -> int:
+def answer(
+    ui: Ui,
+    action: str,
+    selector: list[str],
+    options: WhatIfOptions,
+    *,
+    to: str | None = None,
+    min_coverage: float | None = None,
+) -> int:
     """Ask and show."""
     outputs = outputs_of(options)
     if action in ("rename", "retype") and to is None:
@@ -67,7 +75,7 @@ def answer(ui: Ui, action: str, selector: list[str], options: WhatIfOptions, *, 
         found = graph.whatif(
             action, *selector, to=to, exclude=options.exclude, policy=options.policy, today=options.today
         )
-    return show(ui, found, outputs, options)
+    return show(ui, found, outputs, options, min_coverage)
 
 
 def outputs_of(options: WhatIfOptions) -> list[OutputFile]:
@@ -77,19 +85,26 @@ def outputs_of(options: WhatIfOptions) -> list[OutputFile]:
         UnknownNameError: There is no such verdict (``usage.unknown-verdict``), or no such format.
     """
     from govtool.answers.answer import at_least
-    from govtool.query.whatif import VERDICTS
+    from govtool.query.changes.whatif import VERDICTS
     from govtool.render.whatif import FORMATS
 
     at_least(options.fail_on, VERDICTS, "verdict")
     return options.outputs(FORMATS)
 
 
-def show(ui: Ui, found: WhatIfAnswer, outputs: list[OutputFile], options: WhatIfOptions) -> int:
+def show(
+    ui: Ui,
+    found: WhatIfAnswer,
+    outputs: list[OutputFile],
+    options: WhatIfOptions,
+    min_coverage: float | None = None,
+) -> int:
     """Write an answer to its outputs, and return the exit code."""
     from govtool.render.whatif import render
 
     ui.mark("whatif")
     options.show(ui, outputs, render, found)
+    found.check_coverage(min_coverage=min_coverage)
     if found.fails(options.fail_on):
         return EXIT_FINDINGS
     if options.strict:

@@ -136,7 +136,7 @@ def workflow_list(
     govtool workflow list dealers --format json
     """
     from govtool.api.opening import open as open_version
-    from govtool.query.select import nothing_selected
+    from govtool.query.selection.select import nothing_selected
     from govtool.render.workflow_runs import FORMATS, render_workflow_runs
 
     outputs = options.outputs(FORMATS)

@@ -75,7 +75,7 @@ def dataset_digests(a: dict[str, Any], texts: list[str], star_bit: int) -> Any:
 def _script_makers(a: dict[str, Any], texts: list[str]) -> tuple[Any, Any]:
     """Return the derivations from scripts, by what they make, and the start of each dataset's.
 
-    These are the ones that versions are compared by; see ``govtool.query.statements``.
+    These are the ones that versions are compared by; see ``govtool.query.versions.statements``.
     """
     import numpy as np
 

@@ -42,7 +42,7 @@ class Index(NodeNames):
     """The graph of one commit, read-only. Nodes, edges, datasets and derivations are numbers.
 
     Args:
-        buffer: What ``govtool.graph.build.build`` yielded, joined or mapped; it must outlive the index.
+        buffer: What ``govtool.graph.builder.build.build`` yielded, joined or mapped; it must outlive the index.
 
     Raises:
         IntegrityError: The buffer is damaged.
@@ -91,15 +91,15 @@ class Index(NodeNames):
         return False
 
     def resident(self) -> Index:
-        """The index with all of its arrays here: itself, save where ``govtool.graph.paged`` reads pages."""
+        """The index with all of its arrays here: itself, save where ``govtool.graph.paging.paged`` reads pages."""
         return self
 
     def folded(self) -> Index:
-        """The index as one file (``buffer``): itself, save where ``govtool.graph.spliced`` reads two."""
+        """The index as one file (``buffer``): itself, save where ``govtool.graph.delta.spliced`` reads two."""
         return self.resident()
 
     def prefetch(self, nodes: Iterable[int]) -> None:
-        """Called by walks with the nodes that they visit next; see ``govtool.graph.paged``."""
+        """Called by walks with the nodes that they visit next; see ``govtool.graph.paging.paged``."""
 
     # Fields within columns.
 

@@ -8,7 +8,7 @@ from typing import Any
 from govtool.arrays import layout
 
 FORMAT = 10
-"""Version of the layout and of the arrays' meaning, also of those of a change (``govtool.graph.spliced``)."""
+"""Version of the layout and of the arrays' meaning, also of those of a change (``govtool.graph.delta.spliced``)."""
 
 FILE = "graph.index"
 """The file's name in a cache directory."""

@@ -27,14 +27,14 @@ class StoredRows:
     """The rows of a derivations fragment.
 
     Args:
-        data: The fragment.
+        table: A table of derivations.
 
     Raises:
-        IntegrityError: The bytes are not a derivations table, or of a newer layout.
+        IntegrityError: Its rows have no files.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self._table: Final = read_table(data, dictionary=False).cast(schema())
+    def __init__(self, table: Any) -> None:
+        self._table: Final = table.cast(schema())
         self._spans: dict[str, list[RowSpan]] = {}
         with refusing_damage("a derivations fragment cannot be read"):
             at = 0
@@ -42,6 +42,15 @@ class StoredRows:
                 count = sum(1 for _ in rows)
                 self._spans.setdefault(file, []).append(RowSpan(self._table, at, count))
                 at += count
+
+    @classmethod
+    def of(cls, data: bytes) -> StoredRows:
+        """The rows of a fragment.
+
+        Raises:
+            IntegrityError: The bytes are not a derivations table, or of a newer layout.
+        """
+        return cls(read_table(data, dictionary=False))
 
     def of_file(self, file: str) -> Sequence[RowSpan]:
         """The rows of a file, in order."""

@@ -12,10 +12,10 @@ from datetime import date
 from typing import Literal, NamedTuple
 
 from govtool.names import join_name, split_name
-from govtool.policy.governed import Governed
-from govtool.policy.taints import Mode, possible_group
+from govtool.policy.classes.governed import Governed
+from govtool.policy.classes.taints import Mode, possible_group
 from govtool.query.evidence import WayStep, step
-from govtool.query.patterns import Patterns
+from govtool.query.selection.patterns import Patterns
 
 
 @dataclass(frozen=True, slots=True)

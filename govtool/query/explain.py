@@ -6,14 +6,15 @@ A step through temporary tables is one step; only of such a table itself are the
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from govtool.graph.index import Index
 from govtool.model.derivation import OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
-from govtool.query.evidence import RUNTIME, Evidence, WayStep
-from govtool.query.select import Subject, select
+from govtool.query.evidence import RUNTIME, WayStep
+from govtool.query.joined_steps import EVENTS, Executions, joined
+from govtool.query.selection.select import Subject, select
 from govtool.query.through import Chain, chain_kind, chain_step, chains
 
 
@@ -64,17 +65,18 @@ class Explanation:
 
 
 _OPAQUE = (EdgeKind.OPAQUE,)
-_ANY_RUN = Evidence("run", "", 0, "", "plan")
-"""Stands for the evidence of any run while steps are compared."""
 
 
-def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -> Explanation:
+def explain(
+    index: Index, subject: str | Subject, *, limit: int | None = None, executions: Executions = dict
+) -> Explanation:
     """Gather what the graph knows of a column or dataset.
 
     Args:
         index: The graph.
         subject: By name or as selected.
         limit: Edges to tell in each list at most.
+        executions: Gives the id of each run by the ids of its records; without it none are known to be of one run.
 
     Raises:
         UnknownNameError: No such column or dataset.
@@ -90,8 +92,8 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
     into_rows = index.in_edges(rows)
     out = [e for node in near for e in index.out_edges(node)]
     out_rows = list(index.out_edges(rows))
-    writer = _StepWriter(index, limit, passing=not index.is_elided(dataset))
-    definitions = _definitions(index, about)
+    writer = _StepWriter(index, limit, not index.is_elided(dataset), executions)
+    definitions = _definitions(index, about, executions)
     diagnostics = [d for one in definitions for d in one.diagnostics]
     diagnostics += _readers_diagnostics(index, about, (*out, *out_rows))
     return Explanation(
@@ -129,10 +131,11 @@ def _readers_diagnostics(index: Index, about: Subject, edges: Iterable[int]) -> 
 class _StepWriter:
     """Edges to steps, each list up to a limit."""
 
-    def __init__(self, index: Index, limit: int | None, passing: bool) -> None:
+    def __init__(self, index: Index, limit: int | None, passing: bool, executions: Executions) -> None:
         self.index = index
         self.limit = limit
         self.passing = passing
+        self.executions = executions
         self.truncated = 0
 
     def chains(self, edges: Iterable[int], *, backward: bool = False) -> Iterator[Chain]:
@@ -149,21 +152,10 @@ class _StepWriter:
             ordered_chains = ordered_chains[: self.limit]
         steps = dict.fromkeys(chain_step(index, chain) for chain in ordered_chains)
         ordered = sorted(steps, key=lambda s: (s.kind, s.target, s.source, s.evidence.file, s.evidence.line))
-        return tuple(_joined(ordered))
+        return tuple(joined(ordered, self.executions))
 
 
-def _joined(steps: Iterable[WayStep]) -> Iterator[WayStep]:
-    """Steps in their order; an edge that several records of runs show is one step with all their evidence."""
-    found: dict[WayStep, list[Evidence]] = {}
-    for each in steps:
-        shown = each.evidence.how in RUNTIME
-        key = replace(each, evidence=_ANY_RUN, more=()) if shown else each
-        found.setdefault(key, []).extend((each.evidence, *each.more))
-    for each, places in found.items():
-        yield replace(each, evidence=places[0], more=tuple(places[1:]))
-
-
-def _definitions(index: Index, about: Subject) -> tuple[DatasetDefinition, ...]:
+def _definitions(index: Index, about: Subject, executions: Executions) -> tuple[DatasetDefinition, ...]:
     found = []
     for derivation in index.makers(about.dataset):
         outputs = set(index.outputs(derivation))
@@ -183,7 +175,17 @@ def _definitions(index: Index, about: Subject) -> tuple[DatasetDefinition, ...]:
         key = _write_of(one) or one
         if key not in writes or one.statement.how == "plan":  # of several records, the plan itself sees most
             writes[key] = one
-    return tuple(writes.values())
+    return _of_executions(tuple(writes.values()), executions)
+
+
+def _of_executions(found: tuple[DatasetDefinition, ...], executions: Executions) -> tuple[DatasetDefinition, ...]:
+    """Definitions without those of events whose execution another record shows; events tell modes another way."""
+    sides = {one.statement.how == EVENTS for one in found if one.statement.how in RUNTIME and one.statement.run}
+    if len(sides) < 2:
+        return found
+    ran = executions()
+    known = {ran.get(one.statement.run or "") for one in found if one.statement.how in RUNTIME - {EVENTS}} - {None}
+    return tuple(one for one in found if one.statement.how != EVENTS or ran.get(one.statement.run or "") not in known)
 
 
 def _write_of(definition: DatasetDefinition) -> tuple[str, ...] | None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
-from govtool.query.change import followed
+from govtool.query.changes.change import followed
 from govtool.query.evidence import Evidence, WayStep, evidences, parallel, step
-from govtool.query.select import Subject, few, nothing_selected, select
+from govtool.query.selection.select import Subject, few, nothing_selected, select
 
 EFFORT = 50_000
 """Partial ways that are looked at before the search stops and says that there may be more."""
@@ -167,7 +167,7 @@ class _Search:
         return 0 if self.index.is_elided(self.index.node_dataset[node]) else 1
 
     def _out(self, node: int) -> Iterator[int]:
-        """The edges that a reached node follows; see ``govtool.graph.rules.Relation``."""
+        """The edges that a reached node follows; see ``govtool.graph.walks.rules.Relation``."""
         index = self.index
         for one in (node, *index.fields(node), *index.containers(node)) if self.struct else (node,):
             yield from (e for e in index.out_edges(one) if index.edge_tag[e] & KIND_MASK in self.follow)

@@ -130,12 +130,17 @@ def in_part(left: Relation, made: int) -> Relation:
         left: The files that were there when the write was recorded.
         made: How many the write made.
     """
-    return replace(left, options=((_MADE, str(made)),))
+    return replace(left, options=(*left.options, (_MADE, str(made))))
 
 
 def files_made(left: Relation) -> int:
     """The number of files that a write made, of which a listing may be a part."""
     return int(dict(left.options).get(_MADE, len(left.files)))
+
+
+def readable(left: Relation) -> Relation:
+    """A listing of written files as a reader takes it: with the options of its format alone."""
+    return replace(left, options=tuple(option for option in left.options if option[0] != _MADE))
 
 
 def _with(leaf: Relation, files: Any, version: str, dataset: str) -> Relation:

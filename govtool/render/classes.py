@@ -13,7 +13,7 @@ from govtool.render.text import count
 if TYPE_CHECKING:
     from govtool.answers.classes import ClassesAnswer
     from govtool.answers.listing import ListAnswer, Listed
-    from govtool.policy.provenance_paths import Classed
+    from govtool.policy.classes.provenance_paths import Classed
 
 FORMATS = ROW_FORMATS
 

@@ -58,11 +58,11 @@ def render_log_coverage(answer: LogAnswer) -> Table:
         counts = (
             (total.understood, total.runs_understood),
             (total.partial, total.runs_partial),
-            (total.opaque, total.runs_opaque),
+            (total.unclear, total.runs_opaque + total.unread),  # a file that was not read is a statement at least
         )
         weighed = total.runs > total.relevant
         shares = [
-            f"{statements:,} ({percent(runs, total.runs)})" if weighed else f"{statements:,}"
+            f"{statements:,} ({percent(runs, total.runs + total.unread)})" if weighed else f"{statements:,}"
             for statements, runs in counts
         ]
         found = [(f"{r.runs:,}", f"{r.code}: {r.message}") for r in report.reasons[:_LOGGED_REASONS]]

@@ -92,11 +92,15 @@ def table(report: CoverageReport) -> Table:
 
 
 def breakdown(coverage: Coverage) -> Table:
-    """Return the statements understood fully, partly and not at all: by number, and by how often they were run."""
+    """Return the statements understood fully, partly and not at all: by number, and by how often they were run.
+
+    A file that was not read counts as one that was not understood, as everywhere (`govtool.answers.coverage.sentence`).
+    """
+    statements, all_runs = coverage.relevant + coverage.unread, coverage.runs + coverage.unread
     rows = [
         ("fully", coverage.understood, coverage.runs_understood),
         ("partly", coverage.partial, coverage.runs_partial),
-        ("not at all", coverage.opaque, coverage.runs_opaque),
+        ("not at all", coverage.unclear, coverage.runs_opaque + coverage.unread),
     ]
     return Table(
         columns=(
@@ -107,7 +111,7 @@ def breakdown(coverage: Coverage) -> Table:
             TableColumn("share", justify="right"),
         ),
         rows=[
-            (name, f"{some:,}", percent(some, coverage.relevant), f"{runs:,}", percent(runs, coverage.runs))
+            (name, f"{some:,}", percent(some, statements), f"{runs:,}", percent(runs, all_runs))
             for name, some, runs in rows
         ],
     )

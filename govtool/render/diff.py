@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.diff import change_object, plural
-from govtool.query.diff import DIFFERING
+from govtool.query.versions.diff import DIFFERING
 from govtool.render.answer import places
 from govtool.render.pictures import PICTURES, diff_drawing, picture
 from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
@@ -16,7 +16,7 @@ from govtool.render.text import short, when
 
 if TYPE_CHECKING:
     from govtool.answers.diff import DiffAnswer
-    from govtool.query.diff import Difference, GraphChange
+    from govtool.query.versions.diff import Difference, GraphChange
     from govtool.store import Commit
 
 FORMATS = (*ROW_FORMATS, *PICTURES)

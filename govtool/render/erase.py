@@ -13,7 +13,7 @@ from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.erase import ErasePlanAnswer
-    from govtool.policy.erasure import Task
+    from govtool.policy.erasure.plan import Task
 
 FORMATS = ROW_FORMATS
 REDACTED = "…"

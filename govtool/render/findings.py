@@ -10,8 +10,8 @@ from govtool.answers.check import level as level
 from govtool.render.text import count
 
 if TYPE_CHECKING:
-    from govtool.policy.check import CheckResult
-    from govtool.policy.finding import Finding
+    from govtool.policy.rules.check import CheckResult
+    from govtool.policy.rules.finding import Finding
     from govtool.query.evidence import WayStep
 
 

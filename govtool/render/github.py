@@ -10,8 +10,8 @@ from govtool.render.text import printable
 
 if TYPE_CHECKING:
     from govtool.app.project.checkout import Checkout
-    from govtool.policy.check import CheckResult
-    from govtool.policy.finding import Finding
+    from govtool.policy.rules.check import CheckResult
+    from govtool.policy.rules.finding import Finding
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice", "unknown": "notice"}
 

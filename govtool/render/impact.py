@@ -10,7 +10,7 @@ from govtool.answers.affected_rows import NOT_RECORDED
 from govtool.answers.impact import verdict_of
 from govtool.model.derivation import ROWS
 from govtool.names import join_name, split_name
-from govtool.query.select import few
+from govtool.query.selection.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.pictures import MOST_EDGES, PICTURES, fenced, impact_drawing, picture
 from govtool.render.rows import ROW_FORMATS, data_lines
@@ -21,8 +21,8 @@ from govtool.render.tree import TreeNode, tree_lines
 if TYPE_CHECKING:
     from govtool.answers.affected_rows import AffectedDataset, AffectedRows
     from govtool.answers.impact import ImpactAnswer
-    from govtool.query.impact import ImpactResult
-    from govtool.query.impact_entries import Impacted
+    from govtool.query.changes.impact import ImpactResult
+    from govtool.query.changes.impact_entries import Impacted, ImpactLine
 
 FORMATS = (*ROW_FORMATS, "tree", *PICTURES)
 
@@ -54,12 +54,12 @@ def tree(answer: ImpactAnswer) -> Iterator[str]:
     """
     frame = table(answer)
     yield printable(frame.heading)
-    yield from tree_lines(_roots(_by_relation(answer.entries)))
+    yield from tree_lines(_roots(answer.lines))
     yield ""
     yield from (printable(line) for line in frame.summary.split("\n"))
 
 
-def _roots(found: Sequence[tuple[Impacted, tuple[str, ...]]]) -> list[TreeNode]:
+def _roots(found: Sequence[ImpactLine]) -> list[TreeNode]:
     """The trees of entries; each is below the nearest entry on its way that is fewer hops away."""
     shown = {entry.column: (entry, TreeNode(_line(entry, first))) for entry, first in found}
     roots: list[TreeNode] = []
@@ -113,7 +113,7 @@ def _csv_row(entry: Impacted) -> tuple[object, ...]:
 def table(answer: ImpactAnswer) -> Table:
     """The picture of the answer: the worst first. Owners have a column where any is known."""
     result, up, affected = answer.result, answer.result.direction == "up", answer.affected
-    found = _by_relation(answer.entries)
+    found = answer.lines
     entries = [entry for entry, _ in found]
     shown = {"verdict": not up, "rows": affected is not None, "owner": any(entry.owner for entry in entries)}
     columns = [(column, cell) for column, cell in _columns(affected) if shown.get(column.title, True)]
@@ -210,28 +210,8 @@ def _filter(result: ImpactResult) -> str:
 
 
 def _left_off(result: ImpactResult) -> str:
-    return f"{count(result.truncated, 'more entry', 'more entries')} (--all)" if result.truncated else ""
-
-
-def _by_relation(entries: Sequence[Impacted]) -> list[tuple[Impacted, tuple[str, ...]]]:
-    """The entries but for columns whose relation has their verdict as a whole; these, by name, beside the whole.
-
-    Upstream, where there are no verdicts, the way decides instead.
-    """
-    whole = {entry.dataset: _alike(entry) for entry in entries if entry.is_rows and not entry.rows_only}
-    parts: dict[str, list[str]] = {}
-    for entry in entries:
-        if not entry.is_rows and entry.dataset in whole and whole[entry.dataset] == _alike(entry):
-            parts.setdefault(entry.dataset, []).append(entry.column.removeprefix(f"{entry.dataset}."))
-    return [
-        (entry, tuple(parts.get(entry.dataset, ())) if entry.is_rows else ())
-        for entry in entries
-        if entry.is_rows or entry.column.removeprefix(f"{entry.dataset}.") not in parts.get(entry.dataset, ())
-    ]
-
-
-def _alike(entry: Impacted) -> object:
-    return verdict_of(entry) or entry.via
+    left = result.truncated_lines
+    return f"{count(left, 'more entry', 'more entries')} (--all)" if left else ""
 
 
 def _named(entry: Impacted, first: tuple[str, ...]) -> str:

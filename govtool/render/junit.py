@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 from govtool.render.findings import level, sentence, way
 
 if TYPE_CHECKING:
-    from govtool.policy.check import CheckResult
+    from govtool.policy.rules.check import CheckResult
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from govtool.answers.explain import ExplainAnswer
     from govtool.answers.impact import ImpactAnswer
     from govtool.answers.path import PathAnswer
-    from govtool.policy.finding import Finding
+    from govtool.policy.rules.finding import Finding
     from govtool.query.evidence import WayStep
 
 PICTURES = ("dot", "mermaid", "svg")

@@ -14,9 +14,9 @@ from govtool.render.text import Prose, count, printable
 
 if TYPE_CHECKING:
     from govtool.app.questions.policy import Outcome
-    from govtool.policy.finding import PolicyRemark
-    from govtool.policy.model import Rule
-    from govtool.policy.policy_set import PlacedPart, PolicySet
+    from govtool.policy.files.model import Rule
+    from govtool.policy.files.policy_set import PlacedPart, PolicySet
+    from govtool.policy.rules.finding import PolicyRemark
 
 FORMATS = ("table", "plain", "json", "markdown")
 
@@ -118,7 +118,7 @@ def rule_sentence(policies: PolicySet, rule: Rule) -> str:
     """Describe a rule in one sentence."""
     body = rule.body
     if rule.form == "python":
-        from govtool.policy.load import offers
+        from govtool.policy.files.load import offers
 
         options = f", with {json.dumps(body.options, ensure_ascii=False, default=str)}" if body.options else ""
         return f"Judged by {body.name} of {', '.join(map(str, offers().get(body.name, ())))}{options}."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.run_diff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
-from govtool.query.run_aspects import ASPECTS, ROW_DIGESTS
+from govtool.query.runs.aspects import ASPECTS, ROW_DIGESTS
 from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, when
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.model.positions import PositionsCost
     from govtool.model.run import Run, RunInput, RunOutput
-    from govtool.query.run_diff import RunDifference
-    from govtool.query.runs import RunInputVersion, WrittenVersion
+    from govtool.query.runs.diff import RunDifference
+    from govtool.query.runs.history import RunInputVersion, WrittenVersion
 
 FORMATS = ROW_FORMATS
 

@@ -15,8 +15,8 @@ from govtool.render.findings import level, sentence, way
 if TYPE_CHECKING:
     from govtool.app.project.checkout import Checkout
     from govtool.model.places import Place
-    from govtool.policy.check import CheckResult
-    from govtool.policy.finding import Finding
+    from govtool.policy.rules.check import CheckResult
+    from govtool.policy.rules.finding import Finding
     from govtool.query.evidence import WayStep
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -85,7 +85,11 @@ def _result(finding: Finding, number: int, strict: bool, where: Checkout) -> dic
         found["codeFlows"] = [{"threadFlows": [{"locations": [{"location": hop} for hop in flow]} for flow in flows]}]
     if finding.verdict.label == "waived":
         found["suppressions"] = [
-            {"kind": "external", "status": "accepted", "justification": f"{finding.waiver}, until {finding.expires}"}
+            {
+                "kind": "external",
+                "status": "accepted",
+                "justification": f"{finding.because} ({finding.waiver}, until {finding.expires})",
+            }
         ]
     elif level(finding, strict=strict) == "accepted":
         found["baselineState"] = "unchanged"

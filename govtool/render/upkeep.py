@@ -13,9 +13,9 @@ from govtool.render.text import count, size
 
 if TYPE_CHECKING:
     from govtool.app.versions.ancestors import UnknownAncestor
-    from govtool.store.copy import Copied
-    from govtool.store.fsck import Check
-    from govtool.store.gc import Collection
+    from govtool.store.upkeep.copy import Copied
+    from govtool.store.upkeep.fsck import Check
+    from govtool.store.upkeep.gc import Collection
 
 FORMATS = ROW_FORMATS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.query.select import few
+from govtool.query.selection.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.envelope import compact, json_lines
 from govtool.render.rows import ROW_FORMATS, laid_out
@@ -14,7 +14,7 @@ from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.whatif import WhatIfAnswer
-    from govtool.query.whatif import Affected, WhatIf
+    from govtool.query.changes.whatif import Affected, WhatIf
 
 FORMATS = ROW_FORMATS
 _NAMED = 10

@@ -1,7 +1,8 @@
 """Two versions of a graph laid over each other: what was added, removed and changed is marked.
 
-Datasets and columns are the same by name, edges by their two ends and their kind, as in ``govtool.query.diff``:
-other labels or masking make an edge *changed*; a statement that only moved changes nothing.
+Datasets and columns are the same by name, edges by their two ends and their kind, as in
+``govtool.query.versions.diff``: other labels or masking make an edge *changed*; a statement that only moved changes
+nothing.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from govtool.errors import ConflictError, UnknownNameError, UsageError
 from govtool.store import log, refs
+from govtool.store.backends.objects import Objects
 from govtool.store.commit import Commit, CommitResult, Origin
 from govtool.store.manifest import Entry
 from govtool.store.names import DEFAULT_BRANCH, FORGOTTEN, check_new_name
-from govtool.store.objects import Objects
 from govtool.store.tombstones import Tombstones, read_tombstones
 from govtool.store.writer import LostSlotError, Writer
 

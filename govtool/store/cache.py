@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from govtool.errors import StoreError, UsageError
-from govtool.store.failures import translate
-from govtool.store.local import sync
+from govtool.store.backends.failures import translate
+from govtool.store.backends.local import sync
 
 SIZE_VARIABLE = "GOVTOOL_CACHE_SIZE"
 """The environment variable with the bound: bytes, or a number with K, M, G or T (powers of 1024)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from govtool.store import log
+from govtool.store.backends.objects import ReadableObjects
 from govtool.store.commit import Commit, FragmentRef
 from govtool.store.manifest import Entry, Live, NodeRef
-from govtool.store.objects import ReadableObjects
 
 
 class FragmentChanges(NamedTuple):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from govtool.errors import IntegrityError
+from govtool.store.backends.objects import ReadableObjects
 from govtool.store.codec import digest
 from govtool.store.commit import Commit, Origin, branch_key, decode_slot, slot_key, slot_parent
 from govtool.store.manifest import Entry, Live, NodeRef, decode_node
-from govtool.store.objects import ReadableObjects
 
 _FAR = 16
 """A hint that lags by more than this is helped out by a listing."""

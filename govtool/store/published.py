@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.errors import FormatError, IntegrityError
 from govtool.store import blobs, log
+from govtool.store.backends.objects import Objects, ReadableObjects, in_parallel
 from govtool.store.codec import JsonValue, digest
 from govtool.store.commit import Commit, PublishedName
-from govtool.store.objects import Objects, ReadableObjects, in_parallel
 from govtool.store.writer import Writer
 
 if TYPE_CHECKING:
-    from govtool.graph.pages import Root
+    from govtool.graph.paging.pages import Root
 
 FOLDER = "index"
 PART = 32 * 1024**2
@@ -259,7 +259,7 @@ def decoded(data: bytes) -> Root:
     Raises:
         IntegrityError: it is none.
     """
-    from govtool.graph import pages
+    from govtool.graph.paging import pages
 
     try:
         return pages.decode_root(data)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from govtool.store.files import LocalFiles
-from govtool.store.location import local_path
+from govtool.store.backends.files import LocalFiles
+from govtool.store.backends.location import local_path
 from govtool.store.reader import Reader, read_marker
 
 

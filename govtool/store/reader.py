@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from govtool.errors import IntegrityError, StoreError, UsageError
 from govtool.store import log
+from govtool.store.backends.objects import ReadableObjects, in_parallel
 from govtool.store.codec import digest, unseal
 from govtool.store.commit import Commit, FragmentRef
 from govtool.store.names import DEFAULT_BRANCH, check_branch
-from govtool.store.objects import ReadableObjects, in_parallel
 
 if TYPE_CHECKING:
     from govtool.store.tombstones import Tombstones

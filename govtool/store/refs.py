@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from govtool.errors import IntegrityError, UsageError
 from govtool.store import log
+from govtool.store.backends.objects import ReadableObjects
 from govtool.store.codec import unseal
 from govtool.store.commit import Commit, branch_key
 from govtool.store.names import check_branch
-from govtool.store.objects import ReadableObjects
 
 
 def tag_key(name: str) -> str:

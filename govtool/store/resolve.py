@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from govtool import clock
 from govtool.errors import AmbiguousNameError, UnknownNameError
 from govtool.store import log, refs
+from govtool.store.backends.objects import ReadableObjects
 from govtool.store.commit import Commit, slot_key
-from govtool.store.objects import ReadableObjects
 
 _PREFIX = re.compile(r"[0-9a-f]{4,64}")
 _BACK = re.compile(r"(.+)~(\d{0,9})")

@@ -21,14 +21,14 @@ from govtool import clock
 from govtool.errors import ExistingStoreError, StoreError
 from govtool.release import __version__
 from govtool.store import log
+from govtool.store.backends.files import LocalFiles
+from govtool.store.backends.location import local_path, normalise, open_objects
+from govtool.store.backends.objects import Objects, ObstoreObjects, in_parallel
+from govtool.store.backends.times import check_clock
 from govtool.store.codec import FORMAT, JsonValue, seal
 from govtool.store.commit import Changes, Commit, CommitResult, Fragment, FragmentRef
-from govtool.store.files import LocalFiles
-from govtool.store.location import local_path, normalise, open_objects
 from govtool.store.names import DEFAULT_BRANCH, check_branch
-from govtool.store.objects import Objects, ObstoreObjects, in_parallel
 from govtool.store.reader import MARKER, Reader, no_store, read_marker
-from govtool.store.times import check_clock
 from govtool.store.writer import Writer
 
 _WRITERS, _ROUNDS = 8, 3
@@ -93,7 +93,7 @@ class Store(Reader):
         """Make an empty store.
 
         Args:
-            uri: See `govtool.store.location.open_object_store`.
+            uri: See `govtool.store.backends.location.open_object_store`.
             exist_ok: Open the store if there is one already.
 
         Raises:
@@ -202,7 +202,7 @@ class Store(Reader):
             position=self._seen.pop(branch, None) or self._position(branch),
         )
         if result.created:
-            from govtool.store.compact import keep_compact
+            from govtool.store.upkeep.compact import keep_compact
 
             entries = len(changes.add) + len(changes.uploaded) + 2 * len(changes.retract)
             keep_compact(self, result.commit, entries, author=author)

@@ -1,6 +1,6 @@
 """Tombstones: fragments that were removed on purpose, and the fragments that stand in their place.
 
-A tombstone is a fragment of the source `FORGOTTEN`, added by the commit that forgot (``govtool.store.forget``) and
+A tombstone is a fragment of the source `FORGOTTEN`, added by the commit that forgot (``store.upkeep.forget``) and
 never retracted. So it is part of the chain of commits: who may write objects but no commits cannot forge one. It says
 of each fragment that was removed which other one is read instead, or none; and where fragments went that shared a pack
 with it. Only who finds a fragment missing reads it, and ``fsck``, ``gc`` and ``copy``.
@@ -14,11 +14,11 @@ from typing import Any
 
 from govtool.errors import IntegrityError
 from govtool.store import log, refs
+from govtool.store.backends.objects import ReadableObjects
 from govtool.store.codec import FORMAT, digest, seal, unseal
 from govtool.store.commit import Commit, FragmentRef
 from govtool.store.manifest import Entry
 from govtool.store.names import FORGOTTEN
-from govtool.store.objects import ReadableObjects
 
 TABLE = "forgotten"
 """The table of tombstones; a fragment is sealed JSON."""

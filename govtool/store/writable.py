@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from govtool.store.backends.objects import Objects
 from govtool.store.commit import Commit
 from govtool.store.log import Nodes
 from govtool.store.names import DEFAULT_BRANCH
-from govtool.store.objects import Objects
 
 
 class WritableStore(Protocol):

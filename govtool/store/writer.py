@@ -21,6 +21,8 @@ from govtool import clock
 from govtool.errors import ConflictError, StoreError, UnknownNameError, UsageError
 from govtool.release import __version__
 from govtool.store import log
+from govtool.store.backends.objects import Objects
+from govtool.store.backends.times import AHEAD, LEAP, SKEW, check_clock
 from govtool.store.codec import JsonValue, canonical, digest
 from govtool.store.commit import (
     Changes,
@@ -36,8 +38,6 @@ from govtool.store.commit import (
 from govtool.store.entries import as_created, entries_of, holds, placed
 from govtool.store.manifest import Entry, Live, Manifest, node_key
 from govtool.store.names import FORGOTTEN, check_source, check_table
-from govtool.store.objects import Objects
-from govtool.store.times import LEAP, SKEW, check_clock
 
 COMMIT_TIMEOUT = 120.0
 """Seconds for which a writer tries again when others win."""
@@ -340,18 +340,15 @@ class Writer:
         """The time of a commit on top of one of the time ``newest``: never before it, nor in the future by the store.
 
         Raises:
-            StoreError: ``store.clock`` if this machine's clock is wrong, or the newest commit's was.
+            StoreError: ``store.clock`` if this machine's clock is wrong, or the newest commit's by more than `AHEAD`.
         """
         now = self._now()
-        if newest is None:
-            return clock.iso(now)
-        ahead = now - datetime.fromisoformat(newest)
-        if ahead > LEAP:
+        ahead = now - datetime.fromisoformat(newest) if newest is not None else None
+        if ahead is None or ahead > LEAP or -ahead > SKEW:
             check_clock(self._objects, now)
-        if ahead >= timedelta(0):
+        if newest is None or ahead is None or ahead >= timedelta(0):
             return clock.iso(now)
-        if -ahead > SKEW:
-            check_clock(self._objects, now)
+        if -ahead > AHEAD:
             raise StoreError(
                 f"the clock says {clock.iso(now)}, but the newest commit is of {newest}",
                 code="store.clock",
@@ -359,7 +356,7 @@ class Writer:
                 hint="set this machine's clock, or if that commit's time is wrong: govtool store repair-clock; nothing"
                 " was committed",
             )
-        return newest
+        return newest  # a clock that was ahead stops nobody
 
 
 def _check(changes: Changes, message: str, author: str, batch: str, summary: Mapping[str, JsonValue]) -> None:

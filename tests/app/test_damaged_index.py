@@ -140,7 +140,7 @@ def test_a_copied_cache_is_compared(warehouse: Warehouse, monkeypatch: pytest.Mo
 
 def test_a_bug_stays_a_bug(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a sound index an unexpected error is reported, and the command is not run twice."""
-    from govtool.query import impact
+    from govtool.query.changes import impact
 
     runs: list[int] = []
 

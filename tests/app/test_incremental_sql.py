@@ -7,15 +7,17 @@ import shutil
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.incremental.oracle import compare, difference, report_difference
 from govtool.answers.ingest import CoverageDemand
 from govtool.app.coverage.failures import failures
-from govtool.app.ingest import sql_memos
+from govtool.app.ingest import sql_memos, sql_workers
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
+from govtool.app.ingest.sql_workers import extracted_by_workers
 from govtool.capture.sql import collector
 from govtool.capture.sql.scripts import trees
 from govtool.store import Commit, Store
@@ -35,6 +37,59 @@ def test_random_edits_of_the_shop_yield_what_a_full_ingest_yields(tmp_path: Path
     outcomes = list(compare(SHOP / dialect, tmp_path, dialect=dialect, edits=10, seed=seed))
     assert [(outcome.edit, outcome.difference) for outcome in outcomes if outcome.difference] == []
     assert sum(outcome.extracted for outcome in outcomes[1:]) < sum(outcome.files for outcome in outcomes[1:])
+
+
+APART = {
+    "a_base.sql": "create table base (id int, email text);\ncomment on table base is 'people #pii';",
+    "b_view.sql": "create view v as select * from base;",
+    "c_second.sql": "create view w as select email, f(id) as n from v; -- govtool: ignore",
+    "d_function.sql": "create function f(x int) returns int language sql as 'select max(id) + x from base';",
+    "e_fill.sql": "insert into filled select id, email from base; insert into filled select * from w;",
+    "f_usage.sql": "select a.id, b.name from unknown a join other b on a.k = b.k; select c from unknown;",
+    "g_broken.sql": "select from where (; create view broken as select id from",
+    "h_macro.sql": "{% macro m(c) %}lower({{ c }}){% endmacro %}",
+    "i_template.sql": "create view t as select {{ m('email') }} as e from v where {{ q('x') }};",
+    "j_move.sql": "alter table base rename to moved;",
+    "k_star.sql": "create view x as select * from filled; create view y as select * from unknown;",
+    "l_twice.sql": "create view v as select id from base;",
+}
+"""Scripts that look at each other, as several processes see only some of them."""
+TRIGGER = (
+    "create function g() returns trigger language plpgsql as $$ begin insert into audit values (new.id); return new;"
+    " end $$; create trigger t after insert on base for each row execute function g();"
+)
+
+
+@pytest.mark.parametrize("warehouse", ["shop", "apart", "triggers"])
+def test_several_processes_yield_what_one_yields(
+    tmp_path: Path, warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[bool] = []
+
+    def extracted(*arguments: Any) -> Any:
+        made = extracted_by_workers(*arguments)
+        used.append(made is not None)
+        return made
+
+    monkeypatch.setattr(sql_workers, "extracted_by_workers", extracted)
+    folder = tmp_path / "sql"
+    if warehouse == "shop":
+        shutil.copytree(SHOP / "postgres", folder)
+    else:
+        folder.mkdir()
+        for name, text in (APART | ({"m_trigger.sql": TRIGGER} if warehouse == "triggers" else {})).items():
+            (folder / name).write_text(text)
+    one, several = Store.init(str(tmp_path / "one")), Store.init(str(tmp_path / "several"))
+    for change in ("", "create view base2 as select * from base;"):
+        if change:
+            (folder / "z_later.sql").write_text(change)
+        outcomes = [
+            ingest_sql(store, SqlRequest((str(folder),), dialect="postgres", source="w", workers=workers))
+            for store, workers in ((one, 1), (several, 3))
+        ]
+        assert difference(one, outcomes[0].commit, several, outcomes[1].commit) == ""
+        assert report_difference(*outcomes) == ""
+    assert used[:2] == [False, True]
 
 
 class _Two:

@@ -10,7 +10,7 @@ import pytest
 from govtool.app.versions.index import open_index
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import DERIVATIONS, encode
-from govtool.query.impact import impact
+from govtool.query.changes.impact import impact
 from govtool.store import Changes, Commit, Fragment, Store
 
 
@@ -103,7 +103,7 @@ def test_a_question_needs_no_heavy_library(store: Store, cache: Path) -> None:
         "import sys\n"
         "from govtool.store.quick import open_reader\n"
         "from govtool.app.versions.index import open_index\n"
-        "from govtool.query.impact import impact\n"
+        "from govtool.query.changes.impact import impact\n"
         f"s = open_reader({str(store.uri)!r})\n"
         "impact(open_index(s, s.head()), 's.x')\n"
         "print(sorted({'numpy', 'pyarrow', 'obstore', 'sqlglot', 'networkx'} & set(sys.modules)))\n"

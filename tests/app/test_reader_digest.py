@@ -119,7 +119,7 @@ SQL = {"sql", "explained", "catalog", "dbt", "log", "openlineage"}
         ("names.py", READERS.keys()),
         ("cli/main.py", set()),
         ("render/impact.py", set()),
-        ("policy/check.py", set()),
+        ("policy/rules/check.py", set()),
         ("query/impact.py", set()),
     ],
 )

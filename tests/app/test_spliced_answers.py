@@ -16,11 +16,11 @@ import govtool
 from govtool.app.versions import gathered
 from govtool.app.versions.index import built_index, open_index
 from govtool.app.versions.published import publish_index
+from govtool.graph.delta.spliced import SplicedIndex
 from govtool.graph.index import Index
-from govtool.graph.spliced import SplicedIndex
 from govtool.model.columnar import DERIVATIONS, encode
-from govtool.query.change import Change
-from govtool.query.impact import impact
+from govtool.query.changes.change import Change
+from govtool.query.changes.impact import impact
 from govtool.store import Changes, Commit, Fragment, Store
 
 POLICY = """

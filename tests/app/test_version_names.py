@@ -10,7 +10,7 @@ from govtool.app.runs.lookup import named_version, version_names
 from govtool.errors import AmbiguousNameError, UnknownNameError
 from govtool.model.run import Run, RunOutput
 from govtool.model.version import ContentIdentity
-from govtool.query.runs import History, WrittenVersion
+from govtool.query.runs.history import History, WrittenVersion
 
 
 def written(dataset, *texts, kind="stated"):

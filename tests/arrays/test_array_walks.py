@@ -157,7 +157,7 @@ from govtool.arrays.graph import graph_of
 from govtool.arrays.needs import ALTERNATIVE, BASE, needs_of
 from govtool.arrays.support import losses
 from govtool.arrays.walks import reach
-import govtool.graph.walk, govtool.query.support, govtool.query.impact
+import govtool.graph.walks.walk, govtool.query.changes.support, govtool.query.changes.impact
 graph, _ = graph_of([0, 1, 2], [1, 2, 1], 3)
 assert list(reach(graph, [0]).nodes) == [0, 1, 2]
 assert set(losses(graph, needs_of(graph, [BASE, ALTERNATIVE, ALTERNATIVE]), [0]).nodes) == {0, 1, 2}

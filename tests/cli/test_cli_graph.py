@@ -342,7 +342,7 @@ def test_the_shell_s_completion(graph):
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("impact", "crm.users.email", "--change", "delete"), "govtool whatif delete SELECTOR"),
+        (("impact", "crm.users.email", "--change", "delete", "--depth", "1"), "leave out --depth"),
         (("impact", "crm.users.email", "--change", "rename"), "--change rename:NEW"),
         (("impact", "crm.users.email", "--change", "rename:a", "--to", "b"), "--change rename --to b"),
         (("whatif", "rename", "crm.users.email", "mail"), "govtool whatif rename crm.users.email --to mail"),
@@ -359,6 +359,22 @@ def test_impact_and_whatif_take_the_same_words(graph):
     short = graph("impact", "crm.users.email", "--change", "rename:mail")
     assert graph("impact", "crm.users.email", "--change", "rename", "--to", "mail").out == short.out
     assert graph("impact", "crm.users.email", "--to", "mail").out == short.out
+    for change in ("delete", "mask"):
+        options = ("--limit", "1", "--fail-on", "changes")
+        done = graph("impact", "crm.users.email", "--change", change, *options)
+        assert (done.out, done.code) == (graph("whatif", change, "crm.users.email", *options).out, 1)
+    assert graph("impact", "crm.users.email", "--change", "mask", "-f", "tree").code == 2
+
+
+def test_the_limit_of_a_table_counts_its_rows(graph):
+    every, first = (
+        graph("impact", "crm.users.email", "--change", "drop", *more).out for more in ((), ("--limit", "1"))
+    )
+    rows = [line for line in every.splitlines() if line.startswith((" breaks", "breaks"))]
+    assert first.count("breaks") == 1
+    assert f"{len(rows) - 1} more entr" in first
+    whole = json.loads(graph("impact", "crm.users.email", "--change", "drop", "--limit", "1", "-f", "json").out)
+    assert whole["truncated"] > len(rows) - 1
 
 
 @pytest.mark.parametrize(

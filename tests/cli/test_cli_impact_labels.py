@@ -200,7 +200,7 @@ def test_without_policies_nothing_that_reads_or_applies_them_is_imported(warehou
     assert warehouse(*DROP).code == 0  # the index and the owners are in the cache from now on
     code = (
         "import sys; from govtool.cli.main import main; main(sys.argv[1:]); "
-        "print('LOADED', *({'numpy', 'pyarrow', 'yaml', 'govtool.policy.load', 'govtool.policy.check'} & set(sys.modules)))"
+        "print('LOADED', *({'numpy', 'pyarrow', 'yaml', 'govtool.policy.files.load', 'govtool.policy.rules.check'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, *DROP], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "LOADED"

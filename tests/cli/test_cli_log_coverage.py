@@ -32,6 +32,30 @@ def test_log_lists_the_coverage_of_each_commit_and_the_costliest_reasons(govtool
     assert package.open().log(coverage=True).to_dict()["commits"] == answer["commits"]
 
 
+def test_a_file_that_was_not_read_is_among_the_shares_and_the_reasons(govtool, project):
+    govtool("init")
+    (project / "s").mkdir()
+    (project / "s" / "a.sql").write_text("create table t (a int);\ncreate view v as select a from t;\n")
+    (project / "s" / "b.sql").write_bytes(b"\0\1\2")
+    done = govtool("ingest", "sql", "s")
+    assert ["not", "at", "all", "1", "33.3%", "1", "33.3%"] in [line.split() for line in done.out.splitlines()]
+    assert "cannot be read as text: a binary file" in done.out
+    rows = [line.split() for line in govtool("log", "-v").out.splitlines()]
+    assert ["1", "2", "0", "1", "1", "not-sql:", *"cannot be read as text: a binary file".split()] in rows  # noqa: SIM905
+    (only,) = json.loads(govtool("log", "-v", "-f", "json").out)["commits"]
+    assert [reason["code"] for reason in only["reasons"]] == ["not-sql"]
+
+
+def test_a_broken_create_has_its_place_and_a_hint(govtool, project):
+    govtool("init")
+    (project / "a.sql").write_text("create view v as select 1 as a;\ncreate view w as select a b c from t;\n")
+    done = govtool("ingest", "sql", "a.sql")
+    assert "--> a.sql:2:29" in done.err
+    assert "hint: is the statement complete and the --dialect right?" in done.err
+    (project / "a.sql").write_text("create view v as select 1 as a;\ncreate or replace veiw w as select 1 as a;\n")
+    assert "VEIW may be meant as VIEW" in govtool("ingest", "sql", "a.sql").err
+
+
 def test_a_temporary_table_is_no_reader(govtool, project):
     (project / "a.sql").write_text(
         "create table c (e text);\ncreate temp table q as select e from c;\n"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from govtool.model.former_names import with_current_names
 from govtool.names import current_id, dataset_id, former_id
-from govtool.query.patterns import Pattern
+from govtool.query.selection.patterns import Pattern
 from govtool.store import Store
 
 OTHER = "/elsewhere/in"

@@ -280,6 +280,8 @@ NOT_UNDERSTOOD = {
         "snowflake",
         "create table x using template (select array_agg(object_construct(*)) from s);",
     ),
+    "a name without the schema that it has": ("tsql", "create view v as select c from dbo.s;"),
+    "a change through a name with its schema": ("postgres", "update public.s set k = 1;"),
     "the unused value of a macro": ("postgres", "{% set r = m() %}\nselect 1 as one;"),
 }
 """Statements that may read or write what they do not say, by what they are; each is alone in a store with two tables."""

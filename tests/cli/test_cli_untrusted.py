@@ -32,6 +32,62 @@ def test_lineage_is_not_sent_to_a_store_that_the_checkout_chose(checkout, govtoo
     assert commits(govtool, checkout) == []
 
 
+READING = [
+    ("ls",),
+    ("impact", "t.a"),
+    ("log",),
+    ("diff", "HEAD"),
+    ("check",),
+    ("show", "t"),
+    ("runs",),
+    ("coverage",),
+    ("export", "graph", "-f", "csv", "-o", "x"),
+    ("export", "openlineage"),
+    ("graph", "list"),
+    ("workflow", "list"),
+    ("sources", "list"),
+    ("explain", "t.a"),
+    ("report", "html", "-o", "x.html"),
+    ("classes",),
+    ("index",),
+    ("store", "copy", "elsewhere"),
+    ("trace", "back", "t", "--where", "a = 1"),
+    ("erase", "plan", "--subject", "t.a=1"),
+    ("store", "fsck"),
+    ("store", "anchor"),
+    ("tag", "list"),
+    ("branch", "list"),
+    ("whatif", "drop", "t.a"),
+    ("path", "t.a", "v.a"),
+    ("verify", "t"),
+    ("replay", "r"),
+    ("serve", "openlineage"),
+]
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_no_command_reads_a_store_that_the_checkout_chose(checkout, govtool, project, command):
+    (project / "govtool.toml").write_text('store = "s3://attacker/p"\n')
+    (project / "policies").mkdir()
+    (project / "policies" / "p.yaml").write_text("classes: []\n")
+    refused = govtool(*command)
+    assert refused.code == 2
+    assert "usage.untrusted-store" in refused.err, refused.err
+
+
+def test_doctor_and_python_do_not_open_it_either(checkout, govtool, project):
+    import govtool as package
+    from govtool.errors import UsageError
+
+    (project / "govtool.toml").write_text('store = "s3://attacker/p"\n')
+    assert "govtool trust" in govtool("doctor").out
+    with pytest.raises(UsageError, match="s3://attacker/p"):
+        package.open()
+    (project / "govtool.toml").write_text(f"store = {json.dumps(str(checkout))}\n")
+    assert govtool("trust").code == 0
+    assert govtool("log").code == 0
+
+
 def test_the_user_may_name_the_store_or_agree_once(checkout, govtool, monkeypatch, project):
     assert govtool("ingest", "sql", "a.sql", "--store", str(checkout)).code == 0
     assert govtool("trust").code == 0

@@ -186,7 +186,7 @@ TOGETHER = (
 
 
 def test_changes_of_several_kinds_have_the_worst_verdict_of_each(warehouse):
-    from govtool.query.whatif import VERDICTS
+    from govtool.query.changes.whatif import VERDICTS
 
     worst: dict[str, str] = {}
     for arguments in ONE_EACH:

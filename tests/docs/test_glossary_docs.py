@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from govtool.query.whatif import VERDICTS
+from govtool.query.changes.whatif import VERDICTS
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.graph.build_meter import BuildMeter
+from govtool.graph.builder.meter import BuildMeter
 
 
 @settings(max_examples=30, deadline=None)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from govtool.arrays.sets import stable_order
-from govtool.graph.columns import Strings
-from govtool.graph.edge_arrays import labels, missing_reads
-from govtool.graph.node_numbers import number_nodes
+from govtool.graph.builder.columns import Strings
+from govtool.graph.builder.edge_arrays import labels, missing_reads
+from govtool.graph.builder.node_numbers import number_nodes
 
 PAIRS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=40)
 PATHS = ("*", "a", "b", "b.c", "b.c.d", "e[]", "e[].f", '"g.h"')
@@ -32,7 +32,7 @@ def test_equal_values_keep_their_order(values: list[int]) -> None:
 @pytest.mark.parametrize("few", [1 << 20, -1000])
 @given(pairs=PAIRS)
 def test_labels_are_numbered_by_functions_then_reason(few: int, pairs: list[tuple[int, int]]) -> None:
-    with mock.patch("govtool.graph.edge_arrays._FEW_PAIRS", few):  # or so many that they are sorted
+    with mock.patch("govtool.graph.builder.edge_arrays._FEW_PAIRS", few):  # or so many that they are sorted
         number, functions, reasons = labels(*columns(pairs))
     known = list(zip(functions.tolist(), reasons.tolist(), strict=True))
     assert known == sorted(set(pairs))

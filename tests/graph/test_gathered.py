@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from govtool.errors import FormatError, IntegrityError
-from govtool.graph.build import build, build_gathered
-from govtool.graph.gathered import Gathered, gather, joined, pack, unpack
+from govtool.graph.builder.build import build, build_gathered
+from govtool.graph.builder.gathered import Gathered, gather, joined, pack, unpack
 from govtool.model import ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import encode, read_table
 

@@ -13,7 +13,7 @@ from govtool.app.versions.index import index_of
 from govtool.arrays.suffix import parts_of, suffix_key
 from govtool.errors import FormatError, IntegrityError
 from govtool.graph import layout
-from govtool.graph.build import build
+from govtool.graph.builder.build import build
 from govtool.graph.index import Index
 from govtool.graph.paths import ancestors, parent_path
 from govtool.model import ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement

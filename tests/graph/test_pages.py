@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from bench.graph import generate
 from govtool.arrays.pages import page_digest, unpack
 from govtool.errors import GovtoolError, IntegrityError
-from govtool.graph import cut as cut_module
-from govtool.graph import pages
-from govtool.graph.build import build
-from govtool.graph.cut import cut
+from govtool.graph.builder.build import build
 from govtool.graph.index import Index
-from govtool.graph.paged import PagedIndex
-from govtool.query.change import Change
+from govtool.graph.paging import cut as cut_module
+from govtool.graph.paging import pages
+from govtool.graph.paging.cut import cut
+from govtool.graph.paging.paged import PagedIndex
+from govtool.query.changes.change import Change
+from govtool.query.changes.impact import impact
 from govtool.query.explain import explain
-from govtool.query.impact import impact
 from govtool.query.path import paths
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "query"))

@@ -6,7 +6,7 @@ from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.graph.index import Index
-from govtool.query.impact import impact
+from govtool.query.changes.impact import impact
 
 SHARDS = "CREATE TABLE ds.s_20240101 (c INT64, x INT64); CREATE TABLE ds.t (c INT64); CREATE TABLE other.s_1 (c INT64);"
 

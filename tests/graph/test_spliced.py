@@ -12,12 +12,12 @@ import pytest
 from changed_graphs import Fragments, changed, derivation, fragments, warehouse
 
 from govtool.arrays import layout
-from govtool.graph.build import build_gathered
-from govtool.graph.derive import derive
-from govtool.graph.gathered import Gathered, first_derivation, fragment_order, gather, mapped, ordered, pack
+from govtool.graph.builder.build import build_gathered
+from govtool.graph.builder.gathered import Gathered, first_derivation, fragment_order, gather, mapped, ordered, pack
+from govtool.graph.builder.statement_arrays import _EVIDENCE
+from govtool.graph.delta.derive import derive
+from govtool.graph.delta.spliced import SplicedIndex
 from govtool.graph.index import Index
-from govtool.graph.spliced import SplicedIndex
-from govtool.graph.statement_arrays import _EVIDENCE
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import encode, read_table
 

@@ -13,11 +13,11 @@ from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
 from govtool.graph.index import Index
 from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.policy.check import CheckResult, check
-from govtool.policy.document import parse_document
-from govtool.policy.governed import govern
-from govtool.policy.load import first_of, mistakes, validated
-from govtool.policy.policy_set import PolicySet
+from govtool.policy.classes.governed import govern
+from govtool.policy.files.document import parse_document
+from govtool.policy.files.load import first_of, mistakes, validated
+from govtool.policy.files.policy_set import PolicySet
+from govtool.policy.rules.check import CheckResult, check
 
 TODAY = date(2026, 11, 21)
 HEAD = "version: 1\nname: test\n"

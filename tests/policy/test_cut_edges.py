@@ -17,7 +17,7 @@ from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.model import Derivation, Edge, EdgeKind
-from govtool.policy.finding import Finding, RuleVerdict
+from govtool.policy.rules.finding import Finding, RuleVerdict
 from govtool.query.evidence import WayStep
 
 SHOP = Path(__file__).parents[2] / "fixtures" / "shop" / "postgres"

@@ -8,9 +8,9 @@ from policy_samples import TODAY, policy, sql
 from govtool.app.versions.index import index_of
 from govtool.errors import UsageError
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.policy.check import check
-from govtool.policy.dataset_facts import ToolFact
-from govtool.policy.governed import govern
+from govtool.policy.classes.dataset_facts import ToolFact
+from govtool.policy.classes.governed import govern
+from govtool.policy.rules.check import check
 
 RULES = """
 classes: {personal: {}, hidden: {}}

@@ -9,10 +9,10 @@ from policy_samples import TODAY, policy, random_graph, sql
 from govtool.app.erasure.columns import parse_subject
 from govtool.app.versions.index import index_of
 from govtool.model import EdgeKind
-from govtool.policy.erasure import erasure_plan
-from govtool.policy.governed import govern
-from govtool.policy.policy_set import PolicySet
-from govtool.query.select import select
+from govtool.policy.classes.governed import govern
+from govtool.policy.erasure.plan import erasure_plan
+from govtool.policy.files.policy_set import PolicySet
+from govtool.query.selection.select import select
 
 SHOP = """
 CREATE TABLE crm.users (id int, email text, country text);

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from policy_samples import MASKS, checked, policy, random_graph, reported
 
 from govtool.app.versions.index import index_of
-from govtool.policy.finding import RuleVerdict
+from govtool.policy.rules.finding import RuleVerdict
 
 RULES = """
 classify:

@@ -7,8 +7,8 @@ from policy_samples import TODAY, checked, policy, reported, sql
 
 from govtool.functions.facts import REAL
 from govtool.functions.names import ALIASES, is_same, squashed
-from govtool.policy.lint import in_graph
-from govtool.policy.masking import keeps_a_value, named
+from govtool.policy.classes.masking import keeps_a_value, named
+from govtool.policy.rules.lint import in_graph
 
 RULES = """
 classes: {personal: {}, hidden: {}}

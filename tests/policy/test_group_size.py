@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from policy_samples import checked, policy, sql
 
-from govtool.policy.load import load
+from govtool.policy.files.load import load
 
 SCHEMA = {
     "crm.users": {"id": "int", "email": "text", "country": "text", "pay": "int"},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from policy_samples import TODAY, checked, policy, reported, sql
 
-from govtool.policy.dataset_facts import ToolFact
-from govtool.policy.governed import govern
-from govtool.policy.unknown_columns import possible_classes
+from govtool.policy.classes.dataset_facts import ToolFact
+from govtool.policy.classes.governed import govern
+from govtool.policy.classes.unknown_columns import possible_classes
 
 RULES = """
 classes: {personal: {}, personal.email: {}, other: {}}

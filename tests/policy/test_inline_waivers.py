@@ -10,8 +10,8 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.waiver_comments import waivers_in
 from govtool.model.fact import Fact
-from govtool.policy.dataset_facts import ToolFact
-from govtool.policy.finding import Finding, InlineWaiver, MistakenComment, RuleVerdict, _of_sql, inline_waivers
+from govtool.policy.classes.dataset_facts import ToolFact
+from govtool.policy.rules.finding import Finding, InlineWaiver, MistakenComment, RuleVerdict, _of_sql, inline_waivers
 
 ALLOW = "govtool: allow R1 until 2027-01-31 because it was agreed"
 
@@ -79,7 +79,7 @@ def test_a_comment_on_a_line_of_several_statements_waives_none():
 
 def test_a_waiver_covers_no_other_dataset_whose_name_begins_like_its_own():
     day = date(2027, 1, 31)
-    waiver = _of_sql(InlineWaiver("R1", "crm", day, "a.sql:1"), ["crm", "crm.leak"])
+    waiver = _of_sql(InlineWaiver("R1", "crm", day, "a.sql:1"), ["crm", "crm.leak"], [])
     assert [waiver.covers(_finding(column)) for column in ("crm", "crm.email", "crm.leak.email", "crm.leak", "crm2.x")] == [
         True, True, False, False, False,
     ]  # fmt: skip
@@ -95,8 +95,8 @@ def test_what_a_comment_says():
 
     day = date(2027, 1, 31)
     assert read("allow R1, R-2.b until 2027-01-31 because x") == [
-        InlineWaiver("R1", "a", day, "a.sql:1"),
-        InlineWaiver("R-2.b", "a", day, "a.sql:1"),
+        InlineWaiver("R1", "a", day, "a.sql:1", "x"),
+        InlineWaiver("R-2.b", "a", day, "a.sql:1", "x"),
     ]
     for text in (
         "allow R1",

@@ -20,12 +20,12 @@ from govtool.capture.sql.files import Script
 from govtool.graph import order
 from govtool.graph.paths import ancestors
 from govtool.model import VALUE_FLOW, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.policy import fixpoint
-from govtool.policy.propagate import propagate
-from govtool.policy.taints import Mode
-from govtool.policy.transfer import transfers
+from govtool.policy.classes import fixpoint
+from govtool.policy.classes.propagate import propagate
+from govtool.policy.classes.taints import Mode
+from govtool.policy.classes.transfer import transfers
 from govtool.query.networkx import to_networkx
-from govtool.query.patterns import ColumnPaths
+from govtool.query.selection.patterns import ColumnPaths
 
 POLICY = policy(MASKS)
 relaxed = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

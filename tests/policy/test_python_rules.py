@@ -10,9 +10,9 @@ from policy_samples import TODAY, checked, policy, reported, sql
 
 from govtool.app.questions.policy import lint
 from govtool.errors import UsageError
-from govtool.policy.baseline import Accepted, accepted
-from govtool.policy.check import check
-from govtool.policy.governed import govern
+from govtool.policy.classes.governed import govern
+from govtool.policy.rules.baseline import Accepted, accepted
+from govtool.policy.rules.check import check
 from govtool.render.policy import explanation
 
 MODULE = '''

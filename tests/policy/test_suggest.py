@@ -9,7 +9,7 @@ from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.policy.suggest import CLASSES, suggestions
-from govtool.query.select import select
+from govtool.query.selection.select import select
 
 SQL = """
 create table crm.customers (

@@ -7,7 +7,7 @@ import json
 import pytest
 from policy_samples import TODAY, checked, policy, sql
 
-from govtool.policy.baseline import accepted, baseline_object, read_baseline
+from govtool.policy.rules.baseline import accepted, baseline_object, read_baseline
 
 RULES = """
 classes: {personal: {}}

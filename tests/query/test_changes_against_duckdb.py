@@ -6,7 +6,7 @@ import pytest
 
 from bench.oracles import changes
 from bench.oracles.contents import Contents
-from govtool.query import change as rules_of_changes
+from govtool.query.changes import change as rules_of_changes
 
 pytest.importorskip("duckdb")
 

@@ -13,9 +13,9 @@ from govtool.app.questions.diff import diff_commits
 from govtool.app.versions.index import open_index
 from govtool.model import ColumnRef, Edge, EdgeKind, OutputColumn, columnar
 from govtool.model.columnar import DERIVATIONS, encode
-from govtool.query.diff import Difference, difference, facts, unlike
 from govtool.query.networkx import to_networkx
-from govtool.query.statements import statement_changes
+from govtool.query.versions.diff import Difference, difference, facts, unlike
+from govtool.query.versions.statements import statement_changes
 from govtool.store import Changes, Fragment, Store
 
 

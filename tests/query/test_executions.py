@@ -12,8 +12,8 @@ from govtool.capture.openlineage.events import EventReader
 from govtool.capture.openlineage.merge import MergedEvents
 from govtool.capture.openlineage.runs import runs_of
 from govtool.model.run import Run, RunInput, RunOutput, Software
-from govtool.query.executions import one_run_each
-from govtool.query.runs import History
+from govtool.query.runs.executions import one_run_each
+from govtool.query.runs.history import History
 
 APPLICATION = "local-1795403935500"
 STARTED = "2026-11-23T03:19:29.065Z"

@@ -10,17 +10,17 @@ from graph_samples import DATASETS, graph, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.graph.fold import FoldedGraph
+from govtool.graph.builder.fold import FoldedGraph
 from govtool.graph.index import Index
 from govtool.graph.paths import ancestors
-from govtool.graph.rules import SourceRelation
-from govtool.graph.walk import walk
+from govtool.graph.walks.rules import SourceRelation
+from govtool.graph.walks.walk import walk
 from govtool.model import CONTRIBUTED, Derivation, EdgeKind
-from govtool.query.change import CHANGES, Change, ReachState, goal, rules, seed_states
-from govtool.query.impact import expand, impact
+from govtool.query.changes.change import CHANGES, Change, ReachState, goal, rules, seed_states
+from govtool.query.changes.impact import expand, impact
 from govtool.query.networkx import to_networkx
 from govtool.query.path import paths
-from govtool.query.select import Subject
+from govtool.query.selection.select import Subject
 
 Node = tuple[str, str]
 relaxed = settings(deadline=None, max_examples=150)
@@ -183,7 +183,7 @@ def fixpoint(derivations: list[Derivation], index: Index, seeds: set[tuple[Reach
 def test_states_and_hops_are_the_fixpoint_of_the_rules(
     derivations: list[Derivation], number: int, change: Change, large: bool
 ) -> None:
-    with patch("govtool.graph.build.fold", as_said):
+    with patch("govtool.graph.builder.build.fold", as_said):
         index = graph(*derivations)
     about = subject(index, number)
     if about is None:
@@ -198,7 +198,7 @@ def test_states_and_hops_are_the_fixpoint_of_the_rules(
         if state * n + i in reach
     }
     if change.kind == "retype":
-        from govtool.query.types import retype_action
+        from govtool.query.changes.types import retype_action
 
         reach = walk(
             index, [start * n + about.node], rules(change, check=lambda e: retype_action(index, "geometry", e)),

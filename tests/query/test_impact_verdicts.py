@@ -8,8 +8,8 @@ from graph_samples import edge, graph, view
 from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.query.change import Change
-from govtool.query.impact import expand, impact
+from govtool.query.changes.change import Change
+from govtool.query.changes.impact import expand, impact
 
 
 def verdicts(index: Index, subject: str, change: str = "logic", **more) -> dict[str, str]:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from govtool.graph.index import Index
 from govtool.names import split_name
-from govtool.query import patterns
-from govtool.query.name_columns import NameColumns, ending, matching
-from govtool.query.patterns import ColumnPaths, Pattern, Patterns
+from govtool.query.selection import patterns
+from govtool.query.selection.name_columns import NameColumns, ending, matching
+from govtool.query.selection.patterns import ColumnPaths, Pattern, Patterns
 
 ROOT = "/srv/etl"
 PARTS = st.sampled_from(

@@ -8,9 +8,9 @@ from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.graph.index import Index
-from govtool.query.change import Change
-from govtool.query.impact import expand, impact
-from govtool.query.selectors import select_many
+from govtool.query.changes.change import Change
+from govtool.query.changes.impact import expand, impact
+from govtool.query.selection.selectors import select_many
 
 TABLES = "create table s (c int, k int); create table d (x int, y int); "
 FILLS = TABLES + "insert into d (x, y) select c, k from s;"

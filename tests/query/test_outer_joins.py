@@ -12,8 +12,8 @@ from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.graph.index import Index
-from govtool.query.selectors import Selection
-from govtool.query.whatif import whatif
+from govtool.query.changes.whatif import whatif
+from govtool.query.selection.selectors import Selection
 
 TABLES = "".join(f"create table {name}(id int, x_{name} int, k int);" for name in "abc")
 ROWS = "".join(f"insert into {name} values (1, 5, 7), (2, 6, 8), (3, 7, 9);" for name in "abc")

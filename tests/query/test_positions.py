@@ -12,11 +12,11 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
 from govtool.graph.index import Index
-from govtool.query.change import Change
-from govtool.query.impact import expand, impact
-from govtool.query.select import Subject
-from govtool.query.selectors import Selection
-from govtool.query.whatif import whatif
+from govtool.query.changes.change import Change
+from govtool.query.changes.impact import expand, impact
+from govtool.query.changes.whatif import whatif
+from govtool.query.selection.select import Subject
+from govtool.query.selection.selectors import Selection
 
 THREE = {"crm.s": ("a", "b", "c"), "crm.u": ("a", "b", "c"), "crm.t": ("x", "y", "z")}
 SCHEMA = {name: dict.fromkeys(columns, "int") for name, columns in THREE.items()}
@@ -174,6 +174,13 @@ def test_whatif_counts_as_impact_does(derivations, number, kind):
     summary = impact(index, Subject(index.node_dataset[node], node, index.name(node)), change=Change(kind, to)).summary
     reported = whatif(index, "mask" if kind == "logic" else kind, Selection((), (node,)), to)
     assert {v.label: n for v, n in summary.verdicts} == {v: n for v, n in reported.counts.items() if v != "lost"}
+
+
+@pytest.mark.parametrize("small", [0, 10**6])
+def test_an_unused_column_of_an_arm_behind_a_list_of_names_is_named_all_the_same(small):
+    arms = "select y, z as c from crm.t union all select p, min(substr(q, 1, 1)) from crm.s as l(p, q, r) group by p"
+    index = sql(f"create view crm.v as select u.a from crm.u left join ({arms}) as s on u.a = s.y", "duckdb")
+    assert verdicts(index, "retype:geometry", small=small) == {"a": "rows"}
 
 
 NUMBERED = "create view crm.v as select * from crm.s join crm.u on true join crm.t on true join crm.u w on true"

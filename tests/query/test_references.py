@@ -10,10 +10,10 @@ from govtool.capture.sql.files import Script
 from govtool.graph.index import Index
 from govtool.model import ColumnRef
 from govtool.model.columnar import decode, encode
-from govtool.query.change import Change
-from govtool.query.impact import expand, impact
-from govtool.query.selectors import Selection, select_many
-from govtool.query.whatif import whatif
+from govtool.query.changes.change import Change
+from govtool.query.changes.impact import expand, impact
+from govtool.query.changes.whatif import whatif
+from govtool.query.selection.selectors import Selection, select_many
 
 TABLE = "create table raw.t (id int, email text, name text, z int);\n"
 

@@ -10,9 +10,9 @@ from govtool.app.runs.lookup import find_version
 from govtool.errors import AmbiguousNameError
 from govtool.model.run import KEPT_FROM, Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
-from govtool.query.relation_names import RelationHistory, relation_name
-from govtool.query.run_diff import diff_runs
-from govtool.query.runs import History
+from govtool.query.runs.diff import diff_runs
+from govtool.query.runs.history import History
+from govtool.query.runs.relation_names import RelationHistory, relation_name
 
 
 def content(text):

@@ -10,9 +10,9 @@ from govtool.model.listing import FileListing, ListedFile
 from govtool.model.reproduction import FunctionCode, Reproduction
 from govtool.model.run import Run, RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity
-from govtool.query.run_aspects import EQUAL, EQUAL_ROWS, UNKNOWN
-from govtool.query.run_diff import diff_runs
-from govtool.query.runs import History
+from govtool.query.runs.aspects import EQUAL, EQUAL_ROWS, UNKNOWN
+from govtool.query.runs.diff import diff_runs
+from govtool.query.runs.history import History
 
 PLAN = "filter [(amount > ‹aa›)]\n  logical_relation [amount]"
 FACTS = Reproduction("key", ("a1",), PLAN, (), ())

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from govtool.errors import UsageError
 from govtool.model.run import Run, RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity
-from govtool.query.run_diff import diff_runs
-from govtool.query.runs import History, WrittenVersion
-from govtool.query.software import SoftwareSpec
+from govtool.query.runs.diff import diff_runs
+from govtool.query.runs.history import History, WrittenVersion
+from govtool.query.selection.software import SoftwareSpec
 
 
 def content(text):

@@ -7,7 +7,7 @@ from graph_samples import graph, view
 
 from govtool.errors import AmbiguousNameError, UnknownNameError
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.query.select import complete, select
+from govtool.query.selection.select import complete, select
 
 
 def dataset(name: str, *columns: str, kind: str = "table") -> Derivation:

@@ -10,9 +10,9 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model import Derivation, OutputColumn, Statement
-from govtool.query.patterns import Pattern, Patterns
-from govtool.query.select import select
-from govtool.query.selectors import select_many
+from govtool.query.selection.patterns import Pattern, Patterns
+from govtool.query.selection.select import select
+from govtool.query.selection.selectors import select_many
 
 INDEX = graph(
     view("a", "x y", target_kind="table", mode="declare"),
@@ -132,9 +132,9 @@ def test_patterns_of_datasets_find_what_each_name_alone_would_match(pattern, nam
 
 
 def test_impact_of_a_selection_is_the_worst_of_its_parts():
-    from govtool.query.change import Change
-    from govtool.query.impact import impact
-    from govtool.query.selectors import subjects
+    from govtool.query.changes.change import Change
+    from govtool.query.changes.impact import impact
+    from govtool.query.selection.selectors import subjects
 
     def verdicts(*texts):
         found = impact(INDEX, subjects(INDEX, select_many(INDEX, texts)), change=Change("drop"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graph_samples import edge, graph, view
 
-from govtool.query.impact import impact
+from govtool.query.changes.impact import impact
 
 STAR = edge("s.? -> ? opaque", reason="star-unresolved")
 

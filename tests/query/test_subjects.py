@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from govtool.graph.index import Index
 from govtool.model import ColumnRef, Edge, EdgeKind
-from govtool.query.change import CHANGES, Change
-from govtool.query.impact import ImpactResult, expand, impact
-from govtool.query.select import Subject, select
+from govtool.query.changes.change import CHANGES, Change
+from govtool.query.changes.impact import ImpactResult, expand, impact
+from govtool.query.selection.select import Subject, select
 
 CHAIN = graph(
     view("b", "x y", "a.x -> x identity", "a.y -> y identity"),

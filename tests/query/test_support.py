@@ -13,9 +13,9 @@ from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
-from govtool.query import support
-from govtool.query.region import Region
-from govtool.query.support import Conditions, Goal, losses, settle
+from govtool.query.changes import support
+from govtool.query.changes.region import Region
+from govtool.query.changes.support import Conditions, Goal, losses, settle
 
 SCHEMA = {"s": ["a", "k"], "t": ["a", "k"], "u": ["a", "k"]}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -14,11 +15,21 @@ from recorded import Warehouse
 
 import govtool
 from govtool.records.parquet import cut as cut_module
-from govtool.records.parquet.cut import cut
+from govtool.records.parquet.cut import CutPiece, PieceFiles
 from govtool.records.parquet.marks import MARK
 from govtool.store import Store
 
 ROWS = 3000
+
+
+def cut(file: Path, columns, rows, first, folder) -> list[CutPiece] | None:
+    """The pieces of one file; None where it is not cut."""
+    pieces = PieceFiles(folder)
+    if not pieces.add(file, columns, rows, first):
+        assert pieces.finish() == []
+        return None
+    ((_, found),) = pieces.finish()
+    return found
 
 
 def table(seed: int) -> pa.Table:
@@ -88,6 +99,37 @@ def test_pieces_have_the_rows_of_the_file(tmp_path, layout):
             query = f"SELECT {MARK}, {', '.join(piece.columns)} FROM read_parquet('{piece.path}') WHERE {MARK} >= 0"
             assert sorted(duckdb.sql(query).to_arrow_table().to_pylist(), key=lambda row: row[MARK]) == wanted
     assert found
+
+
+def test_files_that_are_cut_alike_lie_in_the_same_pieces(tmp_path, monkeypatch):
+    """Files of three layouts and two partitions in one folder of pieces; some of them break while they are written."""
+    rng, pieces, expected = random.Random(8), PieceFiles(tmp_path), {}
+    kinds = [LAYOUTS["even pages"], LAYOUTS["two row groups"], LAYOUTS["no dictionary"]]
+    columns, broken, page_values = ["number", "long", "maps"], 0, cut_module.page_values
+    for number in range(24):
+        data, file, part = table(number), tmp_path / f"data-{number}.parquet", rng.choice("ab")
+        pq.write_table(data, file, write_page_index=True, **rng.choice(kinds))
+        rows = np.array(sorted(rng.sample(range(ROWS), rng.choice([1, 3]))))
+        calls = iter(range(rng.choice([3, 1000])))
+        monkeypatch.setattr(cut_module, "page_values", lambda page, calls=calls: (next(calls), page_values(page))[1])
+        try:
+            is_cut = pieces.add(file, columns, rows, number << 34, part)
+        except StopIteration:
+            broken += 1
+            continue
+        assert is_cut
+        wanted = data.select(columns).take(rows).add_column(0, MARK, pa.array(rows + (number << 34))).to_pylist()
+        expected |= {(part, row[MARK]): row for row in wanted}
+    assert broken
+    found: dict = {}
+    sets = pieces.finish()
+    assert len(sets) <= len(kinds) * 2
+    for part, own in sets:
+        for piece in own:
+            query = f"SELECT {MARK}, {', '.join(piece.columns)} FROM read_parquet('{piece.path}') WHERE {MARK} >= 0"
+            for row in duckdb.sql(query).to_arrow_table().to_pylist():
+                found.setdefault((part, row[MARK]), {}).update(row)
+    assert found == expected
 
 
 NESTED = {
@@ -229,13 +271,13 @@ def test_a_trace_reads_pages_and_answers_the_same(tmp_path, monkeypatch):
     for file in (tmp_path / "data").glob("*.parquet"):
         pq.write_table(pq.read_table(file), file, write_page_index=True, max_rows_per_page=50)
     house.commit(house.run("SELECT name, number, sum(value) AS s FROM data GROUP BY name, number", "sums", "data"))
-    used = []
-    monkeypatch.setattr("govtool.records.sidecar.rows_read.cut", lambda *given: used.append(cut(*given)) or used[-1])
+    used, add = [], PieceFiles.add
+    monkeypatch.setattr(PieceFiles, "add", lambda *given: used.append(add(*given)) or used[-1])
     found = [govtool.open().trace_back("sums", "name = 'b' AND number IN (3, 377)").trace for _ in range(2)]
-    assert any(pieces for pieces in used)
+    assert any(used)
     monkeypatch.setattr(cut_module, "_WORTH", -1.0)
     found.append(govtool.open().trace_back("sums", "name = 'b' AND number IN (3, 377)").trace)
-    assert used[-1] is None
+    assert used[-1] is False
     assert found[0] == found[1] == found[2]
     (rows,) = found[0].inputs
     expected = [values for part in parts for values in part if values[0] == "b" and values[1] in (3, 377)]

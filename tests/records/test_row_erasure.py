@@ -135,6 +135,42 @@ def test_an_input_joined_by_another_key_is_unknown_and_does_not_silently_stay(ho
     assert govtool.open().erase_plan(["orders.user_id=42"], run="f/0").is_certain is False
 
 
+def test_rows_that_come_of_an_unknown_input_alone_are_unknown(house, run, tmp_path):
+    """A union has rows of one side alone, and so has an outer join; an inner join has not."""
+    house.table("lines", {"amount": pa.int64(), "item": pa.string()}, [(20, "pen"), (8, "ink"), (99, "cap")])
+    for name, query, inputs in (
+        ("items", "SELECT o.user_id, l.item FROM orders o JOIN lines l ON o.amount = l.amount", ("orders", "lines")),
+        ("amounts", "SELECT amount FROM orders UNION ALL SELECT amount FROM lines", ("orders", "lines")),
+        ("all_lines", "SELECT user_id, item FROM orders o RIGHT JOIN lines l ON o.amount = l.amount",
+         ("orders", "lines")),
+        ("no_orders", "SELECT item FROM lines WHERE amount NOT IN (SELECT amount FROM orders)", ("orders", "lines")),
+        ("by_user", "SELECT user_id, count(item) AS n FROM items GROUP BY user_id", ("items",)),
+        ("total", "SELECT sum(amount) AS total FROM amounts", ("amounts",)),
+        ("prices", "SELECT item, max(amount) AS price FROM lines GROUP BY item", ("lines",)),
+        ("dear", "SELECT item FROM prices WHERE price > 10", ("prices",)),
+    ):  # fmt: skip
+        house.commit(house.run(query, name, *inputs, run=f"x-{name}/0"))
+    house.commit(house.run("SELECT id FROM users", "ids", "users", run="x-ids/0"))
+    _, found = planned("orders.user_id=42", key="users.id")
+    reasons = {name: [each["why"] for each in found[name]["unknown"]] for name in found}
+    assert reasons["items"] == reasons["by_user"] == reasons["ids"] == []
+    lines = "rows that come of FOLDER/lines alone may be the subject's"
+    shown = {name: [why.replace(f"file://{Path.cwd()}", "FOLDER") for why in each] for name, each in reasons.items()}
+    assert shown["amounts"] == shown["all_lines"] == shown["no_orders"] == shown["prices"] == [lines]
+    assert shown["total"] == ["rows of its input FOLDER/amounts are not certain"]
+    assert shown["dear"] == ["rows that come of FOLDER/prices alone may be the subject's"]
+    assert found["amounts"]["delete"] == [[20], [5]] or found["amounts"]["delete"] == [[20], [5]][::-1]
+    assert "unchanged" not in found["prices"]
+    plan = write_plan(tmp_path / "plan.json", "orders.user_id=42", key="users.id")
+    code, _, err = run("apply", plan, "--to", tmp_path / "copies")
+    assert code == 3, err
+    certificate = json.loads((tmp_path / "copies" / "certificate.json").read_text(encoding="utf-8"))
+    assert {each["dataset"].rpartition("/")[2] for each in certificate["not_written"]} == {"prices", "dear"}
+    _, declared = planned("orders.user_id=42", key="users.id", no_subject="lines")
+    assert all(each["unknown"] == [] for each in declared.values())
+    assert "prices" not in declared
+
+
 @pytest.fixture
 def countries(house):
     """lands of users with their names; the countries hold nothing about a user."""

@@ -13,10 +13,12 @@ from govtool.app.records.writes import written_files
 from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.errors import UsageError
 from govtool.model.run import Run, RunOutput
+from govtool.records.execute.duckdb import DuckExecutor
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import LocalRows, Plan, Session, Write
-from govtool.records.stored import files_made, in_part, relation_of, relation_text
+from govtool.records.plan.writes import insert
+from govtool.records.stored import files_made, in_part, readable, relation_of, relation_text
 
 DAY = (date(2026, 1, 2) - date(1970, 1, 1)).days
 
@@ -79,3 +81,34 @@ def test_an_output_that_is_in_part_of_another_write_is_traced_only_by_run(shop):
     assert caught.value.hint == "trace all that it wrote: --run app-2/0"
     assert find_writer(store, commit, "mixed", "app-2/0").run == "app-2/0"
     assert find_writer(store, commit, "report", None).run == "app-1/0"
+
+
+@pytest.mark.parametrize("made", [1, 3])
+def test_written_csv_is_read_as_it_was_written(tmp_path, made):
+    """A header and another separator; of the listing a part, too."""
+    columns = (Attribute(1, "n", t.LONG), Attribute(2, "s", t.STRING))
+    options = {"$map": [["header", "true"], ["SEP", ";"], ["path", "out"], ["fs.access.token", "x"]]}
+    fields = {
+        "catalogTable": None, "outputPath": str(tmp_path), "staticPartitions": {"$map": []}, "options": options,
+        "fileFormat": {"$format": "CSV"}, "mode": {"$enum": "Overwrite"}, "outputColumnNames": ["n", "s"],
+    }  # fmt: skip
+    root = insert(fields, LocalRows(0, columns, ()), ())
+    assert root.options == (("SEP", ";"), ("header", "true"))
+    (tmp_path / "part-0.csv").write_text("n;s\n1;a,b\n2;\n")
+    place, now = DatasetPlace(path_name(str(tmp_path)), "file"), datetime.now(UTC)
+    run = Run("a/1", "j", "complete", "plan", outputs=(RunOutput(place.id, files=made),))
+    run = replace(run, started=str(now - timedelta(minutes=1)), ended=str(now + timedelta(minutes=1)))
+    session = Session("4.0", True, "UTC")
+    left = written_files(Plan(root, session), place.id, place, run)
+    again = relation_of(relation_text(left, session), place.id)
+    assert files_made(again) == made
+    assert DuckExecutor(session).fetch(readable(again)) == [(1, "a,b"), (2, None)]
+
+
+def test_options_of_formats_that_describe_themselves_are_left_out(tmp_path):
+    fields = {
+        "catalogTable": None, "outputPath": str(tmp_path), "staticPartitions": {"$map": []},
+        "options": {"$map": [["compression", "zstd"]]}, "fileFormat": {"$format": "Parquet"},
+        "mode": {"$enum": "Append"}, "outputColumnNames": [],
+    }  # fmt: skip
+    assert insert(fields, LocalRows(0, (), ()), ()).options == ()

@@ -8,7 +8,7 @@ import re
 import pytest
 from report_graphs import indexed, random_derivations, view_of
 
-from govtool.query.impact import expand, impact
+from govtool.query.changes.impact import expand, impact
 from govtool.query.path import paths
 
 LISTED = """[...document.querySelectorAll('.reach[data-side=%s] li')].map(

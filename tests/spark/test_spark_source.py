@@ -8,7 +8,7 @@ import govtool.spark
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
 from govtool.app.versions.index import open_index
-from govtool.query.impact import impact
+from govtool.query.changes.impact import impact
 from govtool.store import Changes, Fragment, Store
 
 VIEWS = """

@@ -14,7 +14,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 from store_doubles import At, Wrapped, kill  # noqa: E402
 
-from govtool.store import Changes, Fragment, Store, local  # noqa: E402
+from govtool.store import Changes, Fragment, Store  # noqa: E402
+from govtool.store.backends import local  # noqa: E402
 
 
 def batch(store, n):

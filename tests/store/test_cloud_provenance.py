@@ -15,9 +15,10 @@ import pytest
 
 from bench.proxy import Fault, at
 from govtool.errors import IntegrityError, StoreError
-from govtool.store import Changes, Fragment, Store, gc
+from govtool.store import Changes, Fragment, Store
 from govtool.store.codec import digest
-from govtool.store.reachable import reachable_keys
+from govtool.store.upkeep import gc
+from govtool.store.upkeep.reachable import reachable_keys
 
 
 def write(store, name, data, provenance, batch=""):

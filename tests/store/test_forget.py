@@ -11,15 +11,15 @@ from store_doubles import At, Wrapped, speak, unreachable
 from govtool import clock
 from govtool.errors import StoreError, UsageError
 from govtool.store import Changes, Fragment, Store, branches, tags
+from govtool.store.backends.location import open_objects
 from govtool.store.codec import digest
-from govtool.store.compact import compact
-from govtool.store.copy import copy_store
-from govtool.store.forget import Removal, StandIn, forget
-from govtool.store.fsck import anchor, fsck, parse_anchor
-from govtool.store.gc import collect
-from govtool.store.location import open_objects
 from govtool.store.names import FORGOTTEN
 from govtool.store.revert import revert_commit
+from govtool.store.upkeep.compact import compact
+from govtool.store.upkeep.copy import copy_store
+from govtool.store.upkeep.forget import Removal, StandIn, forget
+from govtool.store.upkeep.fsck import anchor, fsck, parse_anchor
+from govtool.store.upkeep.gc import collect
 
 SECRET, CLEAN = b"select 's3cret'", b"select '***'"
 

@@ -17,12 +17,12 @@ from govtool import clock
 from govtool.app.upkeep.forget import ForgetRequest, forget_text
 from govtool.model.records import PRIVATE_VALUES, PrivateValues, RecordRun, encode_private, encode_record_runs
 from govtool.store import Changes, Fragment, Store, branches
-from govtool.store.copy import copy_store
-from govtool.store.forget import Removal, StandIn, forget, fragments_in_history
-from govtool.store.fsck import fsck
-from govtool.store.gc import collect
-from govtool.store.location import open_objects
+from govtool.store.backends.location import open_objects
 from govtool.store.names import FORGOTTEN
+from govtool.store.upkeep.copy import copy_store
+from govtool.store.upkeep.forget import Removal, StandIn, forget, fragments_in_history
+from govtool.store.upkeep.fsck import fsck
+from govtool.store.upkeep.gc import collect
 
 ONE, TWO, THREE = "SECRET-ONE", "SECRET-TWO", "SECRET-THREE"
 

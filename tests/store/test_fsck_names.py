@@ -8,7 +8,7 @@ from store_doubles import Wrapped, speak
 from govtool.app.versions.index import built_index
 from govtool.app.versions.published import publish_index
 from govtool.store import Store, branches, published
-from govtool.store.fsck import fsck
+from govtool.store.upkeep.fsck import fsck
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from bench import servers
 from bench.proxy import Fault
 from bench.proxy import at as at_request
 from govtool.errors import EXIT_STORE, EXIT_USAGE, StoreError, UnknownNameError, UsageError
-from govtool.store import Store, aws
+from govtool.store import Store
+from govtool.store.backends import aws
 
 KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
 

@@ -10,9 +10,10 @@ from store_doubles import Wrapped, speak
 
 from govtool import clock
 from govtool.errors import StoreError
-from govtool.store import Store, branches, times
-from govtool.store.fsck import anchor, fsck
-from govtool.store.repair_clock import repair_clock
+from govtool.store import Store, branches
+from govtool.store.backends import times
+from govtool.store.upkeep.fsck import anchor, fsck
+from govtool.store.upkeep.repair_clock import repair_clock
 
 FUTURE = timedelta(days=5 * 365)
 
@@ -57,6 +58,60 @@ def test_a_wrong_clock_is_refused_before_anything_is_committed(clocked, monkeypa
     assert clocked.head().seq == 1
     assert speak(clocked, "a", b"3").created
     assert not list((times.LocalFiles(clocked.objects.root)).scan("tmp"))
+
+
+@pytest.mark.parametrize("minutes", [4, 6, 30, 59])
+def test_a_clock_that_is_an_hour_ahead_at_most_stops_nobody(clocked, monkeypatch, minutes):
+    from govtool.store import Changes, Fragment
+
+    with monkeypatch.context() as changed:
+        at(changed, timedelta(minutes=minutes))
+        ahead = speak(clocked, "a", b"ahead").commit
+    honest = [speak(Store.open(clocked.uri), "b", b"%d" % number).commit for number in range(3)]
+    assert [each.time for each in honest] == [ahead.time] * 3
+    assert [each.seq for each in clocked.log()] == [5, 4, 3, 2, 1]
+    assert clocked.resolve(clock.iso(clock.now() + timedelta(hours=1))).seq == 5
+    branches.create_branch(clocked, "next", clocked.resolve("HEAD"), author="ann")
+    add = (Fragment("c", "numbers", b"next", 1),)
+    clocked.commit(Changes(("c",), add), message="m", author="a", batch="n", branch="next")
+    assert branches.merge_branch(clocked, "next", author="ann").created
+    problems = [problem.code for problem in fsck(clocked).problems]
+    assert problems == ([] if minutes == 4 else ["store.clock", "store.clock"])
+    if minutes != 4:
+        assert repair_clock(clocked, author="ann", now=lambda: clock.now()).created
+        assert speak(clocked, "d", b"later").commit.time < ahead.time
+
+
+def test_who_follows_a_clock_that_is_ahead_must_have_the_right_one(clocked, monkeypatch):
+    at(monkeypatch, timedelta(minutes=50))
+    speak(clocked, "a", b"ahead")
+    at(monkeypatch, timedelta(minutes=-10))
+    with pytest.raises(StoreError, match="that of the store"):
+        speak(clocked, "b", b"behind")
+    assert clocked.head().seq == 2
+
+
+def test_the_first_commit_of_a_store_is_not_of_a_wrong_clock(tmp_path, monkeypatch):
+    store = Store.init(str(tmp_path / "store"))
+    at(monkeypatch, FUTURE)
+    with pytest.raises(StoreError, match="clock"):
+        speak(store, "a", b"1")
+    assert store.head() is None
+
+
+def test_a_newest_commit_of_the_day_after_tomorrow_needs_the_repair(clocked, monkeypatch):
+    with monkeypatch.context() as changed:
+        blind(changed)
+        at(changed, timedelta(hours=23))
+        speak(clocked, "a", b"ahead")
+    assert speak(clocked, "b", b"honest").created
+    with monkeypatch.context() as changed:
+        blind(changed)
+        at(changed, timedelta(hours=25))
+        speak(clocked, "a", b"far ahead")
+    with pytest.raises(StoreError, match="newest commit") as caught:
+        speak(clocked, "b", b"stopped")
+    assert "repair-clock" in caught.value.hint
 
 
 def test_a_new_store_is_not_made_by_a_wrong_clock(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.store.failures import translate
+from govtool.store.backends.failures import translate
 
 
 class PermissionDeniedError(Exception):

@@ -16,21 +16,21 @@ from govtool.app.versions import published as app_published
 from govtool.app.versions.index import open_index
 from govtool.app.versions.published import publish_index
 from govtool.errors import EXIT_STORE, IntegrityError, StoreError
-from govtool.graph import pages
 from govtool.graph.index import Index
-from govtool.graph.paged import PagedIndex
+from govtool.graph.paging import pages
+from govtool.graph.paging.paged import PagedIndex
 from govtool.model.columnar import DERIVATIONS, write_table
 from govtool.model.fact import FACTS, Fact, encode_facts
-from govtool.query.change import Change
+from govtool.query.changes.change import Change
+from govtool.query.changes.impact import impact
 from govtool.query.explain import explain
-from govtool.query.impact import impact
 from govtool.query.path import paths
 from govtool.store import Changes, Fragment, Store, blobs, published
 from govtool.store.codec import digest
 from govtool.store.commit import PublishedName
-from govtool.store.fsck import fsck
-from govtool.store.gc import collect
 from govtool.store.quick import open_reader
+from govtool.store.upkeep.fsck import fsck
+from govtool.store.upkeep.gc import collect
 
 OPENING = 4
 """Requests before the first page: hint, the slot after it, its slot, which names the root, and the root."""

@@ -7,7 +7,7 @@ from store_doubles import OTHERS, REMOTE
 
 from govtool.errors import AmbiguousNameError, StoreError, UnknownNameError, UsageError
 from govtool.store import Changes, Fragment, Store
-from govtool.store.objects import ObjectInfo
+from govtool.store.backends.objects import ObjectInfo
 
 
 @pytest.fixture(params=["memory", "local", *REMOTE, pytest.param("azurite", marks=pytest.mark.slow), *OTHERS])

@@ -16,8 +16,8 @@ from store_doubles import At, Wrapped, full, speak, unreachable
 from govtool import clock
 from govtool.errors import EXIT_STORE, FormatError, IntegrityError, StoreError
 from govtool.store import Store, log, writer
+from govtool.store.backends.failures import translate
 from govtool.store.codec import seal
-from govtool.store.failures import translate
 from govtool.store.quick import open_reader
 
 
@@ -154,7 +154,7 @@ NOBODY = """
 import os, sys
 sys.path.insert(0, {root!r})
 import obstore, uuid
-import govtool.store.local
+import govtool.store.backends.local
 from govtool.errors import StoreError
 from govtool.store.store import Changes, Store
 if os.geteuid() == 0:
@@ -205,7 +205,7 @@ def test_init_refuses_a_place_that_ignores_put_if_absent(store):
             self.inner.put(key, data)
             return True
 
-    from govtool.store.location import open_objects
+    from govtool.store.backends.location import open_objects
 
     with pytest.raises(StoreError) as caught:
         Store.init_objects(Ignoring(open_objects("memory://")))
@@ -384,7 +384,7 @@ def test_a_clock_that_is_far_behind_is_refused(store):
             Changes(retract=("etl",)), message="", author="", batch=batch, summary={}
         )
 
-    now = datetime(2026, 11, 20, tzinfo=UTC)
+    now = datetime.now(UTC)
     commit(now, "1")
     with pytest.raises(StoreError) as caught:
         commit(now - timedelta(days=300), "2")

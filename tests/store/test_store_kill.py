@@ -82,7 +82,7 @@ def test_killed_while_it_is_made(tmp_path):
         uri = str(tmp_path / f"{k}")
         code = (
             f"import sys; sys.path[:0] = [{str(SCRIPT.parent)!r}, {str(SCRIPT.parents[2])!r}]\n"
-            "from store_doubles import At, kill\nfrom govtool.store import Store, local\n"
+            "from store_doubles import At, kill\nfrom govtool.store import Store; from govtool.store.backends import local\n"
             f"real, at = local.sync, At({k}, kill)\n"
             "local.sync = lambda path: (at('', ''), real(path))\n"
             f"Store.init({uri!r})\n"

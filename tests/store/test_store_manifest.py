@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from store_doubles import counting
 
 from govtool.store import Changes, Fragment, Store, manifest
-from govtool.store.location import open_objects
+from govtool.store.backends.location import open_objects
 from govtool.store.log import read_live
 from govtool.store.manifest import Entry, Live, Manifest, decode_node, node_key
 

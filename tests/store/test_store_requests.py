@@ -8,7 +8,7 @@ from bench.proxy import Proxy
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
 from govtool.store import Changes, Fragment, Store
-from govtool.store.fsck import fsck
+from govtool.store.upkeep.fsck import fsck
 
 SIX = 6
 
@@ -109,8 +109,8 @@ def test_fragments_in_packs_are_read_checked_copied_and_collected(behind, tmp_pa
     refs = store.fragments(head)
     assert sum(bool(ref.pack) for ref in refs) >= 2
     copied = Store.init(str(tmp_path / "unused"))
-    from govtool.store.copy import copy_store
-    from govtool.store.location import open_objects
+    from govtool.store.backends.location import open_objects
+    from govtool.store.upkeep.copy import copy_store
 
     copy_store(store, open_objects(str(tmp_path / "copy"), create=True))
     copy = Store.open(str(tmp_path / "copy"))

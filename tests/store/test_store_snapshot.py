@@ -8,7 +8,7 @@ from govtool.app.datasets.snapshot import take_snapshot
 from govtool.app.datasets.verify import verify_data
 from govtool.errors import StoreError
 from govtool.store import Store
-from govtool.store.location import open_objects
+from govtool.store.backends.location import open_objects
 
 
 @pytest.mark.parametrize("server", ["moto", "seaweedfs"])

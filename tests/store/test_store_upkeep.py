@@ -14,13 +14,13 @@ from store_doubles import At, Wrapped, counting, speak, unreachable
 from govtool import clock
 from govtool.errors import ConflictError, IntegrityError, StoreError, UsageError
 from govtool.store import Changes, Fragment, Store, branches, log, manifest, tags
+from govtool.store.backends.location import open_objects
 from govtool.store.changes import fragment_changes
 from govtool.store.codec import seal, unseal
-from govtool.store.compact import compact, compaction_due
-from govtool.store.copy import copy_store
-from govtool.store.fsck import anchor, fsck, parse_anchor
-from govtool.store.gc import collect
-from govtool.store.location import open_objects
+from govtool.store.upkeep.compact import compact, compaction_due
+from govtool.store.upkeep.copy import copy_store
+from govtool.store.upkeep.fsck import anchor, fsck, parse_anchor
+from govtool.store.upkeep.gc import collect
 
 
 def later(hours=48):
@@ -67,7 +67,7 @@ def test_compaction_changes_nothing_that_is_said(busy):
 
 def test_commits_compact_when_it_is_due(monkeypatch):
     """The manifest of a store that is written for ever stays in proportion to what is live."""
-    monkeypatch.setattr("govtool.store.compact._WORTH", 64)
+    monkeypatch.setattr("govtool.store.upkeep.compact._WORTH", 64)
     store = Store.init("memory://")
     stored = []
     for n in range(400):
@@ -89,9 +89,9 @@ def test_a_commit_stands_where_compaction_fails(monkeypatch):
     def fail(*_, **__):
         raise StoreError("the server is gone", code="store.unreachable")
 
-    monkeypatch.setattr("govtool.store.compact._WORTH", 1)
-    monkeypatch.setattr("govtool.store.compact.compact", fail)
-    monkeypatch.setattr("govtool.store.compact.compaction_due", lambda *_: True)
+    monkeypatch.setattr("govtool.store.upkeep.compact._WORTH", 1)
+    monkeypatch.setattr("govtool.store.upkeep.compact.compact", fail)
+    monkeypatch.setattr("govtool.store.upkeep.compact.compaction_due", lambda *_: True)
     store = Store.init("memory://")
     assert speak(store, "a", b"1").created
     assert store.head().seq == 1

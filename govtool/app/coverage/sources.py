@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from govtool.answers.coverage import Coverage, CoverageReport, Reason, SourceCoverage
+from govtool.answers.coverage import Coverage, CoverageReport, Reason, SourceCoverage, is_unread
 from govtool.model import Diagnostic
 from govtool.model.parquet import read_parquet, refusing_damage
 from govtool.names import current_id
@@ -82,6 +82,13 @@ def ranked(source: str, costs: Costs) -> tuple[Reason, ...]:
 def reasons_of(source: str, shortfalls: Iterable[Shortfall]) -> tuple[Reason, ...]:
     """Return the reasons for incomplete coverage, costliest first."""
     return ranked(source, costs_of(shortfalls))
+
+
+def unread_files(diagnostics: Iterable[Diagnostic]) -> Iterator[Shortfall]:
+    """A shortfall for each file of which nothing is known: it counts as a statement that was not understood."""
+    from govtool.model.shortfall import Shortfall
+
+    return (Shortfall("opaque", one, 1, "", "") for one in diagnostics if is_unread(one))
 
 
 def _cost(reason: Reason) -> tuple[object, ...]:

@@ -27,7 +27,7 @@ class PlacedDataset:
 def path_id(place: str) -> str:
     """The name of a place in the graph: ``file:///data/orders``, ``s3://lake/orders``; see ``[paths] root``."""
     from govtool.capture.openlineage.identity import normalise
-    from govtool.store.location import local_path
+    from govtool.store.backends.location import local_path
 
     path = local_path(place)
     if path is not None:
@@ -56,7 +56,7 @@ def place_of(store: Reader, commit: Commit, dataset: str) -> PlacedDataset | Non
     """
     from govtool.app.versions.index import open_index
     from govtool.query.alias import other_names
-    from govtool.query.select import select
+    from govtool.query.selection.select import select
 
     index = open_index(store, commit)
     try:

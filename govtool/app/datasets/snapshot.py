@@ -166,7 +166,7 @@ def names_of_place(place: str) -> list[str]:
     older than its ``[paths] root``.
     """
     from govtool.app.datasets.places import absolute_id, path_id
-    from govtool.store.location import local_path, normalise
+    from govtool.store.backends.location import local_path, normalise
 
     path = local_path(place)
     if path is None:
@@ -183,7 +183,7 @@ def read_identity(place: str, progress: Progress | None = None) -> ContentIdenti
     Raises:
         StoreError: it cannot be read.
     """
-    from govtool.store.location import local_path
+    from govtool.store.backends.location import local_path
 
     path = local_path(place)
     found = identify(_remote_files(place) if path is None else local_data_files(path, progress))
@@ -202,7 +202,7 @@ def rows_of(place: str) -> str:
         UsageError: its rows cannot be read (``usage.rows``).
     """
     from govtool.app.datasets.row_digest import digest_rows
-    from govtool.store.location import local_path
+    from govtool.store.backends.location import local_path
 
     path = local_path(place)
     found = None
@@ -225,7 +225,7 @@ def local_data_files(root: Path, progress: Progress | None = None) -> Iterator[D
     Raises:
         StoreError: one cannot be read.
     """
-    from govtool.store.failures import translate
+    from govtool.store.backends.failures import translate
 
     try:
         paths = local_data_paths(root)
@@ -269,8 +269,8 @@ def hash_file(path: Path, name: str) -> DataFile:
 
 
 def _remote_files(place: str) -> Iterator[DataFile]:
-    from govtool.store.location import open_object_store
-    from govtool.store.objects import list_with_tags
+    from govtool.store.backends.location import open_object_store
+    from govtool.store.backends.objects import list_with_tags
 
     for key, size, tag in list_with_tags(place, open_object_store(place)):
         if tag is None:

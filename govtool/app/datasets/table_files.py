@@ -56,7 +56,7 @@ def _newest_metadata(sizes: Mapping[str, int], read: Read) -> bytes | None:
 
 def _opened(place: str) -> tuple[dict[str, int], Read]:
     """The sizes of all files below a place, and what reads one of them."""
-    from govtool.store.location import local_path
+    from govtool.store.backends.location import local_path
 
     path = local_path(place)
     return _remote(place) if path is None else _local(path)
@@ -84,9 +84,9 @@ def _local(root: Path) -> tuple[dict[str, int], Read]:
 def _remote(place: str) -> tuple[dict[str, int], Read]:
     import obstore
 
-    from govtool.store.failures import translate
-    from govtool.store.location import open_object_store
-    from govtool.store.objects import list_with_tags
+    from govtool.store.backends.failures import translate
+    from govtool.store.backends.location import open_object_store
+    from govtool.store.backends.objects import list_with_tags
 
     objects = open_object_store(place)
     sizes = {key: size for key, size, _ in list_with_tags(place, objects)}

@@ -17,7 +17,7 @@ from govtool.errors import UsageError
 from govtool.model.version import CONTENT, Ancestor, DatasetVersion
 
 if TYPE_CHECKING:
-    from govtool.query.runs import Writing
+    from govtool.query.runs.history import Writing
     from govtool.store import Commit, Reader
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from govtool.app.questions.columns import PolicyChoice
     from govtool.app.questions.selection import Selector
     from govtool.app.versions.opening import Snapshot
-    from govtool.policy.erasure import ErasurePlan
+    from govtool.policy.erasure.plan import ErasurePlan
 
 
 class SubjectKey(NamedTuple):
@@ -63,9 +63,9 @@ def plan(
     Raises:
         UsageError: A subject is a dataset; ``within`` is no duration.
     """
-    from govtool.policy.erasure import erasure_plan
-    from govtool.policy.terms import is_duration
-    from govtool.query.select import select
+    from govtool.policy.erasure.plan import erasure_plan
+    from govtool.policy.files.terms import is_duration
+    from govtool.query.selection.select import select
 
     if not is_duration(within):
         raise UsageError(f"{within[:40]!r} is no duration", code="usage.duration", hint="--within 30d")

@@ -100,8 +100,8 @@ class GraphKeys:
 def graph_keys(index: Index, columns: Iterable[str]) -> GraphKeys:
     """Look the columns of a subject up in the column graph; what it does not know is left out."""
     from govtool.names import split_name
-    from govtool.policy.subject import keys_of
-    from govtool.query.select import select
+    from govtool.policy.erasure.subject import keys_of
+    from govtool.query.selection.select import select
 
     nodes = []
     for text in columns:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.row_erasure import Unsearched
+from govtool.app.erasure.alone import may_come_alone
 from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
@@ -27,7 +28,7 @@ from govtool.config import load_config
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.places import Place, place_of
-from govtool.records.plan.nodes import LocalRows, Relation
+from govtool.records.plan.nodes import File, LocalRows, Relation
 from govtool.records.plan.types import LONG
 from govtool.records.replay.changes import Exclusion, Replacement
 from govtool.records.trace.forward import input_key
@@ -79,12 +80,21 @@ class _Walk:
     _unknown: dict[Place, str] = field(default_factory=dict)
     _uncertain: dict[Place, str] = field(default_factory=dict)
     _joined: dict[str, JoinedInput] = field(default_factory=dict)
+    _alone: dict[Place, str] = field(default_factory=dict)
+    """Files of datasets that are unknown as a whole, with the dataset."""
+    _writes: dict[str, OpenedWrite] = field(default_factory=dict)
+    """Writes whose inputs were searched and that are not evaluated yet."""
     _reached: set[Place] = field(default_factory=set)
     """Files of datasets that the subject's rows reached, changed or not."""
     _files: int = 0
 
     def go(self) -> RowErasure:
         """Search every input, and evaluate every write that a change reaches."""
+        for link in self.chain.links:
+            self._search_inputs(link)
+        for link in self.chain.links:
+            self._spread(link)
+        self._alone = {place_of(f): name for name, place in self._unsearched_places() for f in place}
         for link in self.chain.links:
             self._visit(link)
         for query in self.chain.queries:
@@ -102,22 +112,36 @@ class _Walk:
             tuple(self._joined.values()),
         )
 
-    def _visit(self, link: ChainLink) -> None:
-        opened: OpenedWrite | None = None
+    def _search_inputs(self, link: ChainLink) -> None:
+        """Search the inputs of a write that no write before it has read."""
         for dataset in dict.fromkeys(leaf.dataset for leaf in link.reads):
             if dataset in self.keys.wanted and self._is_new(link, dataset):
-                opened = opened or self._opened(link)
+                opened = self._writes.get(link.run.run) or self._opened(link)
                 if opened is not None:
+                    self._writes[link.run.run] = opened
                     self._search(opened, dataset)
+
+    def _is_reached(self, link: ChainLink) -> bool:
+        return link.output in self.keys.wanted or bool(link.read_places() & self._reached)
+
+    def _spread(self, link: ChainLink) -> None:
+        """Note what a write made of rows of the subject, and which inputs it read beside them."""
+        if self._is_reached(link):
+            self._note_joined(link)
+            self._reached |= link.written_places()
+
+    def _visit(self, link: ChainLink) -> None:
         deleted = self.keys.wanted.get(link.output, ())
-        if not deleted and not link.read_places() & self._reached:
-            return
-        self._note_joined(link)
-        self._reached |= link.written_places()
-        if not deleted and self._is_cut_off(link):
+        alone = self._rows_alone(link)
+        if not self._is_reached(link):
+            if alone:
+                self._lost_alone(link, alone)
+        elif deleted or not self._is_cut_off(link):
+            self._evaluate(link, deleted, alone)
+        elif alone:
+            self._lost_alone(link, alone)
+        else:
             self.outputs.append(self._sized(ErasedOutput(link, cut=True)))
-            return
-        self._evaluate(link, opened, deleted)
 
     def _note_joined(self, link: ChainLink) -> None:
         """Note the inputs of a write that lack the subject's key, beside one that the subject's rows reached."""
@@ -126,6 +150,31 @@ class _Walk:
         for leaf in link.reads if reached else ():
             if leaf.dataset in unsearched:
                 self._joined.setdefault(leaf.dataset, JoinedInput(leaf, link.run.run, reached[0].dataset))
+
+    # ---- inputs of which nothing is known -----------------------------------------------------------------------
+
+    def _unsearched_places(self) -> Iterator[tuple[str, tuple[File, ...]]]:
+        """The files of inputs that are unknown as a whole."""
+        for leaf in (leaf for link in self.chain.links for leaf in link.reads):
+            if leaf.dataset in self._joined:
+                yield leaf.dataset, leaf.files
+
+    def _rows_alone(self, link: ChainLink) -> str:
+        """Why rows of a write may be the subject's although no searched input says so; empty: there are none."""
+        names = dict.fromkeys(self._alone[place] for place in link.read_places() if place in self._alone)
+        if not names:
+            return ""
+        try:
+            write = self._writes.get(link.run.run) or open_write(self.store, self.commit, link.run)
+            alone = may_come_alone(write.plan.root, lambda leaf: any(place_of(f) in self._alone for f in leaf.files))
+        except GovtoolError:  # a plan that cannot be read may be of any form
+            alone = True
+        return f"rows that come of {' and '.join(sorted(names))} alone may be the subject's" if alone else ""
+
+    def _lost_alone(self, link: ChainLink, why: str) -> None:
+        """Note a write that only what nothing is known of may change."""
+        self.outputs.append(self._sized(ErasedOutput(link, unknown=why)))
+        self._alone.update(dict.fromkeys(link.written_places(), link.output))
 
     # ---- inputs -------------------------------------------------------------------------------------------------
 
@@ -183,10 +232,10 @@ class _Walk:
         come = any(self._deltas[name].appended for name in owners if name in self._deltas)
         return not (come or any(p in self._drops or p in self._unknown or p in self._uncertain for p in places))
 
-    def _evaluate(self, link: ChainLink, opened: OpenedWrite | None, deleted: Sequence[Wanted]) -> None:
+    def _evaluate(self, link: ChainLink, deleted: Sequence[Wanted], alone: str) -> None:
         try:
-            write = opened or open_write(self.store, self.commit, link.run)
-            outcome = self._corrected(link, write, deleted)
+            write = self._writes.pop(link.run.run, None) or open_write(self.store, self.commit, link.run)
+            outcome = self._corrected(link, write, deleted, alone)
         except (Unevaluated, EngineError, EvidenceError, UsageError) as error:
             why = error.message if isinstance(error, GovtoolError) else str(error)
             self._lost(link, why, deleted)
@@ -209,7 +258,9 @@ class _Walk:
             self._unknown[place] = f"what becomes of {link.output} is not known"
         self.outputs.append(self._sized(ErasedOutput(link, unknown=why, deleted=tuple(deleted))))
 
-    def _corrected(self, link: ChainLink, write: OpenedWrite, deleted: Sequence[Wanted]) -> ErasedOutput | None:
+    def _corrected(
+        self, link: ChainLink, write: OpenedWrite, deleted: Sequence[Wanted], alone: str
+    ) -> ErasedOutput | None:
         """A write over its corrected inputs; None where its output is not there any more.
 
         Raises:
@@ -233,8 +284,9 @@ class _Walk:
         assert write.output is not None
         key = declared_keys([write.output], load_config(Path.cwd()).keys).get(write.output.dataset, ())
         found = corrected_output(write, self._corrections(write), deleted, key)
-        reasons = (*(f"rows of its input {name} are not certain" for name in doubts), *found.uncertain)
-        if doubts:
+        inherited = [f"rows of its input {name} are not certain" for name in doubts]
+        reasons = (*inherited, *([alone] if alone else ()), *found.uncertain)
+        if doubts or alone:
             found = replace(found, doubtful=None)
         return ErasedOutput(link, found, tokens=tokens, uncertain=reasons, deleted=tuple(deleted))
 

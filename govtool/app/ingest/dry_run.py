@@ -14,7 +14,7 @@ from govtool.answers.ingest_plan import IngestPlan
 from govtool.app.questions.governance import Governance, day_of
 from govtool.errors import ConflictError, StoreError, UsageError
 from govtool.model.diagnostic import Diagnostic
-from govtool.query.diff import Difference
+from govtool.query.versions.diff import Difference
 from govtool.store.commit import Commit
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def ingest_or_plan(
         result = ingest(store)
         return published_ingest(store, result) if publish else result
     from govtool.store import Store
-    from govtool.store.overlay import OverlayObjects
+    from govtool.store.backends.overlay import OverlayObjects
 
     over = Store(OverlayObjects(store.objects), store.store_id)
     result = ingest(over)
@@ -120,7 +120,7 @@ def _governed(
     known = before.policies_if_any(policy)
     if known is None:
         return Difference(()), ()
-    from govtool.policy.baseline import policy_changes
+    from govtool.policy.rules.baseline import policy_changes
 
     day = day_of(None)
     changes = tuple(policy_changes(before.governed(policy, day), after.governed(policy, day), day))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from govtool.answers.coverage import Coverage, Reason
 from govtool.answers.ingest import EMPTY, CoverageDemand, IngestResult, RefusedIngestError, reading_hint
-from govtool.app.coverage.sources import coverage_fragments, read_coverage, reasons_of
+from govtool.app.coverage.sources import coverage_fragments, read_coverage, reasons_of, unread_files
 from govtool.app.coverage.unread import reach_fragments
 from govtool.app.ingest.sql_options import SourceText
 from govtool.app.ingest.stale import stale_files
@@ -163,13 +163,18 @@ def ingest_once(
         key.text,
         payload.shortfalls,
         payload.counts,
-        reasons_of(payload.source, payload.shortfalls),
+        _reasons(payload),
         drops_unreadable=without_stale,
     )
 
 
+def _reasons(payload: IngestPayload) -> tuple[Reason, ...]:
+    """The reasons for incomplete coverage, costliest first; a file that was not read counts as one statement."""
+    return reasons_of(payload.source, (*payload.shortfalls, *unread_files(payload.diagnostics)))
+
+
 def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand) -> None:
-    reasons = reasons_of(payload.source, payload.shortfalls)
+    reasons = _reasons(payload)
     require(demand, key, payload.coverage, payload.diagnostics, payload.shortfalls, reasons, empty=payload.is_empty)
 
 
@@ -241,7 +246,7 @@ def commit_payload(
     uploaded = tuple(store.upload(aliases.fragment(part) if aliases else part) for part in parts)
     if aliases and uploaded:
         more = (*more, *aliases.facts(source))
-    reasons = reasons_of(source, payload.shortfalls)
+    reasons = _reasons(payload)
     summary: dict[str, Any] = {
         "command": key.command,
         "source": source,

@@ -32,7 +32,7 @@ from govtool.model import Diagnostic
 from govtool.model.spread import buckets_for
 from govtool.names import DEFAULT_NAMESPACE
 from govtool.store import Fragment
-from govtool.store.failures import translate
+from govtool.store.backends.failures import translate
 
 if TYPE_CHECKING:
     from govtool.capture.spark.eventlog.files import EventLog

@@ -243,7 +243,10 @@ class _SqlIngest:
             return None
         how = digest_of(read.how)
         report, texts = self._meter.report, self._with_texts
-        return lineage_with_memos(self._store, self._branch, read.found, settings, how, report, with_texts=texts)
+        workers = read.request.workers
+        return lineage_with_memos(
+            self._store, self._branch, read.found, settings, how, report, with_texts=texts, workers=workers
+        )
 
     def _extracted(self, settings: Options) -> Extraction:
         read = self._read

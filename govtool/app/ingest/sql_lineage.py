@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, overload
 
@@ -73,7 +73,7 @@ class SourceLineage:
     @property
     def extracted(self) -> int:
         """The number of scripts that were extracted now."""
-        return self.files - len(self._found.kept)
+        return self.files - sum(1 for file in self._found.kept if file not in self._earlier.fresh)
 
     @cached_property
     def derivations(self) -> Sequence[Derivation]:
@@ -97,18 +97,21 @@ class SourceLineage:
         return {part.file: part.derivations for part in self._found.parts}
 
     def _rows_of(self, file: str) -> StoredRows | None:
-        """The fragment that has the derivations of a file with a memo; None if it has none."""
+        """The rows that hold the derivations of a file with a memo; None if it has none."""
+        fresh = self._earlier.fresh.get(file)
+        if fresh is not None:
+            return fresh
         place = self._earlier.places.get(file, "")
         if place and place not in self._stored:
             from govtool.model.stored_rows import StoredRows
 
-            self._stored[place] = StoredRows(self._store.read(self._earlier.refs[place]))
+            self._stored[place] = StoredRows.of(self._store.read(self._earlier.refs[place]))
         return self._stored.get(place)
 
     def facts(self, found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Fact, ...]:
         """Return the facts that scripts state; those of scripts with memos as they stated them before."""
         targets = {outline.target for outlines in self._outlines.values() for outline in outlines}
-        changed = [part.file for part in self._found.parts if part.file not in self._found.kept]
+        changed = [part.file for part in self._found.parts if not self._is_kept(part.file)]
         stated: dict[str, list[Fact]] = {}
         for fact in statement_facts(found, settings, targets, only=set(changed)):
             stated.setdefault(fact.file, []).append(fact)
@@ -119,7 +122,11 @@ class SourceLineage:
         return tuple(dict.fromkeys([*(fact for facts in every.values() for fact in facts), *beside]))
 
     def _earlier_facts(self, file: str) -> Sequence[Fact]:
-        return self._earlier.facts.get(file, ()) if file in self._found.kept else ()
+        return self._earlier.facts.get(file, ()) if self._is_kept(file) else ()
+
+    def _is_kept(self, file: str) -> bool:
+        """Return whether a memo of the last ingest stands for a file."""
+        return file in self._found.kept and file not in self._earlier.fresh
 
     # ---- encoding ------------------------------------------------------------------------------------------
 
@@ -168,6 +175,8 @@ class SourceLineage:
             if more_of:
                 mixed[f"{_MIXED}{bucket}"] = place
         in_order = {file: places[file] for file in outlines if file in places} | mixed
+        from govtool.capture.sql.script_memos import sizes_of
+
         sizes = sizes_of([*outlines.values(), _outlined(more)])
         return EncodedLineage(tuple(fragments), tuple(kept), sizes, in_order)
 
@@ -186,7 +195,7 @@ class SourceLineage:
         place = self._earlier.places.get(files[0], "")
         if self._earlier.files.get(place) != files:
             return None
-        if not all(file in self._found.kept or self._yields_the_same(file) for file in files):
+        if not all(self._is_kept(file) or self._yields_the_same(file) for file in files):
             return None
         return self._earlier.refs.get(place)
 
@@ -228,8 +237,6 @@ class SourceLineage:
         Raises:
             StoreError: A fragment cannot be read.
         """
-        from dataclasses import replace
-
         encoded = self.encoded(base.derivations, wrote)
         memos = EarlierIngest(self._found.memos, encoded.places, self._stated, self._yields)
         return replace(
@@ -288,6 +295,8 @@ class _Earlier:
     """The fragments of derivations that the head of the branch has of the source, by digest."""
     facts: Mapping[str, Sequence[Fact]]
     yields: Mapping[str, str]
+    fresh: Mapping[str, StoredRows] = field(default_factory=dict)
+    """By file with a memo that was made now, by another process, the rows that hold its derivations."""
 
 
 def extracted_lineage(
@@ -306,6 +315,7 @@ def lineage_with_memos(
     report: Callable[[StageProgress], None] | None = None,
     *,
     with_texts: bool = False,
+    workers: int | None = None,
 ) -> SourceLineage | None:
     """Extract the scripts that the last ingest of a source does not answer for; None where no memos can be made.
 
@@ -317,11 +327,14 @@ def lineage_with_memos(
         how: A digest of all but the scripts that decides the result.
         report: As for ``extract_scripts``.
         with_texts: Whether the texts of statements are wanted of which nothing was understood.
+        workers: Processes; None: as many as are of use.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    from govtool.capture.sql.reuse import Memos, NotReusable, extract_with_memos
+    from govtool.app.ingest.sql_workers import extracted_by_workers
+    from govtool.capture.sql.files import Script
+    from govtool.capture.sql.reuse import Memos, NotReusable, extract_with_memos, marks_of
 
     if settings.projects:  # dbt's templates ask for the columns of what others define
         return None
@@ -333,8 +346,16 @@ def lineage_with_memos(
     if earlier is not None:
         usable = _usable(store, branch, source, earlier)
         memos = Memos(earlier.memos.guard, dict(_placed(earlier, usable)))
+    marks = marks_of(found, settings, how)
+    known = {} if memos is None else memos.scripts
+    scripts = [item for item in found if isinstance(item, Script)]
+    changed = [each for each in scripts if each.file not in known or known[each.file].mark != marks[each.file]]
+    made = extracted_by_workers(changed, settings, how, workers, report)
+    if made is not None and (memos is None or memos.guard == made.guard):
+        memos = Memos(made.guard, {**known, **made.memos})
+        usable = replace(usable, fresh=made.rows)
     try:
-        extraction = extract_with_memos(found, settings, how, memos, report, with_texts=with_texts)
+        extraction = extract_with_memos(found, settings, how, memos, report, with_texts=with_texts, marks=marks)
     except NotReusable:
         return None
     return SourceLineage(store, source, extraction, usable, file)
@@ -363,20 +384,6 @@ def _usable(store: Store, branch: str, source: str, earlier: EarlierIngest) -> _
     for file, place in earlier.places.items():
         files.setdefault(place, []).append(file)
     return _Earlier(earlier.places, files, refs, earlier.facts, earlier.yields)
-
-
-def sizes_of(outlines: Iterable[list[DerivationOutline]]) -> dict[str, int]:
-    """The numbers of datasets, columns and edges of derivations."""
-    columns: dict[str, set[str]] = {}
-    datasets: set[str] = set()
-    edges = 0
-    for found in outlines:
-        for outline in found:
-            columns.setdefault(outline.target, set()).update(outline.columns)
-            if outline.target_kind not in ("query", "temporary"):
-                datasets.add(outline.target)
-            edges += outline.edges
-    return {"datasets": len(datasets), "columns": sum(map(len, columns.values())), "edges": edges}
 
 
 def digest_of(how: Sequence[object]) -> str:

@@ -59,6 +59,8 @@ class SqlRequest:
     """True to ask that database, a PostgreSQL, about what the text leaves open."""
     follow_links: bool = False
     """True if symbolic links in folders are followed out of these."""
+    workers: int | None = None
+    """Processes of an ingest; None: one a core where there is much to read."""
 
 
 @cache

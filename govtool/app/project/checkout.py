@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from govtool.policy.finding import Finding
+    from govtool.policy.rules.finding import Finding
 
 MOST = 200_000
 """Files that are looked at; in a larger repository --root says where the files are."""

@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 
 
 def store_uri(option: str | None) -> str:
-    """The path or URI of the store that an option, the environment or the project names."""
-    return str(store_setting(option, load_config(Path.cwd())).value)
+    """The path or URI of the store that an option, the environment or the project names.
+
+    Raises:
+        UsageError: A checkout's settings name it, outside of their folder, and the user has not agreed.
+    """
+    from govtool.app.project.trust import require_trust
+
+    config = load_config(Path.cwd())
+    setting = store_setting(option, config)
+    require_trust(setting, config)
+    return str(setting.value)
 
 
 def create_store(option: str | None) -> Store:
@@ -52,13 +61,9 @@ def open_store(option: str | None) -> Store:
         UsageError: A checkout's settings name it, outside of their folder, and the user has not agreed.
         StoreError: there is none (``store.missing``), or it cannot be read.
     """
-    from govtool.app.project.trust import require_trust
     from govtool.store import Store
 
-    config = load_config(Path.cwd())
-    setting = store_setting(option, config)
-    require_trust(setting, config)
-    uri = str(setting.value)
+    uri = store_uri(option)
     with _naming(uri):
         return Store.open(uri)
 
@@ -67,6 +72,7 @@ def read_store(option: str | None) -> Reader:
     """Open the store for reading only, which is quicker.
 
     Raises:
+        UsageError: A checkout's settings name it, outside of their folder, and the user has not agreed.
         StoreError: there is none (``store.missing``), or it cannot be read.
     """
     from govtool.store.quick import open_reader

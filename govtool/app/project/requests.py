@@ -34,6 +34,7 @@ def sql_request(
     catalog: str | None = None,
     explain: bool = False,
     follow_links: bool = False,
+    workers: int | None = None,
 ) -> SqlRequest:
     """Return what SQL to read and how; an option that is not given is that of ``govtool.toml``.
 
@@ -59,6 +60,7 @@ def sql_request(
         catalog=catalog,
         explain=explain,
         follow_links=follow_links,
+        workers=workers,
     )
 
 

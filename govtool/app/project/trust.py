@@ -1,7 +1,8 @@
-"""Trust in a checkout's settings: a repository's ``govtool.toml`` may not send lineage elsewhere unless you agree.
+"""Trust in a checkout's settings: a repository's ``govtool.toml`` may not choose a store elsewhere unless you agree.
 
-A store outside of the project's folder, remote or not, is written to only if the user named it (``--store``,
-``GOVTOOL_STORE``) or agreed once for this file and this address (``govtool trust``). Reading is not restricted.
+A store outside of the project's folder, remote or not, is opened only if the user named it (``--store``,
+``GOVTOOL_STORE``) or agreed once for this file and this address (``govtool trust``). This holds for reading, too: it
+would send requests that the user's credentials sign, and take answers, which gates decide by, from a stranger.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NAMED = ("--store", "GOVTOOL_STORE")
 
 @dataclass(frozen=True, slots=True)
 class TrustedStore:
-    """The agreement to write to a store that a file names.
+    """The agreement to use a store that a file names.
 
     Attributes:
         file: The settings file, or the folder of the project, as an absolute path.
@@ -51,7 +52,7 @@ def leaves_project(setting: Setting, config: Config) -> bool:
 
 
 def require_trust(setting: Setting, config: Config, environ: Mapping[str, str] = os.environ) -> None:
-    """Refuse to write to a store that the user neither named nor agreed to.
+    """Refuse to open a store that the user neither named nor agreed to.
 
     Raises:
         UsageError: ``usage.untrusted-store``; the hint holds both commands that allow it.

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer
     from govtool.app.questions.columns import PolicyChoice
     from govtool.app.versions.opening import Snapshot
-    from govtool.policy.governed import Governed
-    from govtool.query.diff import GraphChange
+    from govtool.policy.classes.governed import Governed
+    from govtool.query.versions.diff import GraphChange
 
 
 def check_answer(
@@ -38,9 +38,9 @@ def check_answer(
         UsageError: There are no policies, they or the baseline are mistaken, or a zone matches nothing.
     """
     from govtool.answers.check import CheckAnswer
-    from govtool.policy.baseline import accepted, read_baseline
-    from govtool.policy.check import check
-    from govtool.policy.governed import require_zones
+    from govtool.policy.classes.governed import require_zones
+    from govtool.policy.rules.baseline import accepted, read_baseline
+    from govtool.policy.rules.check import check
 
     known = {} if baseline is None else read_baseline(baseline)
     head = _governed(snapshot, rules, measure=measure)
@@ -59,7 +59,7 @@ def policy_difference(old: Snapshot, new: Snapshot, rules: PolicyChoice) -> list
     Raises:
         UsageError: There are no policies, or they are mistaken.
     """
-    from govtool.policy.baseline import policy_changes
+    from govtool.policy.rules.baseline import policy_changes
 
     return list(policy_changes(_governed(old, rules), _governed(new, rules), rules.day))
 

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from govtool.errors import UnknownNameError, UsageError
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from govtool.app.trace.affected_rows import RowRequest
     from govtool.app.versions.opening import Snapshot
     from govtool.graph.index import Index
-    from govtool.query.change import Change
-    from govtool.query.select import Subject
+    from govtool.query.changes.change import Change
+    from govtool.query.selection.select import Subject
 
 
 class PolicyChoice(NamedTuple):
@@ -87,7 +88,7 @@ def parse_change(change: str | None, *, to: str | None = None, upstream: bool = 
     Raises:
         UsageError: There is no such change, it has a value besides ``to``, or it is given with ``upstream``.
     """
-    from govtool.query.change import Change
+    from govtool.query.changes.change import Change
 
     if to is not None:
         if change is not None and ":" in change:
@@ -117,7 +118,7 @@ def impact_answer(
     limit: int | None,
     where: str | None = None,
 ) -> ImpactAnswer:
-    """Answer what a change reaches, or without a change what the column is derived from; see ``govtool.query.impact``.
+    """Answer what a change reaches, or what the column is derived from; see ``govtool.query.changes.impact``.
 
     Raises:
         UsageError: Policies are mistaken, or the arguments make no sense together; see also ``affected_rows``.
@@ -125,7 +126,7 @@ def impact_answer(
     """
     from govtool.answers.impact import ImpactAnswer
     from govtool.app.coverage.unread import version_for
-    from govtool.query.impact import impact
+    from govtool.query.changes.impact import impact
 
     index = snapshot.index
     labels = snapshot.governance.labels(*rules)
@@ -231,14 +232,24 @@ def explain_answer(
     """
     from govtool.answers.explain import ExplainAnswer, Explained, facts_about
     from govtool.app.questions.facts import facts_by_dataset, read_facts
+    from govtool.app.runs.lookup import read_history
     from govtool.query.explain import explain
-    from govtool.query.select import nothing_selected
+    from govtool.query.selection.select import nothing_selected
 
     about = subjects(snapshot, rules).find(column, exclude)
     if not about:
         raise nothing_selected()
     several = len(about) > 1
-    results = [explain(snapshot.index, one, limit=limit) for one in (about[:limit] if several else about)]
+
+    @cache
+    def executions() -> dict[str, str]:
+        history = read_history(snapshot.store, snapshot.commit)
+        return {record: run.id for run in history.runs for record in run.ids}
+
+    results = [
+        explain(snapshot.index, one, limit=limit, executions=executions)
+        for one in (about[:limit] if several else about)
+    ]
     datasets = {one.dataset for one in results}
     if several:
         facts = facts_by_dataset(snapshot.store, snapshot.commit, datasets)
@@ -293,8 +304,8 @@ def suggestions_answer(
     """
     from govtool.answers.suggestions import SuggestionsAnswer
     from govtool.app.questions.facts import read_facts
+    from govtool.policy.classes.taints import Mode
     from govtool.policy.suggest import suggestions
-    from govtool.policy.taints import Mode
 
     index, selecting = snapshot.index, selector(snapshot, rules)
     descriptions: dict[int, list[str]] = {}
@@ -314,13 +325,13 @@ def suggestions_answer(
 def classes_answer(
     snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], direct: bool
 ) -> ClassesAnswer:
-    """The classes of columns, and the ways by which they came; see ``govtool.policy.provenance_paths``.
+    """The classes of columns, and the ways by which they came; see ``govtool.policy.classes.provenance_paths``.
 
     Raises:
         UsageError: There are no policies, they are mistaken, or a selector is.
     """
     from govtool.answers.classes import ClassesAnswer
-    from govtool.policy.provenance_paths import why
+    from govtool.policy.classes.provenance_paths import why
 
     index, selecting = snapshot.index, selector(snapshot, rules)
     spread = selecting.governed.spread

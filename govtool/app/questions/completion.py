@@ -47,7 +47,7 @@ def complete_refs(store_option: str | None, typed: str) -> list[str]:
 
 def names_for(index: Index, typed: str) -> list[str]:
     """Sorted candidates, at most ``MOST_NAMES``: ``us`` gives ``users``, ``users.e`` gives ``users.email``."""
-    from govtool.query.select import complete
+    from govtool.query.selection.select import complete
 
     found = [name[_start(name, typed) :] for name in complete(index, typed, MOST_NAMES)]
     return sorted({*found, *_last_parts(index, typed)})[:MOST_NAMES]

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.questions.completion import MOST_NAMES, cached_graph, complete_refs, names_for
-from govtool.query.selectors import METHODS, last_term
+from govtool.query.selection.selectors import METHODS, last_term
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
@@ -91,7 +91,7 @@ class _Offers:
     @cached_property
     def _policies(self) -> list[dict[str, Any]]:
         from govtool.app.questions.policy import policy_files
-        from govtool.policy.document import read_document
+        from govtool.policy.files.document import read_document
 
         found = []
         for path, shown in policy_files(self._wanted):

@@ -21,9 +21,9 @@ from govtool.app.versions.index import cached_index, open_index
 from govtool.model.fact import FACTS, decode_facts
 from govtool.model.run import RUNS, decode_runs
 from govtool.model.version import VERSION_TABLES, decode_version
-from govtool.query.diff import Difference, difference, facts, unlike
-from govtool.query.recorded import RecordedParts, differing_subjects, record_changes
-from govtool.query.statements import statement_changes
+from govtool.query.versions.diff import Difference, difference, facts, unlike
+from govtool.query.versions.recorded import RecordedParts, differing_subjects, record_changes
+from govtool.query.versions.statements import statement_changes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from govtool.graph.index import Index
     from govtool.model.fact import Fact
     from govtool.model.run import Run
-    from govtool.query.diff import GraphChange
+    from govtool.query.versions.diff import GraphChange
     from govtool.store import Commit, FragmentRef, Reader
 
 _BATCH = 16
@@ -131,7 +131,7 @@ def _from_fragments(
     store: Reader, new: Commit, removed: Sequence[FragmentRef], added: Sequence[FragmentRef]
 ) -> Difference:
     from govtool.model.columnar import DERIVATIONS, schema
-    from govtool.query.survey import BOTH, COLUMNS, NEW, OLD, FragmentSurvey
+    from govtool.query.versions.survey import BOTH, COLUMNS, NEW, OLD, FragmentSurvey
 
     survey = FragmentSurvey()
     taken: list[tuple[FragmentRef, int]] = []
@@ -168,7 +168,7 @@ def _between(old: Index, new: Index, names: Collection[str] | None = None) -> Di
 
 
 def _index(tables: list[Any]) -> Index:
-    from govtool.graph.build import build
+    from govtool.graph.builder.build import build
     from govtool.graph.index import Index
 
     return Index(b"".join(build(tables)))

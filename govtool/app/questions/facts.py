@@ -80,7 +80,7 @@ def owners_dir(store: Reader, commit: Commit) -> Path:
 
 
 def read_owners(store: Reader, commit: Commit) -> dict[str, str]:
-    """The first owner of each dataset in the order of the facts, as ``govtool.policy.dataset_facts`` takes them."""
+    """The first owner of each dataset, in the facts' order; ``govtool.policy.classes.dataset_facts`` takes them."""
     owners: dict[str, str] = {}
     for fact in read_facts(store, commit):
         if fact.column is None and fact.name in ("owner", "meta.owner"):

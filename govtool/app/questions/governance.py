@@ -18,10 +18,10 @@ from govtool.errors import UsageError
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
-    from govtool.policy.dataset_facts import ToolFact
-    from govtool.policy.governed import Governed
-    from govtool.policy.measured import GroupMeter
-    from govtool.policy.policy_set import PolicySet
+    from govtool.policy.classes.dataset_facts import ToolFact
+    from govtool.policy.classes.governed import Governed
+    from govtool.policy.classes.measured import GroupMeter
+    from govtool.policy.files.policy_set import PolicySet
     from govtool.store import Commit, Reader
 
 _Key = TypeVar("_Key")
@@ -114,7 +114,7 @@ class Governance:
         Raises:
             UsageError: The policies are mistaken.
         """
-        from govtool.policy.policy_set import PolicySet
+        from govtool.policy.files.policy_set import PolicySet
 
         return self._govern(*(self._loaded_if_any(wanted) or ("", PolicySet(()))), day)
 
@@ -129,7 +129,7 @@ class Governance:
         found = self._loaded_if_any(wanted)
         if found is None:
             return Owners(dataset_owners(self._store, self._commit))
-        from govtool.policy.governed import GovernedLabels
+        from govtool.policy.classes.governed import GovernedLabels
 
         return GovernedLabels(self._govern(*found, day))
 
@@ -148,7 +148,7 @@ class Governance:
     def _loaded(self, wanted: Sequence[str] | None) -> tuple[str, PolicySet]:
         """The digest of the policies' texts, and the policies."""
         from govtool.app.questions.policy import policy_files
-        from govtool.policy.load import load
+        from govtool.policy.files.load import load
 
         files = policy_files(wanted)
         digest = _digest(files)
@@ -160,7 +160,7 @@ class Governance:
             return digest, known
 
     def _govern(self, digest: str, policies: PolicySet, day: date, *, measure: bool = False) -> Governed:
-        from govtool.policy.governed import govern
+        from govtool.policy.classes.governed import govern
 
         if measure:  # anew each time: what the files hold may have changed
             return govern(self._index, policies, day, tool_facts=self.facts(), meter=self._meter())

@@ -136,7 +136,7 @@ def diff_answer(
     from govtool.app.questions.diff import diff_commits
     from govtool.app.runs.lookup import compare_runs, run_or_commit
     from govtool.model.run import Run
-    from govtool.query.diff import Difference
+    from govtool.query.versions.diff import Difference
 
     before: Run | Commit = _parent(store, at) if old is None else run_or_commit(store, old, branch, at)
     after: Run | Commit = at if new is None else run_or_commit(store, new, branch, at)

@@ -12,10 +12,10 @@ from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
-    from govtool.policy.dataset_facts import ToolFact
-    from govtool.policy.finding import PolicyRemark
-    from govtool.policy.model import PolicyTest
-    from govtool.policy.policy_set import PlacedPart, PolicySet
+    from govtool.policy.classes.dataset_facts import ToolFact
+    from govtool.policy.files.model import PolicyTest
+    from govtool.policy.files.policy_set import PlacedPart, PolicySet
+    from govtool.policy.rules.finding import PolicyRemark
     from govtool.store import Commit, Reader
 
 FOLDER = "policies"
@@ -45,7 +45,7 @@ def policy_files(wanted: Sequence[str] | None) -> list[tuple[Path, str]]:
         UsageError: There are none (``policy.none``).
         UnknownNameError: There is no such pack (``policy.unknown-pack``).
     """
-    from govtool.policy.load import files_below
+    from govtool.policy.files.load import files_below
 
     found: dict[Path, str] = {}
     for item in wanted or [FOLDER]:
@@ -84,8 +84,8 @@ def _exists(path: Path) -> bool:
 
 
 def load_policies(wanted: Sequence[str] | None) -> PolicySet:
-    """Load the policies that are asked for; see ``policy_files`` and ``govtool.policy.load.load``."""
-    from govtool.policy.load import load
+    """Load the policies that are asked for; see ``policy_files`` and ``govtool.policy.files.load.load``."""
+    from govtool.policy.files.load import load
 
     return load(policy_files(wanted))
 
@@ -93,7 +93,7 @@ def load_policies(wanted: Sequence[str] | None) -> PolicySet:
 def stated_facts(store: Reader, commit: Commit) -> list[ToolFact]:
     """Return the facts that dbt and other tools state of the datasets of a commit, in the words of policies."""
     from govtool.app.questions.facts import read_facts
-    from govtool.policy.dataset_facts import ToolFact
+    from govtool.policy.classes.dataset_facts import ToolFact
 
     return [ToolFact(f.dataset, f.column, f.name, f.value, f.file) for f in read_facts(store, commit)]
 
@@ -134,8 +134,8 @@ def nearest_tests(policies: PolicySet, text: str) -> tuple[str, ...]:
 
 def _run_test(policies: PolicySet, test: PlacedPart[PolicyTest], today: date) -> Outcome:
     from govtool.errors import GovtoolError
-    from govtool.policy.check import check
-    from govtool.policy.governed import govern
+    from govtool.policy.classes.governed import govern
+    from govtool.policy.rules.check import check
 
     value, place = test.value, test.place
     day = value.today or today
@@ -171,7 +171,7 @@ def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[ToolFact], str | N
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import schema_from_mapping
     from govtool.model import Derivation, OutputColumn, Statement
-    from govtool.policy.dataset_facts import ToolFact
+    from govtool.policy.classes.dataset_facts import ToolFact
 
     dialect = check_dialect(test.given.dialect)
     schema = schema_from_mapping(test.given.schema_, dialect)
@@ -201,7 +201,7 @@ def lint(
     policies: PolicySet, index: Index | None, today: date, tool_facts: Iterable[ToolFact] = ()
 ) -> list[PolicyRemark]:
     """List suspicious parts of policies; with a graph, also selectors that match nothing in it."""
-    from govtool.policy.lint import in_graph, in_itself
+    from govtool.policy.rules.lint import in_graph, in_itself
 
     remarks = list(in_itself(policies, today))
     if index is not None:

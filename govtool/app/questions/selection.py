@@ -12,15 +12,24 @@ from typing import TYPE_CHECKING
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.graph.index import Index
-from govtool.query.select import Subject, select
-from govtool.query.selectors import Method, Selection, jobs, looks_selective, select_many, subjects, unknown, written_in
+from govtool.query.selection.select import Subject, select
+from govtool.query.selection.selectors import (
+    Method,
+    Selection,
+    jobs,
+    looks_selective,
+    select_many,
+    subjects,
+    unknown,
+    written_in,
+)
 
 if TYPE_CHECKING:
     from govtool.app.questions.governance import Governance
     from govtool.model.run import Run
-    from govtool.policy.governed import Governed
-    from govtool.query.runs import History
-    from govtool.query.software import SoftwareSpec
+    from govtool.policy.classes.governed import Governed
+    from govtool.query.runs.history import History
+    from govtool.query.selection.software import SoftwareSpec
     from govtool.store import Commit, Reader
 
 
@@ -63,7 +72,7 @@ class Selector:
         return self._governance.known(self._wanted, self._today)
 
     def select(self, texts: Sequence[str], exclude: Sequence[str] = ()) -> Selection:
-        """See ``govtool.query.selectors.select_many``.
+        """See ``govtool.query.selection.selectors.select_many``.
 
         Raises:
             UsageError: A selector is empty: a variable of a script that was never set.
@@ -140,7 +149,7 @@ class Selector:
 
     def _class(self, value: str) -> Iterable[int]:
         """Columns with data of a class, of those below it, or by a glob."""
-        from govtool.policy.taints import Mode
+        from govtool.policy.classes.taints import Mode
 
         spread = self.governed.spread
         name = value.removesuffix(".*") if value.endswith(".*") else value
@@ -220,7 +229,7 @@ class Selector:
 
         The flawed software of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009).
         """
-        from govtool.query.software import SoftwareSpec
+        from govtool.query.selection.software import SoftwareSpec
 
         spec = SoftwareSpec.parse(value)
         used = [run for run in self._history.runs if spec.used_by(run)]
@@ -246,7 +255,7 @@ class Selector:
     def _changed(self, value: str) -> Iterable[int]:
         """Columns of this version that are new or made otherwise: ``changed:main..HEAD``, ``changed:HEAD~1``."""
         from govtool.app.versions.index import open_index
-        from govtool.policy.check import column_changes
+        from govtool.policy.rules.check import column_changes
 
         start, _, end = value.partition("..")
         if not start:

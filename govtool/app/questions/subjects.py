@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.errors import UnknownNameError
 from govtool.graph.index import Index
-from govtool.query.select import Subject, select
+from govtool.query.selection.select import Subject, select
 
 if TYPE_CHECKING:
     from govtool.app.questions.selection import Selector
@@ -37,7 +37,7 @@ class Subjects:
         try:
             return (select(self._index, text),)
         except UnknownNameError:
-            from govtool.query.selectors import looks_selective, subjects
+            from govtool.query.selection.selectors import looks_selective, subjects
 
             if not looks_selective(text):
                 raise

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from govtool.errors import UsageError
-from govtool.query.whatif import WhatIf
+from govtool.query.changes.whatif import WhatIf
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -59,7 +59,7 @@ def whatif_answer(
     to: str | None,
     exclude: Sequence[str],
 ) -> WhatIfAnswer:
-    """Answer what happens if columns or datasets are changed; see ``govtool.query.whatif``.
+    """Answer what happens if columns or datasets are changed; see ``govtool.query.changes.whatif``.
 
     Raises:
         UsageError: Nothing is selected, policies are mistaken, or the change makes no sense.
@@ -67,7 +67,7 @@ def whatif_answer(
     from govtool.answers.whatif import WhatIfAnswer
     from govtool.app.coverage.unread import version_for
     from govtool.app.questions.columns import selector
-    from govtool.query.whatif import whatif
+    from govtool.query.changes.whatif import whatif
 
     selection = selector(snapshot, rules).select(selectors, exclude)
     result = whatif(snapshot.index, action, selection, to)
@@ -78,7 +78,7 @@ def whatif_answer(
 def whatif_several_answer(
     snapshot: Snapshot, changes: Sequence[PlannedChange], rules: PolicyChoice, *, exclude: Sequence[str]
 ) -> WhatIfAnswer:
-    """Answer what happens if changes of different kinds are made together; see ``govtool.query.whatif``.
+    """Answer what happens if changes of different kinds are made together; see ``govtool.query.changes.whatif``.
 
     Raises:
         UsageError: Nothing is selected, policies are mistaken, or a change makes no sense.
@@ -86,7 +86,7 @@ def whatif_several_answer(
     from govtool.answers.whatif import WhatIfAnswer
     from govtool.app.coverage.unread import version_for
     from govtool.app.questions.columns import selector
-    from govtool.query.whatif import whatif_several
+    from govtool.query.changes.whatif import whatif_several
 
     choosing = selector(snapshot, rules)
     chosen = [(one.action, choosing.select(one.selectors, exclude), one.to) for one in changes]
@@ -108,8 +108,8 @@ def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: PolicyChoice) -> P
     hiding = [part for part in result.parts or (result,) if part.action in ("drop", "mask", "delete")]
     if policies is None or not hiding:
         return None
-    from govtool.policy.check import check
-    from govtool.policy.governed import govern
+    from govtool.policy.classes.governed import govern
+    from govtool.policy.rules.check import check
 
     before = check(governance.governed(rules.policy, day), day)
     gone = {node for part in hiding for node in _gone(snapshot.index, part)}

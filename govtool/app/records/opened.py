@@ -39,7 +39,7 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.recordset import RecordSet
-from govtool.records.stored import relation_of
+from govtool.records.stored import readable, relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
@@ -374,7 +374,7 @@ def written_files_now(run: RecordRun, root: Node, ids: Ids, only: Collection[Pla
     if order is None:
         return None
     own = tuple(ids.attribute(column.name, column.type) for column in order)
-    return replace(left, leaf=len(relations(root)), columns=own)
+    return replace(readable(left), leaf=len(relations(root)), columns=own)
 
 
 def _in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attribute] | None:

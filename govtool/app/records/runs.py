@@ -14,7 +14,7 @@ from govtool.names import renewed_text
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
-    from govtool.query.runs import History
+    from govtool.query.runs.history import History
     from govtool.store import Commit, Reader
 
 RECORDING = "govtool run --records -- job.py"
@@ -273,7 +273,7 @@ def _of_last_run(
     Raises:
         AmbiguousNameError: The datasets are of several relations (``usage.ambiguous-dataset``).
     """
-    from govtool.query.relation_names import relation_name
+    from govtool.query.runs.relation_names import relation_name
 
     runs = read_history(store, commit).runs
     folders = {run.application for run in runs}  # a run may have read the state that one before it left

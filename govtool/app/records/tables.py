@@ -303,8 +303,7 @@ def read_positions_cost(store: Reader, commit: Commit, run: Run) -> PositionsCos
         StoreError: a fragment cannot be read.
         IntegrityError: a fragment is not what was written.
     """
-    sources = {run.source, *(record.source for record in run.records)}
-    refs = [ref for ref in store.fragments(commit) if ref.source in sources]
+    refs = _refs_of(store, commit, run)
     kept = {ref.sha256: ref for ref in refs if ref.table == PRIVATE_POSITIONS}
     if not kept:
         return None
@@ -325,14 +324,19 @@ def read_plan_cost(store: Reader, commit: Commit, run: Run) -> PlanCost | None:
         StoreError: a fragment cannot be read.
         IntegrityError: a fragment is not what was written.
     """
-    sources = {run.source, *(record.source for record in run.records)}
-    refs = [ref for ref in store.fragments(commit) if ref.source in sources and ref.table == RECORD_RUNS]
+    refs = _refs_of(store, commit, run)
     own = next((one for one in _runs(store, refs) if one.run in run.ids and one.plan), None)
     if own is None:
         return None
     body, values = read_stored(store, commit, own)
     listing, private = _size(own.listings + own.written), None if values is None else _size(values)
     return PlanCost(_size(body), listing, private, own.boundaries, own.breaks)
+
+
+def _refs_of(store: Reader, commit: Commit, run: Run) -> list[FragmentRef]:
+    """The fragments of the sources that recorded a run."""
+    sources = {run.source, *(record.source for record in run.records)}
+    return [ref for ref in store.fragments(commit) if ref.source in sources]
 
 
 def _size(text: str) -> int:

@@ -200,7 +200,7 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     attributes = tuple(Attribute(number, name, types[name]) for number, name in enumerate(names))
     schema = Struct(tuple(Field(name, types[name]) for name in names if name not in root.partitioned))
     kind = root.format or _format(files)
-    left = Relation(0, output, kind, files, attributes, schema, root.partitioned)
+    left = Relation(0, output, kind, files, attributes, schema, root.partitioned, root.options)
     return left if made is None or made == len(files) else in_part(left, made)
 
 

@@ -46,7 +46,7 @@ def graph_view(
 def _chosen(snapshot: Snapshot, rules: PolicyChoice, selectors: Sequence[str], exclude: Sequence[str]) -> Sequence[int]:
     """The numbers of the datasets in the report, in order."""
     from govtool.app.questions.columns import selector
-    from govtool.query.select import nothing_selected
+    from govtool.query.selection.select import nothing_selected
 
     index = snapshot.index
     if not selectors and not exclude:

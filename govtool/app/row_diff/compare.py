@@ -26,7 +26,7 @@ from govtool.app.row_diff.keys import paired, row_key
 from govtool.app.row_diff.sides import OutputSide, output_side
 from govtool.app.runs.lookup import read_history
 from govtool.errors import GovtoolError
-from govtool.query.run_diff import difference_cause
+from govtool.query.runs.diff import difference_cause
 from govtool.records.cells import zoned
 from govtool.records.replay.compare import row_differences
 from govtool.records.trace.computed import computed
@@ -34,7 +34,7 @@ from govtool.records.trace.computed import computed
 if TYPE_CHECKING:
     from govtool.app.records.opened import OpenedWrite
     from govtool.model.run import Run
-    from govtool.query.run_diff import RunDifference
+    from govtool.query.runs.diff import RunDifference
     from govtool.records.plan.expressions import Attribute
     from govtool.store import Commit, Reader
 

@@ -14,8 +14,8 @@ from govtool.names import renewed_text, written_id
 
 if TYPE_CHECKING:
     from govtool.model.version import ContentIdentity
-    from govtool.query.run_diff import RunDifference
-    from govtool.query.runs import History, Writing, WrittenVersion
+    from govtool.query.runs.diff import RunDifference
+    from govtool.query.runs.history import History, Writing, WrittenVersion
     from govtool.store import Commit, Reader
 
 STATUSES = ("complete", "failed", "aborted", "running", "unknown")
@@ -34,7 +34,7 @@ class RunFilter:
     dataset: str | None = None
     """A glob of a dataset that was read or written."""
     software: str | None = None
-    """See ``govtool.query.software``."""
+    """See ``govtool.query.selection.software``."""
     since: str | None = None
     """ISO 8601: started then or later."""
 
@@ -44,7 +44,7 @@ class RunFilter:
         Raises:
             UsageError: no such status (``usage.unknown-status``), no date (``usage.date``), no software.
         """
-        from govtool.query.software import SoftwareSpec
+        from govtool.query.selection.software import SoftwareSpec
 
         if self.status is not None and self.status not in STATUSES:
             raise UnknownNameError(
@@ -64,7 +64,7 @@ class RunFilter:
         Raises:
             UsageError: ``software`` names none.
         """
-        from govtool.query.software import SoftwareSpec
+        from govtool.query.selection.software import SoftwareSpec
 
         spec = SoftwareSpec.parse(self.software) if self.software else None
         # Names of jobs hold paths, which versions before wrote in another form.
@@ -93,7 +93,7 @@ def read_history(store: Reader, commit: Commit) -> History:
         StoreError: a fragment cannot be read.
         IntegrityError: a fragment is not what was written.
     """
-    from govtool.query.runs import History
+    from govtool.query.runs.history import History
 
     refs = [ref for ref in store.fragments(commit) if ref.table == RUNS]
     return History(run for data in store.read_many(refs) for run in decode_runs(data))
@@ -188,7 +188,7 @@ def compare_runs(store: Reader, commit: Commit, before: Run | Commit, after: Run
         UsageError: ``usage.arguments``: one of them is a commit.
     """
     from govtool.model.run import Run as RunType
-    from govtool.query.run_diff import diff_runs
+    from govtool.query.runs.diff import diff_runs
 
     history = read_history(store, commit)
     if isinstance(before, RunType) and isinstance(after, RunType):
@@ -302,7 +302,7 @@ def written_datasets(history: History, text: str) -> list[str]:
         UnknownNameError: ``usage.unknown-dataset``.
         AmbiguousNameError: ``usage.ambiguous-dataset``.
     """
-    from govtool.query.relation_names import RelationHistory
+    from govtool.query.runs.relation_names import RelationHistory
 
     text = written_id(text)
     if history.versions(text):

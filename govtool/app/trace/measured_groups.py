@@ -15,7 +15,7 @@ from govtool.app.records.tables import read_record_runs
 from govtool.app.runs.lookup import read_history
 from govtool.errors import GovtoolError
 from govtool.names import join_name, split_name
-from govtool.policy.measured import MeasuredGroup
+from govtool.policy.classes.measured import MeasuredGroup
 from govtool.records.execute.chain import ExecutorChain
 from govtool.records.execute.inputs import changed
 from govtool.records.plan.nodes import Relation
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class RecordedGroups:
-    """Measures the groups of what recorded runs left, as ``govtool.policy.measured.GroupMeter`` says; starts no JVM.
+    """Measures the groups of what recorded runs left; starts no JVM. A ``govtool.policy.classes.measured.GroupMeter``.
 
     Args:
         store: The store.

@@ -1,4 +1,4 @@
-"""Removes text, a run's private records or a source from all versions of a store (``govtool.store.forget``)."""
+"""Removes text, a run's private records or a source from all versions of a store (``govtool.store.upkeep.forget``)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from govtool.app.upkeep.fragment_text import TextForms, rows_without
 from govtool.errors import StoreError, UnknownNameError, UsageError
 from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, RecordRun, decode_record_runs
 from govtool.store import cache
-from govtool.store.forget import Forgotten, Removal, StandIn, forget, fragments_in_history
-from govtool.store.gc import collect
 from govtool.store.names import FORGOTTEN
+from govtool.store.upkeep.forget import Forgotten, Removal, StandIn, forget, fragments_in_history
+from govtool.store.upkeep.gc import collect
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,37 +14,37 @@ from govtool.errors import IntegrityError, StoreError, UnknownNameError
 
 if TYPE_CHECKING:
     from govtool.store import Commit, CommitResult, Reader, Store
-    from govtool.store.copy import Copied
-    from govtool.store.fsck import Check, Problem
-    from govtool.store.gc import Collection
+    from govtool.store.upkeep.copy import Copied
+    from govtool.store.upkeep.fsck import Check, Problem
+    from govtool.store.upkeep.gc import Collection
 
 Progress = Callable[[int, int], None]
 
 
 def compact(store: Store, branch: str | None, author: str | None) -> CommitResult:
     """Rewrite the manifest of a branch without what is dead."""
-    from govtool.store import compact
+    from govtool.store.upkeep import compact
 
     return compact.compact(store, existing_branch(store, branch), author=author or user_name())
 
 
 def repair_clock(store: Store, branch: str | None, author: str | None) -> CommitResult:
     """Take over what commits of a clock in the future say, at the time of now."""
-    from govtool.store import repair_clock
+    from govtool.store.upkeep import repair_clock
 
     return repair_clock.repair_clock(store, existing_branch(store, branch), author=author or user_name())
 
 
 def collect(store: Store, *, hours: float, dry_run: bool, progress: Progress) -> Collection:
     """Remove what nothing refers to and is older than some hours."""
-    from govtool.store import gc
+    from govtool.store.upkeep import gc
 
     return gc.collect(store, grace=timedelta(hours=hours), dry_run=dry_run, progress=progress)
 
 
 def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = False, progress: Progress) -> Check:
     """Check a store, against an anchor if there is one; ``deep``: build published indexes again and compare them."""
-    from govtool.store import fsck
+    from govtool.store.upkeep import fsck
 
     against = fsck.parse_anchor(anchor) if anchor is not None else None
     result = fsck.fsck(store, against=against, contents=contents, progress=progress)
@@ -76,8 +76,8 @@ def _index_problems(store: Store) -> Iterator[Problem]:
     """Published indexes that are not those of their commits: of each that a commit names, and of what none names."""
     from govtool.app.versions.index import built_index
     from govtool.app.versions.published import index_problem
-    from govtool.store.fsck import Problem
     from govtool.store.published import FOLDER, folder
+    from govtool.store.upkeep.fsck import Problem
 
     for commit in _naming_commits(store):
         try:
@@ -112,15 +112,15 @@ def _naming_commits(store: Store) -> Iterator[Commit]:
 
 def anchor_text(store: Store, branch: str) -> str:
     """The anchor of a branch's head as one line."""
-    from govtool.store import fsck
+    from govtool.store.upkeep import fsck
 
     return fsck.anchor(store, branch).text
 
 
 def copy(store: Store, target: str, *, progress: Progress) -> tuple[Copied, str]:
     """Copy a store to an address; also gives the address as it is shown."""
-    from govtool.store.copy import copy_store
-    from govtool.store.location import open_objects
+    from govtool.store.backends.location import open_objects
+    from govtool.store.upkeep.copy import copy_store
 
     objects = open_objects(target, create=True)
     return copy_store(store, objects, progress=progress), objects.uri

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from govtool.app.runs.lookup import read_history
 from govtool.model.version import VERSION_TABLES, DatasetVersion, decode_version
 from govtool.store.branches import list_branches
-from govtool.store.reachable import all_commits, all_entries
+from govtool.store.upkeep.reachable import all_commits, all_entries
 
 if TYPE_CHECKING:
-    from govtool.query.runs import History
+    from govtool.query.runs.history import History
     from govtool.store import Commit, FragmentRef, Reader, Store
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.versions.kept_files import note_made, open_kept
 from govtool.errors import FormatError, IntegrityError, StoreError
-from govtool.graph.gathered import (
+from govtool.graph.builder.gathered import (
     FORMAT,
     Gathered,
     first_derivation,
@@ -32,7 +32,7 @@ from govtool.graph.gathered import (
 from govtool.store.cache import cache_dir, lookup, publish
 
 if TYPE_CHECKING:
-    from govtool.graph.derive import Derived
+    from govtool.graph.delta.derive import Derived
     from govtool.graph.index import Index
     from govtool.store import Commit, FragmentRef, Reader
 
@@ -122,7 +122,7 @@ def derived_change(
     buffer = open_base(base)
     if buffer is None:
         return None
-    from govtool.graph.derive import derive
+    from govtool.graph.delta.derive import derive
     from govtool.graph.index import Index
 
     kept = mapped(columns)

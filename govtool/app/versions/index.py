@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 _CHANGE = "-change"
-"""The end of the names of folders that hold what changed since an earlier index; see ``govtool.graph.spliced``."""
+"""The end of the names of folders with what changed since an earlier index; see ``govtool.graph.delta.spliced``."""
 
 
 @dataclass(slots=True)
@@ -48,8 +48,8 @@ def open_index(
 ) -> Index:
     """The index of a commit; of the empty graph for ``None``.
 
-    Where the store is remote and has the index published, it is asked page by page (``govtool.graph.paged``). The cache
-    is a help, not a need: if it cannot be written the index is built in memory.
+    Where the store is remote and has the index published, it is asked page by page (``govtool.graph.paging.paged``).
+    The cache is a help, not a need: if it cannot be written the index is built in memory.
 
     Args:
         store: Where the commit is (``Store`` is a ``Reader``).
@@ -93,7 +93,7 @@ def built_index(store: Reader, commit: Commit) -> Index:
         StoreError: A fragment cannot be read.
     """
     from govtool.app.versions.gathered import read_gathered
-    from govtool.graph.build import build_gathered
+    from govtool.graph.builder.build import build_gathered
 
     index = Index(b"".join(build_gathered(read_gathered(store, _derivations(store, commit)))))
     index.paths_root = paths_root()
@@ -163,7 +163,7 @@ def _spliced(store: Reader, commit: Commit) -> Index | None:
     buffer = _opened_buffer(directory)
     if buffer is None:
         return None
-    from govtool.graph.spliced import SplicedIndex
+    from govtool.graph.delta.spliced import SplicedIndex
 
     change, meta = layout.view(buffer)
     before = _opened_buffer(cache_dir(store.cache_id, f"{meta['base']}-{layout.FORMAT}"))
@@ -262,7 +262,7 @@ def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...], what: s
 
 def index_of(derivations: Iterable[Derivation]) -> Index:
     """The index of derivations in memory, without a store."""
-    from govtool.graph.build import build
+    from govtool.graph.builder.build import build
     from govtool.model.columnar import to_table
 
     index = Index(b"".join(build([to_table(derivations)])))
@@ -273,8 +273,8 @@ def index_of(derivations: Iterable[Derivation]) -> Index:
 def _build(store: Reader, commit: Commit, progress: Progress | None, evidence: tuple[str, ...]) -> Iterator[Any]:
     """Build an index with the help of what the cache has of earlier ones."""
     from govtool.app.versions.gathered import derived_gathered, kept_columns, missing, read_gathered
-    from govtool.graph.build import build_gathered
-    from govtool.graph.build_meter import BuildMeter
+    from govtool.graph.builder.build import build_gathered
+    from govtool.graph.builder.meter import BuildMeter
 
     refs = _derivations(store, commit)
     kept = None if evidence else kept_columns(store, refs)

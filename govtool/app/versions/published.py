@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import ConflictError, FormatError, GovtoolError, IntegrityError, StoreError
-from govtool.graph import layout, pages
+from govtool.graph import layout
 from govtool.graph.index import Index
+from govtool.graph.paging import pages
 from govtool.store import published
 from govtool.store.codec import digest
 from govtool.store.commit import PublishedName
@@ -63,7 +64,7 @@ def publish_index(
     from govtool.app.coverage.total import total_coverage
     from govtool.app.project.user import user_name
     from govtool.app.questions.facts import dataset_owners
-    from govtool.graph.cut import cut
+    from govtool.graph.paging.cut import cut
 
     found = _bound_root(store, commit)
     if found is not None:
@@ -122,7 +123,7 @@ class Published:
 
     def open(self, bring: Callable[[], Index]) -> Index:
         """The index: read page by page if it is large, else (and when much of it is asked) what ``bring`` brings."""
-        from govtool.graph.paged import MOST, PagedIndex
+        from govtool.graph.paging.paged import MOST, PagedIndex
 
         whole = _publication(self.root, created=False).whole
         if whole <= SMALL:
@@ -202,7 +203,7 @@ def index_problem(store: Reader, commit: Commit, build: Callable[[], Index]) -> 
     """
     from govtool.app.coverage.sources import read_coverage
     from govtool.app.questions.facts import read_owners
-    from govtool.graph.cut import cut
+    from govtool.graph.paging.cut import cut
 
     root = _bound_root(store, commit)
     if root is None:

@@ -133,7 +133,7 @@ def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = 
 
 def _with_job(write: Run, workflow: str) -> Run:
     """What one write is a run of: ``WORKFLOW:NODE/RELATION``, in every execution and state folder."""
-    from govtool.query.relation_names import workflow_relation
+    from govtool.query.runs.relation_names import workflow_relation
 
     found = next((place for each in write.outputs if (place := workflow_relation(each.dataset))), None)
     return write if found is None else replace(write, job=f"{workflow}:{found[1]}")

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.live_variables import live
-from govtool.capture.sql.relations import column_name
+from govtool.capture.sql.relations import USUAL_SCHEMAS, column_name
 from govtool.capture.sql.scripts.trees import parse_again, release
 from govtool.capture.sql.states import StatementState, WalkOutcome
 from govtool.capture.sql.surroundings import Surroundings
@@ -22,7 +22,7 @@ from govtool.capture.sql.tables import Tables
 from govtool.capture.sql.walk.assignments import VariableAssignment
 from govtool.capture.sql.walk.conditions import touches_rows
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import Deps
+from govtool.capture.sql.walk.dependencies import OPAQUE, Deps
 from govtool.capture.sql.walk.edge_places import PlaceWriter
 from govtool.capture.sql.walk.naming import output_name
 from govtool.capture.sql.walk.origins import OriginFinder
@@ -31,7 +31,7 @@ from govtool.capture.sql.walk.spans import StatementText
 from govtool.capture.sql.walk.statements import writes_of
 from govtool.capture.sql.walk.usage import Tape
 from govtool.capture.sql.walk.writes import Write
-from govtool.model import Diagnostic
+from govtool.model import ROWS, Diagnostic
 
 _NONE: Final[frozenset[str]] = frozenset()
 
@@ -170,8 +170,21 @@ class Batch(Tables):
             if write.mode == "update" and write.target in self.watched:
                 self.recorder.spoil()
                 touches_rows(walk, write)
+        if statement.script.dialect in USUAL_SCHEMAS:
+            for write in statement.writes:
+                self._note_other_names(walk, write)
         if self.partitions:
             statement.writes += self._into_partitions(statement.writes)
+
+    def _note_other_names(self, walk: Walk, write: Write) -> None:
+        """Let all of a table under its other name be unknown sources of what a write reads and changes."""
+        names = [*write.reads] if write.defines or not write.target else [*write.reads, write.target]
+        for name in names:
+            other = walk.lookup.other_name(name)
+            if other:
+                write.rows[self.interner.ref(other, ROWS) | OPAQUE] = None
+                usual = USUAL_SCHEMAS[walk.dialect]
+                walk.diagnose("unresolved", f"{name} may be {other}: give --default-schema {usual} if it is")
 
     def _place(self, statement: StatementState, walk: Walk, tree: exp.Expr) -> None:
         """Keep the places of the expressions that make the edges of a statement."""

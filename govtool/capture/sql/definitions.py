@@ -182,6 +182,9 @@ class Definitions(Relations):
                 self._alters.setdefault(name, []).append(statement)
         return defines
 
+    def _knows(self, name: str) -> bool:
+        return name in self._fillers or super()._knows(name)
+
     def _register(self, statement: StatementState) -> None:
         """Note what a statement defines and fills."""
         for name in statement.defines:

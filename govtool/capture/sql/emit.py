@@ -190,7 +190,8 @@ class Emitter:
         positions = {ref for ref in listed if ref.dataset not in self._named_too}
         if positions:
             refs |= {ColumnRef(ref.dataset, ROWS) for ref in positions}
-            shown |= positions.intersection([edge.source for edge in edges])
+            deciding = [edge.source for edge in edges if edge.kind is not EdgeKind.UNION_ALL]
+            shown |= positions.intersection(deciding)
         if draft.bound:
             names = self._bound_names(draft.bound)
             refs = {ColumnRef(name, ref.path) for ref in refs for name in names.get(ref.dataset, (ref.dataset,))}

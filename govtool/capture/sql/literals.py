@@ -32,8 +32,16 @@ CLAUSES = word_set(
 NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\Z|\.\d+(?:[eE][+-]?\d+)?\Z")
 
 
+_TAIL = 80
+"""Characters before a literal in which the clause that it is in is looked for first."""
+
+
 def clause(text: str) -> str:
     """The last word of a text without literals that begins or ends a clause, in upper case; empty if none does."""
+    if len(text) > 2 * _TAIL:  # the last such word is mostly near the end
+        found = clause(text[text.find(" ", len(text) - _TAIL) :])
+        if found:
+            return found
     for word in reversed(text.upper().replace("(", " ").replace(")", " ").replace(",", " ").split()):
         if word in CLAUSES or word in PREDICATES:
             return word

@@ -10,10 +10,12 @@ import typing
 
 from sqlglot import exp
 
+AddConstraint: typing.Final = exp.AddConstraint
 AggFunc: typing.Final = exp.AggFunc
 Alias: typing.Final = exp.Alias
 Aliases: typing.Final = exp.Aliases
 Alter: typing.Final = exp.Alter
+AlterColumn: typing.Final = exp.AlterColumn
 AlterRename: typing.Final = exp.AlterRename
 And: typing.Final = exp.And
 Anonymous: typing.Final = exp.Anonymous
@@ -33,6 +35,7 @@ CTE: typing.Final = exp.CTE
 Cache: typing.Final = exp.Cache
 Case: typing.Final = exp.Case
 Cast: typing.Final = exp.Cast
+CheckColumnConstraint: typing.Final = exp.CheckColumnConstraint
 Coalesce: typing.Final = exp.Coalesce
 Collate: typing.Final = exp.Collate
 Column: typing.Final = exp.Column
@@ -98,6 +101,7 @@ Identifier: typing.Final = exp.Identifier
 If: typing.Final = exp.If
 IgnoreNulls: typing.Final = exp.IgnoreNulls
 In: typing.Final = exp.In
+Index: typing.Final = exp.Index
 InheritsProperty: typing.Final = exp.InheritsProperty
 Inline: typing.Final = exp.Inline
 Insert: typing.Final = exp.Insert

@@ -15,6 +15,13 @@ from govtool.names import fold, join_name, split_name
 DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "snowflake": "public"}
 """The schema of names with a catalog and an empty schema: ``db..t``."""
 
+USUAL_SCHEMAS: Final = {
+    **dict.fromkeys(("tsql", "fabric"), "dbo"),
+    **dict.fromkeys(("postgres", "redshift", "snowflake"), "public"),
+    "duckdb": "main",
+}
+"""The schema that a name without one mostly means: that of sessions which have set none."""
+
 FILE_FORMATS: Final = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
 
 _plain_parts: Final[dict[str, dict[str, str]]] = {}
@@ -132,6 +139,26 @@ class Relations:
         if len(names) == 2 and statement.catalog:
             names = [statement.catalog, *names]
         return join_name(names)
+
+    def other_name(self, name: str, dialect: str) -> str:
+        """Return the name that the batch also knows and that may mean the same table; empty if there is none.
+
+        ``s`` and ``dbo.s`` are one table in most sessions of SQL Server: which schema a name without one means is not
+        in the text.
+        """
+        usual = USUAL_SCHEMAS.get(dialect)
+        if usual is None:
+            return ""
+        if name.startswith(f"{usual}."):
+            other = name[len(usual) + 1 :]
+        elif "." not in name:
+            other = f"{usual}.{name}"
+        else:
+            return ""
+        return other if self._knows(other) else ""
+
+    def _knows(self, name: str) -> bool:
+        return name in self._definers or name in self.schema or name in self._known_names
 
     def _renamed(self, old: exp.Expr, new: exp.Table, statement: StatementState) -> str:
         if isinstance(old, nodes.Table) and old.args.get("db") and not new.args.get("db"):

@@ -93,6 +93,7 @@ def extract_with_memos(
     report: Report | None = None,
     *,
     with_texts: bool = False,
+    marks: Mapping[str, str] | None = None,
 ) -> MemoExtraction:
     """Extract a batch with the memos of an earlier extraction, and make those of this one.
 
@@ -103,6 +104,7 @@ def extract_with_memos(
         earlier: The memos of an earlier extraction.
         report: Called with the stage now and then.
         with_texts: Whether the texts of statements are wanted of which nothing was understood.
+        marks: The ``marks_of`` the scripts, where they are known.
 
     Raises:
         NotReusable: The batch holds something of which no memos are made.
@@ -113,7 +115,7 @@ def extract_with_memos(
     if len(set(files)) < len(files):
         raise NotReusable
     macros = macros_of(read, options)
-    marks = _marks(read, macros, how)
+    marks = marks_of(read, options, how) if marks is None else marks
     usable = {} if earlier is None else {f: r for f, r in earlier.scripts.items() if marks.get(f) == r.mark}
     if with_texts:
         usable = {file: memo for file, memo in usable.items() if not memo.shows_text}
@@ -127,10 +129,10 @@ def extract_with_memos(
     raise NotReusable
 
 
-def _marks(read: Iterable[Script | Diagnostic], macros: MacroLibrary, how: str) -> dict[str, str]:
+def marks_of(read: Iterable[Script | Diagnostic], options: Options, how: str) -> dict[str, str]:
     """By file a digest of all that decides how its text is parsed."""
     scripts = [item for item in read if isinstance(item, Script)]
-    templated = _digest([how, macros.loose.digest])
+    templated = _digest([how, macros_of(scripts, options).loose.digest])
     found = {}
     for script in scripts:
         parts = [templated if "{" in script.text else how, script.file, script.session or "", script.text]
@@ -307,8 +309,9 @@ class _Attempt:
                     return False
             elif kind == "u":
                 batch.used(name).columns.add(look[2])
-            elif kind == "f":
-                if batch.function_mark(name) != look[2]:
+            elif kind in ("f", "n"):
+                dialect = statement.script.dialect
+                if (batch.function_mark(name) if kind == "f" else batch.other_name(name, dialect)) != look[2]:
                     return False
             elif kind != "s" or usage_digest(sorted(batch.used(name).columns)) != look[2]:
                 return False

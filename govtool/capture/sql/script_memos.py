@@ -12,7 +12,7 @@ nothing, and a memo of another shape is no memo. It holds
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +120,20 @@ def outline_of(derivation: Derivation) -> DerivationOutline:
     """The figures of a derivation."""
     columns = tuple([column.path for column in derivation.columns])
     return DerivationOutline(derivation.target, derivation.target_kind, columns, len(derivation.edges))
+
+
+def sizes_of(outlines: Iterable[list[DerivationOutline]]) -> dict[str, int]:
+    """The numbers of datasets, columns and edges of derivations."""
+    columns: dict[str, set[str]] = {}
+    datasets: set[str] = set()
+    edges = 0
+    for found in outlines:
+        for outline in found:
+            columns.setdefault(outline.target, set()).update(outline.columns)
+            if outline.target_kind not in ("query", "temporary"):
+                datasets.add(outline.target)
+            edges += outline.edges
+    return {"datasets": len(datasets), "columns": sum(map(len, columns.values())), "edges": edges}
 
 
 # ---- making memos ----------------------------------------------------------------------------------------------

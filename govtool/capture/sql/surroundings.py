@@ -39,6 +39,14 @@ class Surroundings:
             self._tables[name] = found
         return found
 
+    def other_name(self, name: str) -> str:
+        """Return the other name that a table may have in this batch; empty if there is none."""
+        batch = self.batch
+        found = batch.other_name(name, self.statement.script.dialect)
+        if batch.recorder.tape is not None:
+            batch.recorder.tape.looks.append(("n", name, found))
+        return found
+
     def table_name(self, node: exp.Table) -> str:
         """Return the canonical id of a written table name; empty if it is not a plain name."""
         batch, statement = self.batch, self.statement

@@ -1,8 +1,8 @@
 """Waivers that stand in SQL as comments: ``-- govtool: allow GDPR-001 until 2027-03-31 because legal approved it``.
 
 A comment belongs to the statement that it stands in, to that which ends before it on its line, or else to the next.
-Where several statements share the line, it belongs to none of them. Its meaning is read by ``govtool.policy.finding``:
-a comment that is mistaken is kept, so that it can be reported.
+Where several statements share the line, it belongs to none of them. Its meaning is read by
+``govtool.policy.rules.finding``: a comment that is mistaken is kept, so that it can be reported.
 """
 
 from __future__ import annotations

@@ -200,11 +200,10 @@ class DuckExecutor:
             raise NotExact(f"files of format {leaf.format}")
         dialect = DuckDialect(self.session)
         if not leaf.files:
-            empty = [f"{dialect.literal(Literal(None, each.type))} AS {column_name(each)}" for each in leaf.columns]
-            return f"SELECT {', '.join(empty) or '1 AS nothing'} WHERE FALSE"
+            return _no_rows(leaf, dialect)
         paths = [self._path(each.uri) for each in leaf.files]
         listing = ", ".join(_text(path) for path in paths)
-        marks, by_name = dict(leaf.metadata), "false" if mark else "true"
+        marks, by_name = dict(leaf.metadata), str(not mark).lower()
         options = f"union_by_name = {by_name}, filename = '_file', file_row_number = true, hive_partitioning = false"
         source = f"read_parquet([{listing}], {options})"
         actual = dict.fromkeys((each.name for each in leaf.columns), "") if mark else self._types_in(source)
@@ -272,6 +271,12 @@ def run(plan: Plan, threads: int | None = None) -> pyarrow.Table:
 def column_name(column: Attribute) -> str:
     """A column's name in a statement."""
     return f"c{column.id}" if column.id >= 0 else f"c_{-column.id}"
+
+
+def _no_rows(leaf: Relation, dialect: DuckDialect) -> str:
+    """A leaf without files."""
+    empty = [f"{dialect.literal(Literal(None, each.type))} AS {column_name(each)}" for each in leaf.columns]
+    return f"SELECT {', '.join(empty) or '1 AS nothing'} WHERE FALSE"
 
 
 def _ordinal(ordinals: list[int]) -> str:

@@ -1,16 +1,17 @@
-"""A part of a Parquet file as a file of its own: the pages that hold some rows, copied as they are.
+"""Parts of Parquet files as files of their own: the pages that hold some rows, copied as they are.
 
 Pages of different columns need not end at the same rows. Columns whose pages do are cut together; each set of columns
 that differs makes a piece of its own. One more column of a piece tells the wanted rows from the others of its pages.
 Of nested columns the rows alone are cut, where their encoding is known: engines read all cells of a page there.
+What is cut alike out of several files lies in one, as an engine opens a file in the time that it reads many pages.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -18,6 +19,7 @@ from govtool.records.parquet import footer as f
 from govtool.records.parquet.footer import ColumnPages, NoPageIndexError, PagedFile, page_values
 from govtool.records.parquet.marks import MARK, mark_chunk, mark_element
 from govtool.records.parquet.page_rows import RowPages, WholePageError
+from govtool.records.parquet.row_ranges import MarkedGroup, Ranges, by_group, marked_groups, page_ranges, rows_of
 from govtool.records.parquet.thrift import BINARY, I64, LIST, STRUCT, Struct, written
 
 if TYPE_CHECKING:
@@ -31,13 +33,11 @@ _PLAIN = frozenset({f.TYPE, f.ENCODINGS, f.PATH, f.CODEC})
 """Fields of ColumnMetaData that hold for a part of a chunk as well: no statistics, no indexes, no Bloom filter."""
 Numbered = Mapping[tuple[int, int], Sequence[bytes]]
 """Pages that were made, by row group and leaf."""
-Ranges = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
-"""Row groups by number, each with ranges of its rows: first, and the one after the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutPiece:
-    """Some columns of some rows of a file.
+    """Some columns of some rows of a file, or of several.
 
     The column ``MARK`` of the piece has the mark of each wanted row, and a negative number in all other rows.
 
@@ -53,35 +53,15 @@ class CutPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class _MarkedGroup:
-    """A row group of a piece: what is copied into it, and the wanted rows among that.
-
-    Attributes:
-        number: Of the row group in the source.
-        ranges: The ranges of its rows.
-        rows: How many these are.
-        places: ``[n] int64``, the wanted ones, counted within the piece's row group.
-        marks: ``[n] int64``, their marks.
-    """
-
-    number: int
-    ranges: tuple[tuple[int, int], ...]
-    rows: int
-    places: np.ndarray[Any, Any]
-    marks: np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class _PieceWriter:
     """Writes the row groups of a piece: pages of the file, or those that were made of its rows."""
 
     opened: PagedFile
     columns: Collection[str]
     pages: Mapping[tuple[int, int], ColumnPages]
-    target: BinaryIO
     made: Numbered
 
-    def group(self, marked: _MarkedGroup) -> Struct:
+    def group(self, marked: MarkedGroup, target: BinaryIO) -> Struct:
         """Write a row group; return its description."""
         chunks, total = [], 0
         for leaf, described in enumerate(self.opened.leaves):
@@ -90,15 +70,15 @@ class _PieceWriter:
             meta = self.opened.groups[marked.number][f.COLUMNS][1][1][leaf][f.META][1]
             key = (marked.number, leaf)
             data = self.made[key] if key in self.made else _copied(self.opened, self.pages[key], marked.ranges)
-            parts, changes = _chunk(self.opened, self.pages[key], data, self.target.tell())
+            parts, changes = _chunk(self.opened, self.pages[key], data, target.tell())
             if not described.repeated and changes[f.VALUES] != marked.rows:
                 raise NoPageIndexError("pages that do not have the rows of their index")
-            self.target.writelines(parts)
+            target.writelines(parts)
             total += changes[f.UNCOMPRESSED]
             kept = {field: value for field, value in meta.items() if field in _PLAIN}
             chunks.append(_column_chunk(kept | {field: (I64, value) for field, value in changes.items()}))
-        pages, meta = mark_chunk(marked.rows, marked.places, marked.marks, self.target.tell())
-        self.target.write(pages)
+        pages, meta = mark_chunk(marked.rows, marked.places, marked.marks, target.tell())
+        target.write(pages)
         return {
             f.COLUMNS: (LIST, (STRUCT, [*chunks, _column_chunk(meta)])),
             f.TOTAL_BYTES: (I64, total + len(pages)),
@@ -106,58 +86,139 @@ class _PieceWriter:
         }
 
 
-def cut(
-    source: Path, columns: Collection[str], rows: np.ndarray[Any, Any], first: int, folder: Path
-) -> list[CutPiece] | None:
-    """Cut the pages of rows out of a file; None where this is not possible, or not worth it.
+@dataclass(slots=True)
+class _PieceFile:
+    """A piece that grows.
+
+    Attributes:
+        path: Its file.
+        columns: Names of top-level columns.
+        schema: The elements of its schema.
+        about: The version and the writer of the files that it is cut out of.
+        size: Bytes so far.
+        groups: The descriptions of its row groups.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    schema: list[Struct]
+    about: Struct
+    size: int = 0
+    groups: list[Struct] = field(default_factory=list)
+
+    def append(self, writer: _PieceWriter, marked: Iterable[MarkedGroup]) -> None:
+        """Write row groups; nothing where one of them cannot be."""
+        with self.path.open("r+b" if self.size else "wb") as target:
+            target.seek(self.size)
+            if not self.size:
+                target.write(f.MAGIC)
+            self.groups += [writer.group(each, target) for each in marked]
+            self.size = target.tell()
+
+    def finish(self) -> CutPiece:
+        """Write the footer: FileMetaData without key-value metadata."""
+        rows = sum(group[f.GROUP_ROWS][1] for group in self.groups)
+        described = {
+            f.SCHEMA: (LIST, (STRUCT, self.schema)),
+            f.ROWS: (I64, rows),
+            f.ROW_GROUPS: (LIST, (STRUCT, self.groups)),
+        }
+        footer = written(self.about | described)
+        with self.path.open("r+b") as target:
+            target.seek(self.size)
+            target.write(footer + len(footer).to_bytes(4, "little") + f.MAGIC)
+            target.truncate()
+        return CutPiece(self.path, self.columns, written({1: (LIST, (STRUCT, self.schema))}))
+
+
+class PieceFiles:
+    """Pieces that are cut out of files, one file after the other.
 
     Args:
-        source: The file.
-        columns: Names of top-level columns, at least one.
-        rows: ``[n] int64``, rows of the file, ascending, each once.
-        first: The mark of the file's first row, not negative; that of each other row is one more.
-        folder: Where the pieces are written; it is empty.
-
-    Raises:
-        OSError: A file cannot be read or written.
+        folder: Where the pieces are written.
     """
-    try:
-        opened = PagedFile(source)
-    except NoPageIndexError:
-        return None
-    try:
-        return _cut(opened, columns, rows, first, folder)
-    except (NoPageIndexError, KeyError, IndexError, ValueError, TypeError, OverflowError):
-        return None  # metadata of another form than the specification's
-    finally:
-        opened.close()
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._numbers = itertools.count()
+        self._sets: dict[tuple[Hashable, ...], list[_PieceFile]] = {}
 
-def _cut(
-    opened: PagedFile, columns: Collection[str], rows: np.ndarray[Any, Any], first: int, folder: Path
-) -> list[CutPiece] | None:
-    names = list(dict.fromkeys(leaf.top for leaf in opened.leaves))
-    is_unique = len({leaf.elements for leaf in opened.leaves}) == len(names) and MARK not in map(str.lower, columns)
-    local = _by_group(rows, [group[f.GROUP_ROWS][1] for group in opened.groups])
-    if not is_unique or not set(columns) <= set(names) or not local:
-        return None
-    pages: dict[tuple[int, int], ColumnPages] = {}
-    sets: dict[Ranges, list[str]] = {}
-    for name in names:
-        if name in columns:
-            sets.setdefault(_ranges_of(opened, name, local, pages), []).append(name)
-    if len(sets) > MAX_PIECES or _share(opened, sets) > _WORTH:
-        return None
-    layouts = _layouts(sets, _by_rows(opened, [name for name in names if name in columns], local, pages), local)
-    starts = dict(enumerate(itertools.accumulate((group[f.GROUP_ROWS][1] for group in opened.groups), initial=first)))
-    pieces = []
-    for number, (ranges, own, made) in enumerate(layouts):
-        path = folder / f"{number}.parquet"
-        schema = _schema(opened, own)
-        with path.open("wb") as target:
-            _write(_PieceWriter(opened, own, pages, target, made), schema, _marked(ranges, local, starts))
-        pieces.append(CutPiece(path, tuple(own), written({1: (LIST, (STRUCT, schema))})))
-    return pieces
+    def add(
+        self, source: Path, columns: Collection[str], rows: np.ndarray[Any, Any], first: int, apart: Hashable = None
+    ) -> bool:
+        """Cut the pages of rows out of a file; False where this is not possible, or not worth it.
+
+        Args:
+            source: The file.
+            columns: Names of top-level columns, at least one.
+            rows: ``[n] int64``, rows of the file, ascending, each once.
+            first: The mark of the file's first row, not negative; that of each other row is one more.
+            apart: Files for which this differs are in different pieces.
+
+        Raises:
+            OSError: A file cannot be read or written.
+        """
+        try:
+            opened = PagedFile(source)
+        except NoPageIndexError:
+            return False
+        try:
+            return self._add(opened, columns, rows, first, apart)
+        except (NoPageIndexError, KeyError, IndexError, ValueError, TypeError, OverflowError):
+            return False  # metadata of another form than the specification's
+        finally:
+            opened.close()
+
+    def _add(
+        self, opened: PagedFile, columns: Collection[str], rows: np.ndarray[Any, Any], first: int, apart: Hashable
+    ) -> bool:
+        names = list(dict.fromkeys(leaf.top for leaf in opened.leaves))
+        is_unique = len({leaf.elements for leaf in opened.leaves}) == len(names) and MARK not in map(str.lower, columns)
+        sizes = [group[f.GROUP_ROWS][1] for group in opened.groups]
+        local = by_group(rows, sizes)
+        if not is_unique or not set(columns) <= set(names) or not local:
+            return False
+        pages: dict[tuple[int, int], ColumnPages] = {}
+        sets: dict[Ranges, list[str]] = {}
+        for name in names:
+            if name in columns:
+                sets.setdefault(_ranges_of(opened, name, local, pages), []).append(name)
+        if len(sets) > MAX_PIECES or _share(opened, sets) > _WORTH:
+            return False
+        layouts = _layouts(sets, _by_rows(opened, [name for name in names if name in columns], local, pages), local)
+        starts = dict(enumerate(itertools.accumulate(sizes, initial=first)))
+        files = self._files(opened, [own for _, own, _ in layouts], apart)
+        before = [(each.size, len(each.groups)) for each in files]
+        try:
+            for file, (ranges, own, made) in zip(files, layouts, strict=True):
+                file.append(_PieceWriter(opened, own, pages, made), marked_groups(ranges, local, starts))
+        except BaseException:  # no piece has a part of a file
+            for file, (size, count) in zip(files, before, strict=True):
+                file.size = size
+                del file.groups[count:]
+            raise
+        return True
+
+    def _files(self, opened: PagedFile, sets: Sequence[Sequence[str]], apart: Hashable) -> list[_PieceFile]:
+        """The pieces of all files that are cut in the same way."""
+        about = {
+            f.VERSION: opened.footer[f.VERSION],
+            f.CREATED_BY: opened.footer.get(f.CREATED_BY, (BINARY, b"")),
+        }
+        schemas = [_schema(opened, own) for own in sets]
+        key = (apart, written(about), *(written({1: (LIST, (STRUCT, each))}) for each in schemas))
+        if key not in self._sets:
+            self._sets[key] = [
+                _PieceFile(self._folder / f"{next(self._numbers)}.parquet", tuple(own), schema, about)
+                for own, schema in zip(sets, schemas, strict=True)
+            ]
+        return self._sets[key]
+
+    def finish(self) -> list[tuple[Any, list[CutPiece]]]:
+        """The pieces of the files, with what keeps them apart: of each some sets, whose columns belong together."""
+        return [
+            (apart, [each.finish() for each in files]) for (apart, *_), files in self._sets.items() if files[0].groups
+        ]
 
 
 def _layouts(
@@ -219,17 +280,6 @@ def _taken(
     return found
 
 
-def _by_group(rows: np.ndarray[Any, Any], sizes: Sequence[int]) -> dict[int, np.ndarray[Any, Any]]:
-    """The rows of each row group that has some, counted from its first; nothing if there are not so many rows."""
-    import numpy as np
-
-    starts = np.cumsum([0, *sizes])
-    if not len(rows) or rows[-1] >= starts[-1]:
-        return {}
-    groups = np.searchsorted(starts, rows, "right") - 1
-    return {group: rows[groups == group] - starts[group] for group in sorted({*groups.tolist()})}
-
-
 def _ranges_of(
     opened: PagedFile, name: str, local: dict[int, np.ndarray[Any, Any]], pages: dict[tuple[int, int], ColumnPages]
 ) -> Ranges:
@@ -240,58 +290,16 @@ def _ranges_of(
         own = {(group, leaf): opened.pages(opened.groups[group], leaf) for leaf in leaves}
         pages |= own
         size = opened.groups[group][f.GROUP_ROWS][1]
-        found.append((group, _ranges([each.first_rows for each in own.values()], rows, size)))
+        found.append((group, page_ranges([each.first_rows for each in own.values()], rows, size)))
     return tuple(found)
 
 
 def _share(opened: PagedFile, sets: dict[Ranges, list[str]]) -> float:
     """The part of the cells of the row groups that would be copied."""
-    copied = sum(len(own) * _rows_of(ranges) for ranges, own in sets.items())
+    copied = sum(len(own) * rows_of(ranges) for ranges, own in sets.items())
     (groups, *_) = ([group for group, _ in ranges] for ranges in sets)
     cells = sum(map(len, sets.values())) * sum(opened.groups[group][f.GROUP_ROWS][1] for group in groups)
     return float(copied / cells)
-
-
-def _ranges(
-    firsts: Sequence[np.ndarray[Any, Any]], rows: np.ndarray[Any, Any], size: int
-) -> tuple[tuple[int, int], ...]:
-    """The smallest ranges that hold the rows of a row group and end where pages of all leaves do."""
-    import numpy as np
-
-    common = firsts[0]
-    for each in firsts[1:]:
-        common = np.intersect1d(common, each, assume_unique=True)
-    if not len(common) or common[0] != 0 or any((np.diff(each) <= 0).any() for each in firsts):
-        raise NoPageIndexError("pages that are not in the order of their rows")
-    at = np.array(sorted({*(np.searchsorted(common, rows, "right") - 1).tolist()}))
-    ends = np.append(common, size)
-    return tuple(zip(common[at].tolist(), ends[at + 1].tolist(), strict=True))
-
-
-def _rows_of(ranges: Ranges) -> int:
-    return sum(end - start for _, own in ranges for start, end in own)
-
-
-def _marked(
-    ranges: Ranges, local: dict[int, np.ndarray[Any, Any]], starts: Mapping[int, int]
-) -> Iterator[_MarkedGroup]:
-    """The row groups of a piece that has these ranges one after the other."""
-    import numpy as np
-
-    for group, own in ranges:
-        begins = np.array([start for start, _ in own])
-        lengths = np.array([end - start for start, end in own])
-        at = np.searchsorted(begins, local[group], "right") - 1
-        places = lengths.cumsum()[at] - lengths[at] + local[group] - begins[at]
-        yield _MarkedGroup(group, own, int(lengths.sum()), places, starts[group] + local[group])
-
-
-def _write(writer: _PieceWriter, schema: list[Struct], groups: Iterable[_MarkedGroup]) -> None:
-    """Write a piece: pages as they are, marks of rows, and a footer about them."""
-    writer.target.write(f.MAGIC)
-    described = [writer.group(group) for group in groups]
-    footer = written(_footer(writer.opened, schema, described))
-    writer.target.write(footer + len(footer).to_bytes(4, "little") + f.MAGIC)
 
 
 def _chunk(
@@ -331,20 +339,9 @@ def _column_chunk(meta: Struct) -> Struct:
     return {f.FILE_OFFSET: (I64, 0), f.META: (STRUCT, meta)}
 
 
-def _schema(opened: PagedFile, columns: list[str]) -> list[Struct]:
+def _schema(opened: PagedFile, columns: Sequence[str]) -> list[Struct]:
     """The elements of a piece's schema: those of its columns, and the mark's."""
     elements = opened.footer[f.SCHEMA][1][1]
     spans = dict.fromkeys(leaf.elements for leaf in opened.leaves if leaf.top in columns)
     own = [each for start, end in spans for each in elements[start:end]]
     return [f.root_of(elements[0], len(spans) + 1), *own, mark_element()]
-
-
-def _footer(opened: PagedFile, schema: list[Struct], groups: list[Struct]) -> Struct:
-    """FileMetaData of a piece, without key-value metadata."""
-    return {
-        f.VERSION: opened.footer[f.VERSION],
-        f.SCHEMA: (LIST, (STRUCT, schema)),
-        f.ROWS: (I64, sum(group[f.GROUP_ROWS][1] for group in groups)),
-        f.ROW_GROUPS: (LIST, (STRUCT, groups)),
-        f.CREATED_BY: opened.footer.get(f.CREATED_BY, (BINARY, b"")),
-    }

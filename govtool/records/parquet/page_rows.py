@@ -255,10 +255,15 @@ def _runs(data: bytes, width: int, start: int, end: int) -> Iterator[_Run]:
         NoPageIndexError: There are fewer.
     """
     position = place = 0
-    while place < end:
-        head, position = _head(data, position)
-        is_packed, count = bool(head & 1), (head >> 1) * 8 if head & 1 else head >> 1
-        size = (head >> 1) * width if is_packed else (width + 7) // 8
+    wide = (width + 7) // 8
+    while place < end:  # most pages have hundreds of runs before the wanted ones
+        head = data[position]
+        position += 1
+        if head > 127:
+            head, position = _head(data, position - 1)
+        is_packed, count, size = head & 1, head >> 1, wide
+        if is_packed:
+            count, size = count * 8, count * width
         if place + count > start:
             first, last = max(start - place, 0), min(end - place, count)
             group = first // 8 if is_packed else 0
@@ -270,7 +275,7 @@ def _runs(data: bytes, width: int, start: int, end: int) -> Iterator[_Run]:
                 min(position + size, begin + -(-last // 8) * width) if is_packed else begin + size,
                 first - group * 8,
                 last - first,
-                is_packed,
+                bool(is_packed),
             )
         position += size
         place += count

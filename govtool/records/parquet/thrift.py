@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Struct = dict[int, tuple[int, Any]]
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+_INTEGERS = frozenset({I16, I32, I64})
 _MAX_DEPTH = 64
 _MAX_VARINT = 9
 """Bytes of a number of 63 bits."""
@@ -46,12 +47,16 @@ class ThriftReader:
         while head := self._byte():
             kind, step = head & 15, head >> 4
             number = number + step if step else self.integer()
-            found[number] = (kind, self._value(kind, depth))
+            found[number] = (kind, self.integer() if kind in _INTEGERS else self._value(kind, depth))
         return found
 
     def integer(self) -> int:
         """Read a zigzag varint."""
-        plain = self._varint()
+        plain = self.data[self.position]
+        if plain > 127:
+            plain = self._varint()
+        else:
+            self.position += 1
         return (plain >> 1) ^ -(plain & 1)
 
     def list_head(self) -> tuple[int, int]:
@@ -83,7 +88,7 @@ class ThriftReader:
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (TRUE, FALSE):
             return kind == TRUE
-        if kind in (I16, I32, I64):
+        if kind in _INTEGERS:
             return self.integer()
         if kind == BINARY:
             return self._bytes(self._varint())
@@ -123,7 +128,7 @@ def _write_struct(parts: bytearray, struct: Struct) -> None:
 
 
 def _write_value(parts: bytearray, kind: int, value: Any) -> None:
-    if kind in (I16, I32, I64):
+    if kind in _INTEGERS:
         _write_integer(parts, value)
     elif kind == BINARY:
         _write_varint(parts, len(value))

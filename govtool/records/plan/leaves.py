@@ -73,7 +73,7 @@ def relation(fields: Json, columns: tuple[Attribute, ...], leaf: int, terms: Ter
         columns,
         _own(schema, partitions),
         tuple(each.name for each in partitions.fields),
-        _options(found["options"]),
+        options_of(found["options"]),
         metadata=_metadata(columns, schema, partitions),
     )
 
@@ -115,8 +115,8 @@ def _metadata(columns: tuple[Attribute, ...], schema: t.Struct, partitions: t.St
     return tuple((each.id, each.name) for each in columns if each.name not in names)
 
 
-def _options(found: Json) -> tuple[tuple[str, str], ...]:
-    """Options of the reader but its paths; secrets stay out of every record."""
+def options_of(found: Json) -> tuple[tuple[str, str], ...]:
+    """Options of a reader or a writer but its paths; secrets stay out of every record."""
     pairs = [(str(key), str(value)) for key, value in found["$map"]]
     kept = [
         (key, value) for key, value in pairs if key.lower() not in ("path", "paths", "basepath", "serialization.format")

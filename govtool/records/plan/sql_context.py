@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.plan.expressions import Attribute, Expression, Named, passed
@@ -27,6 +27,26 @@ _STRAY_COMMA = re.compile(
 """A comma that may have nothing on one side: in a literal it means nothing."""
 _BEFORE_ITEMS = frozenset({TokenType.SELECT, TokenType.L_PAREN, TokenType.COMMA})
 _AFTER_ITEMS = frozenset({TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.FROM})
+_OPEN_CLAUSE = re.compile(
+    r"\b(?:on|using|by)\b(?:\s|--[^\n]*|/\*.*?\*/|\()*(?:[),;]|\Z|\b(?:where|group|having|qualify|window|order|sort"
+    r"|distribute|cluster|limit|offset|fetch|union|except|minus|intersect|join|inner|left|right|full|cross|natural"
+    r"|semi|anti|on|using|rows|range)\b)",
+    re.I | re.S,
+)
+"""A clause that may have nothing behind its keyword: in a literal it means nothing."""
+_CLAUSES = frozenset({TokenType.ON, TokenType.USING, TokenType.PARTITION_BY, TokenType.GROUP_BY})
+"""Keywords behind which sqlglot takes nothing for a condition or a list."""
+_SIDES = frozenset({
+    TokenType.JOIN, TokenType.INNER, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.CROSS,
+    TokenType.NATURAL, TokenType.SEMI, TokenType.ANTI, TokenType.ROWS, TokenType.RANGE, TokenType.WINDOW,
+})  # fmt: skip
+"""What ends a clause, unless it is the name of a function or of a relation."""
+_ENDS = frozenset({
+    TokenType.R_PAREN, TokenType.COMMA, TokenType.SEMICOLON, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING,
+    TokenType.QUALIFY, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.DISTRIBUTE_BY, TokenType.CLUSTER_BY,
+    TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT,
+    TokenType.ON, TokenType.USING,
+})  # fmt: skip
 
 
 def syntax_error(error: ParseError) -> UsageError:
@@ -41,6 +61,16 @@ def syntax_error(error: ParseError) -> UsageError:
         code="usage.sql-syntax",
         location=f"{where.get('line') or 1}:{where.get('col') or 1}",
     )
+
+
+def _is_empty(clause: TokenType, token: Token | None, after: Token | None) -> bool:
+    """Return whether nothing stands behind a clause's keyword, by the two tokens that follow it."""
+    if token is None or token.token_type in _ENDS:
+        return True
+    follows = None if after is None else after.token_type
+    if token.token_type in _SIDES:
+        return follows not in (TokenType.L_PAREN, TokenType.DOT)
+    return clause == TokenType.USING and token.token_type == TokenType.L_PAREN and follows == TokenType.R_PAREN
 
 
 def _shortened(text: str) -> str:
@@ -100,6 +130,7 @@ class Context:
         except RecursionError as error:
             raise UsageError("the query does not parse: it is nested too deeply", code="usage.sql-syntax") from error
         self._require_list_items(language)
+        self._require_clauses(language)
         if casts and self.dialect == "spark":  # sqlglot reads Spark's CAST as TRY_CAST, so the two look alike
             raise self.refused("TRY_CAST", at=casts[0])
         if len(found) != 1 or not isinstance(found[0], exp.Query):
@@ -124,6 +155,28 @@ class Context:
                     code="usage.sql-syntax",
                     location=self.position(after if follows else token),
                 )
+
+    def _require_clauses(self, language: Dialect) -> None:
+        """Refuse ON, USING, PARTITION BY and GROUP BY with nothing behind, which the parser skips.
+
+        Raises:
+            UsageError: There is one.
+        """
+        if not _OPEN_CLAUSE.search(self.text):
+            return
+        tokens = [*language.tokenize(self.text), None, None]
+        before: TokenType | None = None
+        for token, *after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+            if token is None:
+                return
+            named = before in (TokenType.DOT, TokenType.ALIAS)
+            if token.token_type in _CLAUSES and not named and _is_empty(token.token_type, *after):
+                raise UsageError(
+                    f"the query does not parse near {token.text.lower()!r}: something is missing",
+                    code="usage.sql-syntax",
+                    location=self.position(token),
+                )
+            before = token.token_type
 
     def query(self, at: exp.Expr, parent: Scope | None) -> tuple[Node, Scope]:
         """Read a query within another one; the scope holds the columns that it reads of the queries around it.

@@ -10,6 +10,8 @@ from govtool.records.plan.term_pieces import Unread
 from govtool.records.plan.tree import Node
 
 Json = Any
+_TEXTUAL = frozenset({"csv", "json", "text"})
+"""Formats whose options decide what is read of a file."""
 
 
 def insert(fields: Json, child: Node, partitioned: tuple[str, ...]) -> Write:
@@ -28,7 +30,8 @@ def insert(fields: Json, child: Node, partitioned: tuple[str, ...]) -> Write:
     if fields["staticPartitions"]["$map"]:
         raise Unread("partitions that the statement names")
     kind = str(fields["fileFormat"].get("$format", "")).lower()
-    return Write(child, dataset, kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+    options = _options(kind, fields.get("options"))
+    return Write(child, dataset, kind, _mode(fields["mode"]), _names(fields, child), partitioned, options)
 
 
 def create_table(fields: Json, child: Node) -> Write:
@@ -36,7 +39,9 @@ def create_table(fields: Json, child: Node) -> Write:
     table = fields["table"]
     partitioned = tuple(str(each) for each in table["f"]["partitionColumnNames"])
     kind = str(table["f"].get("provider") or "")
-    return Write(child, leaves.table_name(table), kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+    options = _options(kind.lower(), table["f"].get("storage", {}).get("f", {}).get("properties"))
+    name, mode = leaves.table_name(table), _mode(fields["mode"])
+    return Write(child, name, kind, mode, _names(fields, child), partitioned, options)
 
 
 def save(fields: Json, child: Node) -> Write:
@@ -44,6 +49,11 @@ def save(fields: Json, child: Node) -> Write:
     options = {str(key).lower(): str(value) for key, value in (fields["options"] or {"$map": []})["$map"]}
     dataset = options.get("path") or options.get("dbtable") or ""
     return Write(child, dataset, "", _mode(fields["mode"]), _names(fields, child))
+
+
+def _options(kind: str, found: Json) -> tuple[tuple[str, str], ...]:
+    """Options that a reader needs as well; files of other formats describe themselves."""
+    return leaves.options_of(found) if kind in _TEXTUAL and found else ()
 
 
 def _names(fields: Json, child: Node) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.execute.duckdb import RECORD, DuckExecutor, column_name
 from govtool.records.execute.inputs import local_path
-from govtool.records.parquet.cut import CutPiece, cut
+from govtool.records.parquet.cut import CutPiece, PieceFiles
 from govtool.records.parquet.marks import MARK
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
@@ -182,11 +182,14 @@ class RowsRead:
             condition: As that of `scanned`.
             most: The most rows.
         """
-        if len(leaf.files) >= _PROBED:
-            first = replace(leaf, files=leaf.files[:1])
-            if len(self._records_of(first, columns, condition, most)) > _SKEW * most / len(leaf.files):
-                return None
-        found = self._records_of(leaf, columns, condition, most)
+        import numpy as np
+
+        probed = 1 if len(leaf.files) >= _PROBED else 0
+        first, rest = (replace(leaf, files=files) for files in (leaf.files[:probed], leaf.files[probed:]))
+        found = self._records_of(first, columns, condition, most) if probed else np.empty(0, np.int64)
+        if probed and len(found) > _SKEW * most / len(leaf.files):
+            return None
+        found = np.concatenate([found, self._records_of(rest, columns, condition, most)])
         return None if len(found) > most else by_file(found.tolist())
 
     def _records_of(
@@ -254,14 +257,14 @@ class RowsRead:
             record = column_name(leaf.columns[-1])
             ids = f"(SELECT (file::BIGINT << {ROW_BITS}) + place AS record FROM {given}) AS places"
             return f"SELECT * FROM ({self.base.view(narrow)}) AS rows SEMI JOIN {ids} ON rows.{record} = places.record"
-        layouts: dict[Layout, list[tuple[Any, list[CutPiece]]]] = {}
-        texts = []
+        pieces, texts = PieceFiles(folder), []
         for file in narrow.files:
-            pieces = self._pieces(leaf, file, places[file.ordinal], folder)
-            if pieces is None:
+            if not self._is_cut(pieces, leaf, file, places[file.ordinal]):
                 texts.append(self._text_of_file(replace(leaf, files=(file,)), places[file.ordinal], given))
-            else:
-                layouts.setdefault(tuple((p.columns, p.schema) for p in pieces), []).append((file, pieces))
+        by_partition = {file.partition: file for file in narrow.files}
+        layouts: dict[Layout, list[tuple[Any, list[CutPiece]]]] = {}
+        for partition, own in pieces.finish():
+            layouts.setdefault(tuple((p.columns, p.schema) for p in own), []).append((by_partition[partition], own))
         texts += [self._text_of_pieces(leaf, cut_files) for cut_files in layouts.values()]
         return " UNION ALL ".join(texts)
 
@@ -274,17 +277,16 @@ class RowsRead:
         own = f"(SELECT place FROM {given} WHERE file = {file.ordinal}) AS places"
         return f"({self.base.view(leaf)} SEMI JOIN {own} ON data.file_row_number = places.place)"
 
-    def _pieces(self, leaf: Relation, file: Any, rows: np.ndarray[Any, Any], folder: Path) -> list[CutPiece] | None:
-        """The pages that hold rows, marked by their ids; None where a file cannot be cut, or it is not worth it."""
-        own, path = folder / str(file.ordinal), local_path(file.uri)
+    def _is_cut(self, pieces: PieceFiles, leaf: Relation, file: Any, rows: np.ndarray[Any, Any]) -> bool:
+        """Cut the pages that hold rows, marked by their ids; False where that is not possible, or not worth it."""
+        path = local_path(file.uri)
         names = {column.name for column in data_columns(leaf)} - set(leaf.partitioned)
         if not names or path is None or len(rows) > _LISTED:
-            return None
-        own.mkdir()
-        return cut(path, names, rows, file.ordinal << ROW_BITS, own)
+            return False
+        return pieces.add(path, names, rows, file.ordinal << ROW_BITS, file.partition)
 
     def _text_of_pieces(self, leaf: Relation, cut_files: Sequence[tuple[Any, list[CutPiece]]]) -> str:
-        """A statement that reads files that were cut alike; its first part has the values of partitions as well."""
+        """A statement that reads pieces that were cut alike; its first part has the values of partitions as well."""
         record = column_name(leaf.columns[-1])
         parts = []
         for number, piece in enumerate(cut_files[0][1]):

@@ -6,6 +6,7 @@ import pytest
 
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
+from govtool.model import EdgeKind
 
 
 def edges(text: str, dialect: str) -> set[str]:
@@ -76,6 +77,67 @@ def test_a_default_that_calls_a_function_holds_what_that_reads(made):
 
 def test_a_default_that_calls_what_reads_nothing_makes_no_edge():
     assert edges("create table t (k int default nextval('q'), x text default upper('a'))", "postgres") == set()
+
+
+FUNCTION = "create function f() returns text language sql as 'select max(c) from s';"
+
+
+@pytest.mark.parametrize(
+    "change", ["alter column x set default f()", "alter column x type text using coalesce(f(), 'none')"]
+)
+def test_a_column_that_alter_gives_a_call_holds_what_that_reads(change):
+    assert edges(f"{FUNCTION} create table t (x text); alter table t {change};", "postgres") == {"s.c -> t.x"}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "create table t (x text check (f() < x));",
+        "create table t (x text, check (f() < x));",
+        "create table t (k int); alter table t add column x text check (f() < x);",
+        "create table t (x text); alter table t add constraint k check (x > f());",
+        "create table t (x text); create index i on t (coalesce(x, f()));",
+        "create table t (x text); create unique index i on t (x) where x > f();",
+    ],
+)
+def test_a_table_needs_the_columns_that_functions_of_its_constraints_and_indexes_read(made):
+    found = extract([Script("a.sql", f"{FUNCTION} {made}")], Options(dialect="postgres")).derivations
+    assert {(d.target, ref.text) for d in found for ref in d.references} == {("t", "s.c")}
+    assert not [edge for derivation in found for edge in derivation.edges]
+
+
+def test_a_constraint_of_own_columns_needs_nothing_else():
+    text = f"{FUNCTION} create table t (x text check (x > 'a')); create index i on t (lower(x));"
+    found = extract([Script("a.sql", text)], Options(dialect="postgres")).derivations
+    assert not [ref for derivation in found for ref in derivation.references]
+
+
+@pytest.mark.parametrize("copied", ["s (c)", "(select c from s)"])
+def test_a_copy_to_the_client_reads_as_a_query_does(copied):
+    found = extract([Script("a.sql", f"copy {copied} to stdout;")], Options(dialect="postgres")).derivations
+    assert {(e.source.text, e.target_path) for d in found for e in d.edges} == {("s.c", "c"), ("s.*", "*")}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "usual"), [("tsql", "dbo"), ("postgres", "public"), ("snowflake", "public"), ("duckdb", "main")]
+)
+@pytest.mark.parametrize(("made", "read"), [("{0}.s", "s"), ("s", "{0}.s")])
+def test_a_table_may_be_that_of_the_usual_schema(dialect, usual, made, read):
+    made, read = made.format(usual), read.format(usual)
+    scripts = [
+        Script("a.sql", f"create table {made} (c int);"),
+        Script("b.sql", f"create view v as select c from {read};"),
+    ]
+    found = extract(scripts, Options(dialect=dialect))
+    opaque = {
+        (e.source.dataset.lower(), d.target.lower())
+        for d in found.derivations
+        for e in d.edges
+        if e.kind is EdgeKind.OPAQUE
+    }
+    assert opaque == {(made, "v")}
+    given = extract(scripts, Options(dialect=dialect, default_schema=usual))
+    assert [d.status for d in given.derivations] == ["understood", "understood"]
 
 
 def test_psql_copies_files_beside_the_client():

@@ -13,7 +13,7 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.scripts.branches import Arm, exclusive
 from govtool.capture.sql.scripts.script import parse_script
-from govtool.query.impact import impact
+from govtool.query.changes.impact import impact
 
 
 def paths(text: str, dialect: str) -> dict[str, tuple[tuple[int, int], ...]]:

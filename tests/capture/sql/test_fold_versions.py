@@ -10,7 +10,7 @@ from govtool.capture.sql.extract import Extraction, Options, extract, extract_de
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.logged import LoggedScript, LoggedStatement
 from govtool.capture.sql.schema import schema_from_mapping
-from govtool.query.impact import impact
+from govtool.query.changes.impact import impact
 
 SCHEMA = schema_from_mapping(
     {

@@ -7,7 +7,7 @@ import pytest
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.functions.facts import MASKING, key_of
-from govtool.policy.masking import named
+from govtool.policy.classes.masking import named
 
 DIALECTS = (
     "spark", "databricks", "postgres", "snowflake", "bigquery", "redshift", "trino", "mysql", "tsql", "oracle", "duckdb",

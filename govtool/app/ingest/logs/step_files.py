@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from govtool.store.backends.failures import translate
 from govtool.store.cache import cache_root
-from govtool.store.failures import translate
 
 KEPT = 7 * 24 * 3600.0
 """Seconds for which the work of an ingest that was killed is kept."""

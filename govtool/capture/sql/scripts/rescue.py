@@ -6,6 +6,8 @@ cannot be rescued is ``opaque`` (a statement, of which nothing more is known) or
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
@@ -84,7 +86,7 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _broken_create(reader, tokens)
         elif head == "CREATE" and not (_of_no_rows(words) or any(word(t) in _HARMLESS_CREATE for t in tokens[1:6])):
-            _opaque(reader, tokens, f"{printable_head(tokens)} is not understood")
+            _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
         elif head == "ALTER" and not _harmless_alter(tokens):
             _opaque(reader, tokens, "an ALTER that is not understood")
         else:
@@ -93,7 +95,10 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
     if _is_harmless(head, tokens):
         reader.add(tokens, None, "ignored")
         return
-    _opaque(reader, tokens, f"{printable_head(tokens)} is not understood")
+    if head == "CREATE" and any(w in _RELATIONS for w in words):
+        _broken_create(reader, tokens)
+    else:
+        _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
 
 
 def _is_harmless(head: str, tokens: list[Token]) -> bool:
@@ -118,6 +123,17 @@ def _procedural(reader: StatementReader, tokens: list[Token]) -> bool:
     message = "calls a routine or a method: what it writes is read where it is defined"
     reader.add(tokens, None, "ignored", reader.diagnostic("opaque", "info", message, tokens[0]), head="call")
     return True
+
+
+def _nearest_words(tokens: list[Token]) -> str:
+    """``: VEIW may be meant as VIEW``, if a CREATE names something that is nearly the word of a relation."""
+    if word(tokens[0]) != "CREATE":
+        return ""
+    for token in tokens[1:6]:
+        near = get_close_matches(word(token), sorted(_RELATIONS), 1, 0.7)
+        if near:
+            return f": {word(token)} may be meant as {near[0]}"
+    return ""
 
 
 def printable_head(tokens: list[Token]) -> str:

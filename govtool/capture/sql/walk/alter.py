@@ -8,8 +8,9 @@ from typing import Any, Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.constraints import note_checks
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.create import computed_value, default_of, over_columns
+from govtool.capture.sql.walk.create import call_deps, computed_value, default_of, over_columns
 from govtool.capture.sql.walk.dispatch import by_class
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import output_of
@@ -54,6 +55,7 @@ def _add_columns(walk: Walk, table: exp.Table, action: exp.ColumnDef | exp.Schem
         if isinstance(column, nodes.ColumnDef):
             value = computed_value(column)
             own = walk.lookup.table(walk.lookup.table_name(table))
+            note_checks(walk, own, [column])
             deps = default_of(walk, column) if value is None else over_columns(walk, own, value)
             output = computed if value is not None or deps else plain
             output.add(walk.name(column.this), deps)
@@ -63,6 +65,25 @@ def _add_columns(walk: Walk, table: exp.Table, action: exp.ColumnDef | exp.Schem
     for output, mode in ((plain, "declare"), (computed, "update")):
         if output.names:
             write_to(walk, table, output, "alter", mode, kind_of(walk, table), None, defines=False)
+
+
+def _change_column(walk: Walk, table: exp.Table, action: exp.AlterColumn) -> None:
+    """SET DEFAULT f(), and TYPE … USING f(c): what comes of a call of a function goes into the column."""
+    deps = call_deps(walk, action.args.get("default"))
+    using = action.args.get("using")
+    if isinstance(using, nodes.Expr) and using.find(nodes.Anonymous) is not None:
+        deps = over_columns(walk, walk.lookup.table(walk.lookup.table_name(table)), using)
+    if deps:
+        output = QueryOutput()
+        output.add(walk.name(action.this), deps)
+        write_to(walk, table, output, "alter", "update", kind_of(walk, table), None, defines=False)
+
+
+def _add_constraint(walk: Walk, table: exp.Table, action: exp.AddConstraint) -> None:
+    """ADD CONSTRAINT … CHECK (f(c))."""
+    own = walk.lookup.table(walk.lookup.table_name(table))
+    if note_checks(walk, own, action.expressions):
+        write_to(walk, table, QueryOutput(), "alter", "declare", kind_of(walk, table), None, defines=False)
 
 
 def _rename(walk: Walk, old: exp.Table, new: exp.Expr, *, swap: bool = False) -> None:
@@ -104,6 +125,8 @@ _ACTIONS: Final[dict[type, Callable[[Walk, exp.Table, Any], None]]] = {
     nodes.RenameColumn: _rename_column,
     nodes.ColumnDef: _add_columns,
     nodes.Schema: _add_columns,
+    nodes.AlterColumn: _change_column,
+    nodes.AddConstraint: _add_constraint,
 }
 """What the actions of ALTER TABLE do; the others change no column."""
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk import constraints
 from govtool.capture.sql.walk.common_tables import environment
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import TRANSFORMATION, Deps, compose
@@ -49,8 +50,8 @@ class _Declared(NamedTuple):
 def _create(walk: Walk, tree: exp.Create) -> None:
     """CREATE TABLE and VIEW, by where the columns come from."""
     kind = str(tree.args.get("kind") or "").upper()
-    if kind == "MODEL":
-        _create_model(walk, tree)
+    if kind in ("MODEL", "INDEX"):
+        (_create_model if kind == "MODEL" else constraints.index)(walk, tree)
         return
     if kind not in ("TABLE", "VIEW", "FLOW") or isinstance(tree.this, nodes.UserDefinedFunction):
         return
@@ -151,6 +152,8 @@ def _create_listed(walk: Walk, declared: _Declared) -> None:
             if isinstance(column, nodes.ColumnDef) and walk.name(column.this) not in output.index():
                 output.add(walk.name(column.this), ())
     mode = "replace" if _generated(walk, table, output) else "declare"
+    own = TableInfo(target_name(walk, table), dict.fromkeys(output.names), complete=True)
+    constraints.note_checks(walk, own, table.expressions if isinstance(table, nodes.Schema) else [])
     write = write_to(walk, table, output, "create_table", mode, declared.kind, None, defines=bool(output.names))
     write.reads.pop(write.target, None)
     _parents(walk, write, properties)
@@ -261,9 +264,15 @@ def default_of(walk: Walk, column: exp.ColumnDef) -> Deps:
     """The dependencies of a column's default, which may be a call of a function that reads tables."""
     for constraint in column.args.get("constraints") or ():
         kind = constraint.args.get("kind")
-        value = kind.this if isinstance(kind, nodes.DefaultColumnConstraint) else None
-        if isinstance(value, nodes.Expr) and value.find(nodes.Anonymous) is not None:
-            return dependencies(walk, value, Scope(None), None)
+        if isinstance(kind, nodes.DefaultColumnConstraint):
+            return call_deps(walk, kind.this)
+    return ()
+
+
+def call_deps(walk: Walk, value: object) -> Deps:
+    """The dependencies of a default that holds a call; of any other it has none."""
+    if isinstance(value, nodes.Expr) and value.find(nodes.Anonymous) is not None:
+        return dependencies(walk, value, Scope(None), None)
     return ()
 
 

@@ -304,7 +304,7 @@ class ArrayElements(TableInfo):
 
 class ShardedTable(TableInfo):
     """Tables that are read as one, by a name with a wildcard: a column is that of each which has it, and that of the
-    wildcard itself, to which the graph ties the tables of other ingests (``govtool.graph.shards``).
+    wildcard itself, to which the graph ties the tables of other ingests (``govtool.graph.builder.shards``).
     """
 
     __slots__ = ("shards",)

@@ -86,6 +86,9 @@ class Lookup(Protocol):
     def table_name(self, node: exp.Table) -> str:
         """Return the canonical id of a written table name; empty if it is not a plain name."""
 
+    def other_name(self, name: str) -> str:
+        """Return the other name that a table may have in this batch; empty if there is none."""
+
     def written_name(self, node: exp.Table) -> str:
         """Return the same, even where the name is a synonym."""
 

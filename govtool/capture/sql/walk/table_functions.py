@@ -76,10 +76,9 @@ def function_output(walk: Walk, node: exp.Expr, scope: Scope, env: Environment |
     body = _first_of(walk.lookup.function, names)
     if body is not None and body.is_table and name not in walk.inlining:
         return _inline_table(walk, name, body, call, scope, env)
-    if isinstance(call, nodes.Predict):
-        return _predicted(walk, call, scope, env)
-    if name in FULL_TEXT and walk.dialect in ("tsql", "fabric"):
-        return _searched(walk, call)
+    found = _of_its_class(walk, call, name, scope, env)
+    if found is not None:
+        return found
     returned = _first_of(walk.lookup.returned, names) if body is None else None
     if returned is not None:
         return _returned_rows(walk, name, returned, call, scope, env)
@@ -89,14 +88,29 @@ def function_output(walk: Walk, node: exp.Expr, scope: Scope, env: Environment |
         return output
     if isinstance(call, nodes.Stack):
         return _stack(walk, call, scope, env)
-    foreign = isinstance(call, nodes.Anonymous) and not is_built_in(name, schema, walk.dialect)
-    if body is None and (foreign or any([isinstance(value, nodes.Table) for value in call.args.values()])):  # noqa: C419
+    if body is None and _is_foreign(walk, call, name, schema):
         walk.diagnose("opaque", f"the rows come from {called}(…): what it returns is not known", node)
         deps = (*deps, walk.interner.ref(file_name(f"{called}(…)"), HIDDEN) | OPAQUE)
     output = QueryOutput()
     output.add(_default_column(walk, name), deps)
     output.open.append(OpenStar(FunctionRows(name, deps)))
     return output
+
+
+def _of_its_class(walk: Walk, call: exp.Expr, name: str, scope: Scope, env: Environment | None) -> QueryOutput | None:
+    """Return the rows of a call whose class or name says where they come from, in any schema; else None."""
+    if isinstance(call, nodes.Predict):
+        return _predicted(walk, call, scope, env)
+    if name in FULL_TEXT and walk.dialect in ("tsql", "fabric"):
+        return _searched(walk, call)
+    return None
+
+
+def _is_foreign(walk: Walk, call: exp.Expr, name: str, schema: str) -> bool:
+    """Return whether nothing tells what a call returns: a function of somebody's, or one that is given a table."""
+    if isinstance(call, nodes.Anonymous) and not is_built_in(name, schema, walk.dialect):
+        return True
+    return any([isinstance(value, nodes.Table) for value in call.args.values()])  # noqa: C419
 
 
 def _is_remote(walk: Walk, name: str, in_table: bool) -> bool:

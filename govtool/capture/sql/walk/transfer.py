@@ -80,8 +80,11 @@ def _copy_into_files(walk: Walk, this: exp.Expr, files: Sequence[exp.Expr]) -> N
             output = QueryOutput()
             for name in columns:
                 output.add(name, source.get(name, walk.interner) or source.assume(name, walk.interner) or ())
-    for target in (name for file in files if (name := _location(file))):
-        walk.writes.append(walk.taken(Write(file_name(target), "copy", "replace", "file", output)))
+    targets = [file_name(name) for file in files if (name := _location(file))]
+    for target in targets:
+        walk.writes.append(walk.taken(Write(target, "copy", "replace", "file", output)))
+    if not targets:  # TO STDOUT: the client gets the rows, as those of a SELECT
+        walk.writes.append(walk.taken(Write("", "select", "replace", "query", output)))
 
 
 def _from_files(walk: Walk, table: exp.Expr, columns: list[str], files: list[str]) -> QueryOutput:

@@ -4,6 +4,7 @@ A tape holds looks, in order, each a tuple of JSON values:
 
     ("t", table, depth, signature, notes)   the known shape of a table; how many notes looking it up added
     ("f", function, mark)                   a SQL function; the mark is empty where there is none of the name
+    ("n", table, other)                     the other name that the table may have; empty where there is none
     ("h", table, column, yes)               whether usage shows a column
     ("s", table, digest)                    all columns that usage shows
     ("u", table, column)                    the walk itself showed one: an effect, not a question

@@ -1,0 +1,211 @@
+"""The scripts of a large ingest, extracted by several processes before the ingest itself.
+
+Each process takes a part of the scripts, and others that define what they name, and extracts them as if there were no
+more. It hands back memos (``govtool.capture.sql.script_memos``) and the derivations of its part. The ingest then goes
+on as after a change: a memo stands for its script only where all that its statements looked at has the same answers
+among all scripts, and else the script is extracted again. So the graph is that of one process, to the byte, however the
+scripts are shared out; a bad choice costs time only. A process holds the trees of its part alone, and the ingest those
+of no script whose memo holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from govtool.arrays.threads import cores
+from govtool.errors import EngineError
+from govtool.model.stored_rows import StoredRows
+
+if TYPE_CHECKING:
+    from govtool.app.ingest.logs.pool import Setup
+    from govtool.capture.sql.extract import Options
+    from govtool.capture.sql.files import Script
+    from govtool.capture.sql.script_memos import ScriptMemo
+    from govtool.capture.sql.stages import StageProgress
+
+WORTH_IT: Final = 3_000_000
+"""Characters of SQL from which on several processes take less time than one: each needs a second to begin."""
+OF_A_PART: Final = 2_000_000
+"""Characters of a part at most; its trees take some 250 MB."""
+_CONTEXT: Final = 0.5
+"""Of the characters of a part, those of other scripts at most that are read with it."""
+_MADE: Final = re.compile(
+    r"\bCREATE\b[^;(]{0,60}?\b(?:TABLE|VIEW|FUNCTION|MACRO)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.$`\"\[\]-]+)", re.IGNORECASE
+)
+_APPLIES_TO_ALL: Final = re.compile(
+    r"\b(?:TRIGGER|SYNONYM|RULE|PARTITION\s+OF|ATTACH\s+PARTITION|CREATE\s+TYPE|RETURNS)\b", re.IGNORECASE
+)
+"""Words of scripts that may hold for all others; ``govtool.capture.sql.reuse`` compares them as a whole."""
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What the processes found."""
+
+    guard: str
+    """As of ``reuse.Memos``."""
+    memos: Mapping[str, ScriptMemo]
+    """By file."""
+    rows: Mapping[str, StoredRows]
+    """By file with a memo, the rows that hold its derivations."""
+
+
+class Part(NamedTuple):
+    """The scripts that one process extracts together."""
+
+    scripts: tuple[Script, ...]
+    own: frozenset[str]
+    """The files of those whose memos are wanted."""
+
+
+def extracted_by_workers(
+    changed: Sequence[Script],
+    settings: Options,
+    how: str,
+    workers: int | None,
+    report: Callable[[StageProgress], None] | None,
+) -> Extracted | None:
+    """Extract scripts in several processes; None where one is as fast, or where they find nothing of use.
+
+    Args:
+        changed: Those of which there is no memo.
+        settings: The extractor's options.
+        how: As for ``extract_with_memos``.
+        workers: Processes; None: one a core, and none for less than ``WORTH_IT``.
+        report: As for ``extract_scripts``.
+    """
+    from govtool.app.ingest.logs.pool import Pool, Setup
+    from govtool.capture.logs.read import LogOptions
+    from govtool.capture.sql.stages import PARSING, StageProgress
+
+    wanted = workers if workers is not None else cores() if _size(changed) >= WORTH_IT else 1
+    if wanted < 2 or len(changed) < 2:
+        return None
+    parts = shared_out(changed, settings, wanted)
+    found: list[tuple[str, list[tuple[str, str]], bytes]] = []
+    with Pool(Setup(LogOptions(), settings, None), min(wanted, len(parts))) as pool:
+        try:
+            for answer in pool.answers(_extract, [(part, how) for part in parts]):
+                found.append(answer)
+                if report is not None:
+                    report(StageProgress(PARSING, len(found), len(parts) + 1, 0, 0, 0))
+        except EngineError:  # a process was killed: what the others found is of use all the same
+            pass
+    return _joined(found)
+
+
+def shared_out(scripts: Sequence[Script], settings: Options, workers: int) -> list[Part]:
+    """Share scripts out in their order, as neighbours name each other most, each part with what it names of others."""
+    total = _size(scripts)
+    count = max(workers, -(-total // OF_A_PART))
+    bound = total / count
+    shares: list[list[int]] = [[]]
+    taken = 0
+    for number, script in enumerate(scripts):
+        if shares[-1] and taken >= bound * len(shares):
+            shares.append([])
+        shares[-1].append(number)
+        taken += len(script.text)
+    context = _Context(scripts, settings)
+    return [context.part(share) for share in shares]
+
+
+class _Context:
+    """Finds the scripts that define what others name, by the look of their texts alone."""
+
+    def __init__(self, scripts: Sequence[Script], settings: Options) -> None:
+        self.scripts = scripts
+        self.made: dict[str, list[int]] = {}
+        """By the last part of a name, in lower case, the scripts that define it."""
+        self.for_all = [number for number, script in enumerate(scripts) if _APPLIES_TO_ALL.search(script.text)]
+        for number, script in enumerate(scripts):
+            for name in _defined(script, settings):
+                self.made.setdefault(name, []).append(number)
+
+    def part(self, share: Sequence[int]) -> Part:
+        """Return a share with the scripts around it, in the order of all."""
+        own = set(share)
+        room = _CONTEXT * _size([self.scripts[number] for number in share])
+        chosen = own | set(self.for_all)
+        waiting = list(own)
+        while waiting and room > 0:
+            for word in set(_WORD.findall(self.scripts[waiting.pop()].text.lower())):
+                for number in self.made.get(word, ()):
+                    if number not in chosen and room > 0:
+                        room -= len(self.scripts[number].text)
+                        chosen.add(number)
+                        waiting.append(number)
+        files = frozenset(self.scripts[number].file for number in own)
+        return Part(tuple(self.scripts[number] for number in sorted(chosen)), files)
+
+
+def _defined(script: Script, settings: Options) -> Iterator[str]:
+    from govtool.capture.sql.options import relation_of
+
+    names = [match[1] for match in _MADE.finditer(script.text)]
+    relation = relation_of(script.file, settings) if script.file else None
+    for name in [*names, *([relation] if relation else [])]:
+        words = _WORD.findall(name.lower())
+        if words:
+            yield words[-1]
+
+
+def _size(scripts: Sequence[Script]) -> int:
+    return sum(len(script.text) for script in scripts)
+
+
+def _joined(found: Sequence[tuple[str, list[tuple[str, str]], bytes]]) -> Extracted | None:
+    """Put answers together: those that saw the same scripts which hold for all."""
+    from govtool.capture.sql.script_memos import ScriptMemo
+
+    if not found:
+        return None
+    ((guard, _),) = Counter(answer[0] for answer in found).most_common(1)
+    memos: dict[str, ScriptMemo] = {}
+    rows: dict[str, StoredRows] = {}
+    for seen, texts, data in found:
+        if seen != guard or not texts:
+            continue
+        stored = StoredRows(_read(data))
+        for file, text in texts:
+            memos[file] = ScriptMemo.of_text(text)
+            rows[file] = stored
+    return Extracted(guard, memos, rows) if memos else None
+
+
+def _read(data: bytes) -> Any:
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_all()
+
+
+# -- in a worker -------------------------------------------------------------------------------------------------------
+
+
+def _extract(setup: Setup, part: Part, how: str) -> tuple[str, list[tuple[str, str]], bytes]:
+    """Extract a part: its guard, its memos by file, and their derivations as a table."""
+    import pyarrow as pa
+
+    from govtool.capture.sql.collector import uncollected
+    from govtool.capture.sql.reuse import NotReusable, extract_with_memos
+    from govtool.model.columnar import to_table
+
+    with uncollected():
+        try:
+            found = extract_with_memos(part.scripts, setup.settings, how)
+        except NotReusable:
+            return "", [], b""
+        memos = found.memos.scripts
+        wanted = [each for each in found.parts if each.file in part.own and each.file in memos]
+        table = to_table([derivation for each in wanted for derivation in each.derivations])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        texts = [(each.file, memos[each.file].to_text()) for each in wanted]
+        return found.memos.guard, texts, sink.getvalue().to_pybytes()

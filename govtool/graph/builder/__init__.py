@@ -1,0 +1,1 @@
+"""From derivations to the arrays of an index."""

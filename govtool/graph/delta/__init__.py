@@ -1,0 +1,1 @@
+"""The index of a commit as the one before and a change."""

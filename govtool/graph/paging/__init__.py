@@ -1,0 +1,1 @@
+"""An index cut into pages, of which a question reads few."""

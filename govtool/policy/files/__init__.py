@@ -1,0 +1,1 @@
+"""Policy files: their text with lines, their form, and the one checked set that they make."""

@@ -1,0 +1,1 @@
+"""What a change or a deletion does downstream: verdicts, impact, what-if, grounded support."""

@@ -1,0 +1,1 @@
+"""The history of runs, and what differs between two of them."""

@@ -1,0 +1,66 @@
+"""Objects on a local disk read with the standard library alone, for readers in a hurry."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from govtool.store.backends.failures import translate
+from govtool.store.backends.objects import ObjectInfo
+
+
+class LocalFiles:
+    """`ReadableObjects` below a folder.
+
+    Args:
+        root: The folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self.uri = str(self.root)
+
+    def get(self, key: str) -> bytes | None:
+        """See `ReadableObjects.get`."""
+        try:
+            return (self.root / key).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            raise translate(error, f"read {key}", self.uri) from error
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """See `ReadableObjects.get_many`."""
+        return [self.get(key) for key in keys]
+
+    def get_range(self, key: str, start: int, end: int) -> bytes | None:
+        """See `ReadableObjects.get_range`."""
+        try:
+            with (self.root / key).open("rb") as file:
+                file.seek(start)
+                return file.read(end - start)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            raise translate(error, f"read {key}", self.uri) from error
+
+    def scan(self, prefix: str, after: str = "") -> Iterator[ObjectInfo]:
+        """See `ReadableObjects.scan`."""
+
+        def fail(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError):
+                raise translate(error, f"list {prefix}", self.uri) from error
+
+        for folder, _, names in os.walk(self.root / prefix, onerror=fail):
+            for name in names:
+                path = Path(folder, name)
+                key = path.relative_to(self.root).as_posix()
+                if key <= after:
+                    continue
+                try:
+                    stat = path.stat()
+                except FileNotFoundError:
+                    continue
+                yield ObjectInfo(key, stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC))

@@ -1,0 +1,111 @@
+"""From a store's address to its objects: the one place that knows URI schemes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from govtool.errors import StoreError, UsageError
+from govtool.store.backends.failures import translate
+from govtool.store.backends.objects import Objects, ObstoreObjects
+from govtool.store.backends.retry import ONCE, RetryPolicy
+
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
+_S3 = ("s3", "s3a")
+_REMOTE = (*_S3, "gs", "az", "abfs", "abfss")
+SCHEMES = ("file", "memory", *_REMOTE)
+"""The schemes of a store's address; an address without one is a path."""
+
+_memory: dict[str, Any] = {}
+
+
+def local_path(uri: str) -> Path | None:
+    """The folder that ``uri`` names, or ``None`` if it is not on the local file system."""
+    found = _SCHEME.match(uri)
+    if not found:
+        return Path(uri).expanduser()
+    if found[1].lower() != "file":
+        return None
+    parts = urlsplit(uri)
+    if parts.netloc not in ("", "localhost"):
+        raise UsageError(
+            f"{uri} names a file of another machine", code="usage.store", hint="use file:///path or a path"
+        )
+    return Path(unquote(parts.path))
+
+
+def normalise(uri: str) -> str:
+    """The address as it is shown: an absolute path for local stores, without credentials for others.
+
+    Raises:
+        UsageError: ``usage.store`` for an empty address or an unknown scheme.
+    """
+    if not uri or "\0" in uri:
+        raise UsageError("the store's address is empty or not printable", code="usage.store", hint="use --store PATH")
+    path = local_path(uri)
+    if path is not None:
+        return str(path.absolute())
+    scheme = uri.split("://", 1)[0].lower()
+    if scheme not in SCHEMES:
+        raise UsageError(
+            f"unknown kind of store: {scheme}://",
+            code="usage.store",
+            nearest=SCHEMES,
+            hint="use a path or s3://bucket/prefix",
+        )
+    return re.sub(r"//[^/@]*@", "//", uri).rstrip("/")
+
+
+def open_object_store(uri: str, *, create: bool = False) -> Any:
+    """The obstore store for an address.
+
+    Args:
+        uri: A path, ``file://``, ``memory://`` (a new store), ``memory://name`` (shared within the process), ``s3://``,
+            ``gs://`` or ``az://`` with a bucket and a prefix; configured by the usual environment of each.
+        create: Make the folder of a local store.
+
+    Raises:
+        UsageError: for an address that makes no sense.
+        StoreError: if the place cannot be reached.
+    """
+    from obstore.store import LocalStore, MemoryStore, from_url
+
+    shown = normalise(uri)
+    path = local_path(uri)
+    try:
+        if path is not None:
+            return LocalStore(path.absolute(), mkdir=create)
+        scheme, rest = uri.split("://", 1)
+        if scheme.lower() == "memory":
+            return _memory.setdefault(rest, MemoryStore()) if rest else MemoryStore()
+        return from_url(uri, **_options(scheme.lower()))
+    except (StoreError, UsageError):
+        raise
+    except Exception as error:
+        raise translate(error, "open the store", shown) from error
+
+
+def _options(scheme: str) -> dict[str, Any]:
+    """The settings of the usual environment that obstore does not read itself. Retries are in ``retry``."""
+    from govtool.store.backends import aws
+
+    found = aws.s3_options() if scheme in _S3 else {}
+    return {**found, "retry_config": {"max_retries": 0}}
+
+
+def open_objects(uri: str, *, create: bool = False) -> Objects:
+    """The objects at an address; see `open_object_store` for arguments and errors."""
+    path = local_path(uri)
+    shown = normalise(uri)
+    store = open_object_store(uri, create=create)
+    if path is None:
+        from govtool.store.backends import aws
+
+        scheme = uri.split("://", 1)[0].lower()
+        retries = ONCE if scheme == "memory" else aws.retry_policy() if scheme in _S3 else RetryPolicy()
+        return ObstoreObjects(shown, store, retries)
+    from govtool.store.backends.local import LocalObjects
+
+    return LocalObjects(shown, store, path.absolute())

@@ -1,0 +1,1 @@
+"""A store kept in order: checked, compacted, copied, collected, made to forget."""
