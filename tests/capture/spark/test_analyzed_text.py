@@ -106,6 +106,18 @@ def test_python_functions_are_opaque_with_their_arguments():
     assert edges(plan)[1] == {"db.users.id filter"}
 
 
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [("cast(id#1L as bigint) AS id#50L, cast(age#3 as int) AS age#51", "identity"),
+     ("id#1L, cast(age#3 as string) AS age#51", "transformation")],
+)  # fmt: skip
+def test_casts_of_a_view_of_sql_are_nobodys_and_those_of_a_frame_are(items, kind):
+    view = f"View (`v`, [id#50L, age#51])\n   +- Project [{items}]\n      +- Project [id#1L, age#3]\n         +- "
+    analyzed = f"Project [age#51]\n+- {view}" + OF_USERS.format("         ")
+    plan = read(analyzed, f"Project [cast(age#3 as int) AS age#51]\n+- {SCAN_U}")
+    assert edges(plan)[0] == [{f"db.users.age {kind}"}]
+
+
 def test_very_many_calls_end_early():
     calls = ", ".join(f"f(name#2)#{number} AS n#{number + 1}" for number in range(1000, 3000, 2))
     plan = read(f"Project [{calls}]\n+- " + OF_USERS.format(""), f"Project [name#2]\n+- {SCAN_U}")

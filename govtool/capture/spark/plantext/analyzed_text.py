@@ -229,7 +229,10 @@ class AnalyzedBuilder(Builder):
         return p.Distinct(child)
 
     def _view(self, operator: Operator) -> p.Node:
-        return build.uncast(self._child(operator))
+        """A view: analysis casts all columns of one of SQL text, and none of a frame's."""
+        child = self._child(operator)
+        casts = isinstance(child, p.Project) and all(_is_cast(output.value) for output in child.outputs)
+        return build.uncast(child) if casts else child
 
     def _with(self, operator: Operator) -> p.Node:
         definitions = {_number(child): self._nodes[child.id] for child in operator.children if _is_definition(child)}
@@ -252,6 +255,10 @@ class AnalyzedBuilder(Builder):
 
     def _through(self, operator: Operator) -> p.Node:
         return self._child(operator)
+
+
+def _is_cast(value: p.Expression) -> bool:
+    return isinstance(value, p.Apply) and value.name == "cast"
 
 
 def _is_definition(operator: Operator) -> bool:
