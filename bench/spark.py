@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +55,10 @@ def session_in(folder: Path, more: Mapping[str, str] | None = None) -> Any:
 
 
 def _accuracy() -> str:
-    version, heard, found = _ran({})
-    _, again, extended = _ran({"spark.sql.ui.explainMode": "extended"})
+    # A process each: what a recorder patches in pyspark stays.
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        version, heard, found = pool.submit(_ran, {}).result()
+        _, again, extended = pool.submit(_ran, {"spark.sql.ui.explainMode": "extended"}).result()
     lines = [
         f"Spark {version}, {len(heard)} programs, "
         f"{sum('spark.sql(' not in each.program.code for each in heard)} of them without SQL text.",
