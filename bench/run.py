@@ -10,7 +10,7 @@
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
     python -m bench records --help                      capture and traces of records: resumable, in docs/records.md
     python -m bench.workflowgen figures --help          WorkflowGen, tracked and not: resumable, own section
-    python -m bench changes --warehouses 2000           verdicts of changes against what fails in DuckDB; no page
+    python -m bench changes --warehouses 2000           docs/verdicts.md: changes against what fails in DuckDB
 
 Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once. A tree with changes that are not committed
 and a busy machine are refused; ``--allow-dirty`` and ``--allow-load`` measure all the same, and the page says so.
@@ -67,9 +67,9 @@ def main() -> None:
         if not arguments.sections:
             return
     if "changes" in arguments.sections:
-        from bench.oracles.changes import section
+        from bench.oracles.changes import run, write_section
 
-        print(section(arguments.warehouses))
+        write_section(run(range(arguments.warehouses)))
         arguments.sections.remove("changes")
         if not arguments.sections:
             return

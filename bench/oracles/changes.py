@@ -324,10 +324,18 @@ def run(
     return resumed(seeds, lambda seed: examine(engines, seed, changes, evidence=evidence), log)
 
 
-def section(warehouses: int) -> str:
-    """The figures as a table of Markdown."""
-    report = run(range(warehouses))
-    return f"{report.warehouses:,} warehouses (`python -m bench.oracles.changes`).\n\n{_table(report)}\n"
+def write_section(report: Report) -> None:
+    """Put the figures into docs/verdicts.md."""
+    from bench.page import ROOT, put
+
+    seeds = sorted({one.seed for one in report.of(MISSED)})
+    missed = f" Seeds with a miss: {', '.join(map(str, seeds))}." if seeds else ""
+    compared = f"{sum(report.compared.values()):,} columns compared by value"
+    put(
+        ROOT / "docs" / "verdicts.md",
+        "changes",
+        f"{report.warehouses:,} warehouses, {compared}.{missed}\n\n{_table(report)}",
+    )
 
 
 def _table(report: Report) -> str:
@@ -353,11 +361,16 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--log", type=Path, help="a file for what each seed showed; a later run goes on behind it")
     parser.add_argument("--no-evidence", action="store_true", help="without the texts of statements")
+    parser.add_argument(
+        "--page", action="store_true", help="write the figures of the log and the seeds into docs/verdicts.md"
+    )
     arguments = parser.parse_args()
     seeds = range(arguments.first, arguments.first + arguments.warehouses)
     report = run(seeds, log=arguments.log, evidence=not arguments.no_evidence)
     print(f"{report.warehouses:,} warehouses, {sum(report.compared.values()):,} columns compared by value")
     print(_table(report))
+    if arguments.page:
+        write_section(report)
     seen: set[tuple[str, str, str]] = set()
     for one in sorted(report.findings, key=lambda f: (f.what, f.change, len(f.sql))):
         key = (one.what, one.change, one.sql)

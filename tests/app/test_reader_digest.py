@@ -120,7 +120,7 @@ SQL = {"sql", "explained", "catalog", "dbt", "log", "openlineage"}
         ("cli/main.py", set()),
         ("render/impact.py", set()),
         ("policy/rules/check.py", set()),
-        ("query/impact.py", set()),
+        ("query/changes/impact.py", set()),
     ],
 )
 def test_a_change_reads_again_what_it_decides(package, name, kinds):

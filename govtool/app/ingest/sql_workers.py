@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from govtool.capture.sql.script_memos import ScriptMemo
     from govtool.capture.sql.stages import StageProgress
 
-WORTH_IT: Final = 3_000_000
+WORTH_IT: Final = 6_000_000
 """Characters of SQL from which on several processes take less time than one: each needs a second to begin."""
-OF_A_PART: Final = 2_000_000
-"""Characters of a part at most; its trees take some 250 MB."""
-_CONTEXT: Final = 0.5
+OF_A_PART: Final = 1_000_000
+"""Characters of a part at most; its trees take some 120 MB."""
+_CONTEXT: Final = 0.2
 """Of the characters of a part, those of other scripts at most that are read with it."""
 _MADE: Final = re.compile(
     r"\bCREATE\b[^;(]{0,60}?\b(?:TABLE|VIEW|FUNCTION|MACRO)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.$`\"\[\]-]+)", re.IGNORECASE

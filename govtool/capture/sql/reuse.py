@@ -35,6 +35,7 @@ from govtool.capture.sql.script_memos import (
     memo_of,
     part_of,
     script_of,
+    write_of,
 )
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import Report, Stages
@@ -42,14 +43,9 @@ from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.surroundings import known_table, signature
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.walk.query import MAX_DEPTH
-from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, TableInfo
 from govtool.capture.sql.walk.state import Inline
 from govtool.capture.sql.walk.usage import usage_digest
-from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
-
-_OPEN: Final = [OpenStar(TableInfo("", None, complete=False))]
-"""Of an output some of whose columns are not known."""
 
 ROUNDS: Final = 4
 """Extractions from memos before the memos of all scripts that were ever opened are given up at once."""
@@ -176,7 +172,9 @@ class _Attempt:
         self._memos: dict[ScriptState, ScriptMemo] = {}
         """Scripts that their memos stand for."""
         self._walked: dict[StatementState, int] = {}
-        """How many earlier walks of a statement were put to use."""
+        """How often the walk of a statement was passed over."""
+        self._taken: dict[StatementState, Any] = {}
+        """The earlier walk whose outcome a statement has."""
         self._values: dict[StatementState, list[Any]] = {}
         """The earlier walks of a statement."""
 
@@ -265,14 +263,22 @@ class _Attempt:
     # ---- the walk --------------------------------------------------------------------------------------
 
     def _replay(self, statement: StatementState) -> bool:
-        """Take the outcome of the next earlier walk of a statement, if it is still right; else open its script."""
-        used = self._walked.get(statement, 0)
+        """Take the outcome of an earlier walk of a statement that is still right; if there is none, open its script.
+
+        That of the walk at the same time comes first, then that of the last: a walk that looks at the same is the same
+        whenever it is made.
+        """
         values = self._values[statement]
+        last = len(values) - 1
         try:
-            if used < len(values) and self._holds(statement, values[used]):
-                self._take(statement, values[used])
-                self._walked[statement] = used + 1
-                return True
+            for number in dict.fromkeys((min(self._walked.get(statement, 0), last), last)):
+                if self._holds(statement, values[number]):
+                    self._take(statement, values[number])
+                    self._walked[statement] = self._walked.get(statement, 0) + 1
+                    self._taken[statement] = values[number]
+                    return True
+                if not statement.replayable:
+                    break
         except (*_BROKEN, RecursionError):
             pass
         try:
@@ -324,7 +330,7 @@ class _Attempt:
             info = self._batch.shape(id_, dict(columns), complete=bool(complete))
             info.used = self._batch.used(used)
             statement.infos[name] = info
-        statement.writes = [_write(*fields) for fields in writes]
+        statement.writes = [write_of(*fields) for fields in writes]
 
     def _open(self, script: ScriptState) -> None:
         """Parse a script after all; its statements become what they are in a full extraction."""
@@ -344,7 +350,7 @@ class _Attempt:
         known = self._batch.routines | defined_routines(self._batch.scripts) if needed else frozenset()
         missing = missing_routines(needed, known)
         for script, memo in self._memos.items():
-            whole = all(self._walked.get(s, 0) == len(self._values[s]) for s in script.statements)
+            whole = all(self._taken.get(s) == self._values[s][-1] for s in script.statements)
             dropped = dropped_names(script, maker.read_names) == memo.dropped
             hinted = all(maker.hint(name) == text for name, text in memo.hints.items())
             defined = missing.isdisjoint(memo.needs)
@@ -382,18 +388,6 @@ def _become(statement: StatementState, parsed: StatementState, script: ScriptSta
         statement.diagnostics = parsed.diagnostics
         statement.infos, statement.writes, statement.outcomes = {}, [], None
     return statement
-
-
-def _write(target: str, mode: str, names: list[str], is_open: bool, reads: list[str], renamed_to: str | None) -> Write:
-    """What other statements see of a write."""
-    output = QueryOutput()
-    for name in names:
-        output.add(name, ())
-    if is_open:
-        output.open = _OPEN
-    write = Write(target, "", mode, output=output, renamed_to=renamed_to)
-    write.reads = dict.fromkeys(reads, (0,))
-    return write
 
 
 def _digest(value: object) -> str:

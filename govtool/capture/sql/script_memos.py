@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -23,10 +23,14 @@ from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
 from govtool.capture.sql.routine_calls import calls_unknown, defined_routines, needed_routines
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.states import ScriptState, StatementState, WalkOutcome
+from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, TableInfo
+from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic
 
 Value = Any
 """A JSON value."""
+_OPEN: Final = [OpenStar(TableInfo("", None, complete=False))]
+"""Of an output some of whose columns are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,3 +304,17 @@ def _insert(columns: list[tuple[str, bool]] | None) -> exp.Expr:
         return nodes.Insert(this=table)
     listed = [nodes.Identifier(this=str(name), quoted=bool(quoted)) for name, quoted in columns]
     return nodes.Insert(this=nodes.Schema(this=table, expressions=listed))
+
+
+def write_of(
+    target: str, mode: str, names: list[str], is_open: bool, reads: list[str], renamed_to: str | None
+) -> Write:
+    """Return what other statements see of a write."""
+    output = QueryOutput()
+    for name in names:
+        output.add(name, ())
+    if is_open:
+        output.open = _OPEN
+    write = Write(target, "", mode, output=output, renamed_to=renamed_to)
+    write.reads = dict.fromkeys(reads, (0,))
+    return write
