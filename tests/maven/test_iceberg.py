@@ -32,11 +32,26 @@ def _of(case: Case, old: str, new: str) -> Case:
 
 ON_READ = [_of(case, "users", "readers") for case in (MERGE, UPDATE, DELETE)]
 """The same, where rows are marked as deleted and others appended."""
+FRAMED = _of(MERGE, "users", "framed")
+"""The same, by ``DataFrame.mergeInto``."""
+BY_FRAME = """
+from pyspark.sql import functions as F
+spark.sql("CREATE TABLE lake.db.framed (id BIGINT, email STRING, country STRING) USING iceberg")
+spark.sql("INSERT INTO lake.db.framed SELECT id, email, country FROM lake.db.updates")
+merge = spark.table("lake.db.updates").alias("s").mergeInto("lake.db.framed", F.expr("framed.id = s.id"))
+merge = merge.whenMatched(F.expr("s.op = 'd'")).delete()
+set_ = {"email": F.expr("lower(s.email)"), "country": F.expr("coalesce(s.country, framed.country)")}
+merge = merge.whenMatched(F.expr("s.op = 'u'")).update(set_)
+merge = merge.whenNotMatched(F.expr("s.op <> 'd'")).insert({"id": F.expr("s.id"), "email": F.expr("s.email")})
+gone = {"country": F.expr("concat('gone', framed.email)")}
+merge.whenNotMatchedBySource(F.expr("framed.country = 'xx'")).update(gone).merge()
+"""
 MORE = "\n".join(
     [
         f"spark.sql('''CREATE TABLE lake.db.readers (id BIGINT, email STRING, country STRING) USING iceberg TBLPROPERTIES ({READ})''')",
         "spark.sql('INSERT INTO lake.db.readers SELECT id, email, country FROM lake.db.updates')",
         *(f"spark.sql({case.text.format(t=PLACE)!r})" for case in ON_READ),
+        BY_FRAME,
         """
 first = spark.sql("SELECT snapshot_id FROM lake.db.users.snapshots ORDER BY committed_at").collect()[0][0]
 print(first)
@@ -72,6 +87,10 @@ def test_each_statement_says_what_is_true(ran):
 
 def test_merge_on_read_says_the_same(ran):
     assert stated(ran, PLACE, targets="readers")[2:] == expected(ON_READ)
+
+
+def test_a_merge_of_a_frame_says_the_same(ran):
+    assert stated(ran, PLACE, targets="framed")[2:] == expected([FRAMED])
 
 
 def test_time_travel_branches_and_streams(ran):
@@ -126,4 +145,4 @@ def test_what_the_event_log_says(ran):
     same, broken, other = compared(ran)
     assert other == []
     assert broken == ["alter lake.db.parts: break.definition"]
-    assert same == 25
+    assert same == 27

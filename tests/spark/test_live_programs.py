@@ -7,18 +7,6 @@ import pytest
 from bench import programs
 
 HARD = programs.load()
-SAME_PLAN = frozenset(
-    {
-        "frames: a column of another DataFrame in a correlated EXISTS", "frames: lateralJoin",
-        "sql: a comma join is a filter", "sql: EXISTS, correlated", "sql: IN and NOT IN",
-        "sql: a scalar subquery in the select list, correlated", "sql: LATERAL subquery",
-        "sql: UNION ALL with types that are widened", "writes: INSERT INTO fits types and nobody wrote a cast",
-    }
-)  # fmt: skip
-"""Programs whose optimized plan another program, with another lineage, may have; ``docs/spark.md`` has them."""
-QUERIES = [program for program in HARD if not any(each.target for each in program.expected)]
-EXTENDED = [program for number, program in enumerate(QUERIES) if number % 3 == 0 or program.name in SAME_PLAN]
-"""Programs that also run with ``spark.sql.ui.explainMode=extended``; those that write cannot run twice."""
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +24,12 @@ def heard(spark, spark_home, tmp_path_factory):
     recorder = Recorder(Spool(str(spool)))
     recorder.attach(session)
     ran = programs.run_all(session, recorder, HARD)
-    session.conf.set("spark.sql.ui.explainMode", "extended")
-    again = programs.run_all(session, recorder, EXTENDED)
     recorder.finish(60)
     assert (recorder.lost, recorder.spool.lost) == (0, 0)
     live, logged = programs.live(spool), programs.logged(spark_home / "events")
-    found = {
+    return {
         each.program.name: (programs.stated(live, each.numbers), programs.stated(logged, each.numbers)) for each in ran
     }
-    return found | {f"extended {each.program.name}": programs.stated(logged, each.numbers) for each in again}
 
 
 def test_the_set_is_large_and_half_of_it_has_no_sql():
@@ -58,6 +43,17 @@ def test_the_set_is_large_and_half_of_it_has_no_sql():
 def test_the_analyzed_plan_says_what_is_true(heard, program):
     live, _ = heard[program.name]
     assert programs.differences(program, live) == []
+
+
+SAME_PLAN = frozenset(
+    {
+        "frames: a column of another DataFrame in a correlated EXISTS", "frames: lateralJoin",
+        "sql: a comma join is a filter", "sql: EXISTS, correlated", "sql: IN and NOT IN",
+        "sql: a scalar subquery in the select list, correlated", "sql: LATERAL subquery",
+        "sql: UNION ALL with types that are widened", "writes: INSERT INTO fits types and nobody wrote a cast",
+    }
+)  # fmt: skip
+"""Programs whose optimized plan another program, with another lineage, may have; ``docs/spark.md`` has them."""
 
 
 @pytest.mark.slow
@@ -75,11 +71,3 @@ def test_event_logs_state_what_another_program_may_have_meant(heard):
             derivations = [made for made in heard[program.name][1] if made.edges]
             assert "plan.optimized" in {note.code for made in derivations for note in made.diagnostics}, program.name
             assert all(made.status == "understood" for made in derivations), program.name
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("program", EXTENDED, ids=lambda program: program.name)
-def test_event_logs_with_the_analyzed_plan_say_what_is_true(heard, program):
-    derivations = heard[f"extended {program.name}"]
-    assert programs.differences(program, derivations) == []
-    assert "plan.optimized" not in {note.code for made in derivations for note in made.diagnostics}

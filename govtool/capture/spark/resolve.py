@@ -312,7 +312,10 @@ class PlanWalk(ExpressionWalk):
             so_far = Relation(anchor.outputs, dict(zip((o.id for o in anchor.outputs), values, strict=True)))
             self.definitions[node.id] = so_far
             step = self.resolve(node.step, outer)
-            together = [merged(pair) for pair in zip(values, step.values(), strict=False)]
+            if len(step.outputs) != len(anchor.outputs):
+                self.note("unresolved", "a recursive query whose steps have other columns than its anchor")
+                break
+            together = [merged(pair) for pair in zip(values, step.values(), strict=True)]
             anchor.take(step)
             if [set(value.deps) for value in together] == [set(value.deps) for value in values]:
                 break

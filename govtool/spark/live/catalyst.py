@@ -18,7 +18,6 @@ from govtool.spark.live.python_functions import functions_of
 from govtool.spark.live.relations import LEAVES, leaf_facts
 from govtool.spark.live.scala import called, safely, sequence
 from govtool.spark.live.signature import python_calls, signature, unstable_functions
-from govtool.spark.live.struct_updates import NAME, add_struct_updates
 from govtool.spark.live.trimmed import trimmed
 
 MAX_JSON = 64 << 20
@@ -96,7 +95,6 @@ def _supplement(plan: Any, nodes: list[dict[str, Json]], leaves: dict[str, Json]
     if not _add_leaves(plan, nodes, leaves, budget):
         return
     _add_projections(plan, nodes, budget)
-    _add_struct_updates(plan, nodes, budget)
     for behind, inner in [*_plans_of_command(plan, nodes), *_plans_of_subqueries(plan, nodes)]:
         _supplement(behind, inner, leaves, budget)
 
@@ -126,14 +124,6 @@ def _add_projections(plan: Any, nodes: list[dict[str, Json]], budget: list[int])
             rows = safely(partial(_projections_at, plan, path))
             if rows:
                 node["projections"] = rows
-
-
-def _add_struct_updates(plan: Any, nodes: list[dict[str, Json]], budget: list[int]) -> None:
-    """Add the fields that the expressions of a plan's nodes set and drop in structs, which the JSON has not."""
-    for path, node in _paths(nodes):
-        trees = list(_expressions(node))
-        if any(each["c"] == NAME for tree in trees for each in tree):
-            safely(partial(add_struct_updates, partial(_at, plan, path), trees, budget))
 
 
 def _plans_of_command(plan: Any, nodes: list[dict[str, Json]]) -> Iterator[tuple[Any, Json]]:
@@ -188,18 +178,13 @@ def _is_tree(value: Json) -> bool:
 
 def _subqueries(node: Json) -> Iterator[list[dict[str, Json]]]:
     """The plans of the subqueries in the expressions of a node of a plan, in order."""
-    for tree in _expressions(node):
-        for expression in tree:
-            inner: Json = expression.get("plan")
-            if _is_tree(inner):
-                yield inner
-
-
-def _expressions(node: dict[str, Json]) -> Iterator[list[dict[str, Json]]]:
-    """The expressions of a node of a plan, in order."""
     for key, value in node.items():
         if isinstance(value, list) and not (key in _PLANS and _is_tree(value)):
-            yield from _trees(value)
+            for tree in _trees(value):
+                for expression in tree:
+                    inner: Json = expression.get("plan")
+                    if _is_tree(inner):
+                        yield inner
 
 
 def _trees(value: list[Json]) -> Iterator[list[dict[str, Json]]]:

@@ -91,11 +91,31 @@ def test_an_analyzed_plan_that_is_cut_is_left():
     assert edges(plan)[0] == [{"db.users.name identity"}]
 
 
+def test_columns_of_a_wide_table_that_are_left_out_are_those_that_the_scan_reads():
+    wide = OF_USERS.replace(USERS, "[x#900,... 30 more fields]").format("   ")
+    plan = read(f"Project [name#2]\n+- Filter (age#3 > 1)\n   +- {wide}", f"Project [name#2]\n+- {SCAN_U}")
+    assert edges(plan) == ([{"db.users.name identity"}], {"db.users.age filter"})
+    unread = read(f"Project [name#2]\n+- Filter (gone#77 > 1)\n   +- {wide}", f"Filter (age#3 > 2)\n+- {SCAN_U}")
+    assert edges(unread)[1] == {"db.users.age filter"}
+
+
 def test_python_functions_are_opaque_with_their_arguments():
     called = "Project [g(f(name#2)#76, age#3)#77 AS n#78]\n+- Filter (f(id#1L)#70L > 1)\n   +- "
     plan = read(called + OF_USERS.format("   "), f"Project [name#2 AS n#78]\n+- {SCAN_U}")
     assert edges(plan)[0] == [{"db.users.name opaque", "db.users.age opaque"}]
     assert edges(plan)[1] == {"db.users.id filter"}
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [("cast(id#1L as bigint) AS id#50L, cast(age#3 as int) AS age#51", "identity"),
+     ("id#1L, cast(age#3 as string) AS age#51", "transformation")],
+)  # fmt: skip
+def test_casts_of_a_view_of_sql_are_nobodys_and_those_of_a_frame_are(items, kind):
+    view = f"View (`v`, [id#50L, age#51])\n   +- Project [{items}]\n      +- Project [id#1L, age#3]\n         +- "
+    analyzed = f"Project [age#51]\n+- {view}" + OF_USERS.format("         ")
+    plan = read(analyzed, f"Project [cast(age#3 as int) AS age#51]\n+- {SCAN_U}")
+    assert edges(plan)[0] == [{f"db.users.age {kind}"}]
 
 
 def test_very_many_calls_end_early():

@@ -117,5 +117,12 @@ def test_so_it_is_with_frames_of_pandas_through_arrow(tmp_path: Path) -> None:
     assert breaks(tmp_path, (SCAN, stack), (LOCAL, SAVE)) == [["break.driver"]]
 
 
+def test_so_it_is_in_texts_of_an_operator_a_line(tmp_path: Path) -> None:
+    arguments = LOCAL.rpartition("Arguments: ")[2].strip()
+    command = f"InsertIntoHadoopFsRelationCommand {arguments}"
+    plan = f"== Physical Plan ==\nExecute {command}\n+- WriteFiles\n   +- LocalTableScan [a#1]\n"
+    assert breaks(tmp_path, (SCAN, COLLECT), (plan, SAVE)) == [["break.driver"]]
+
+
 def test_rows_of_the_driver_before_that_and_values_of_a_statement_are_none(tmp_path: Path) -> None:
     assert breaks(tmp_path, (LOCAL, SAVE), (SCAN, COLLECT), (LOCAL, SQL)) == [[], []]

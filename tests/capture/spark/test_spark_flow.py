@@ -255,3 +255,10 @@ def test_a_write_is_a_derivation():
         flow_of(select(T, x=A, y=B)), "out", statement, target_kind="table", mode="append", columns=["p"]
     )
     assert (short.columns_complete, short.status, [n.code for n in short.diagnostics]) == (False, "partial", ["arity"])
+
+
+def test_a_loop_whose_steps_have_other_columns_is_stated():
+    anchor, step = select(T, a=A, b=B), select(T, a=A)
+    flow = flow_of(p.Loop(1, anchor, step, (p.Named(91, "x"), p.Named(92, "y"))))
+    assert [note.code for note in flow.breaks] == ["unresolved"]
+    assert [column.name for column in flow.columns] == ["x", "y"]

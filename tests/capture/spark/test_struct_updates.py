@@ -19,8 +19,14 @@ def read(*nodes):
 
 
 def updated(*updates):
-    values = [OTHER for _, is_set in updates if is_set]
-    return {"c": "UpdateFields", "n": 1 + len(values), "updates": [list(each) for each in updates]}, COLUMN, *values
+    changes = [
+        node
+        for name, is_set in updates
+        for node in (
+            [{"c": "WithField", "n": 1, "name": name}, OTHER] if is_set else [{"c": "DropField", "n": 0, "name": name}]
+        )
+    ]
+    return {"c": "UpdateFields", "n": 1 + len(updates)}, COLUMN, *changes
 
 
 @pytest.mark.parametrize(
@@ -41,5 +47,8 @@ def test_a_field_by_its_position_is_that_of_the_changed_struct():
     assert found.step == "z"
 
 
-def test_without_the_names_all_of_the_struct_counts():
-    assert read({"c": "UpdateFields", "n": 2}, COLUMN, OTHER) == p.Apply("update_fields", (S, O_))
+def test_of_a_struct_of_an_unknown_type_all_counts():
+    made = {"c": "Udf", "n": 1}
+    found = read({"c": "UpdateFields", "n": 2}, made, COLUMN, {"c": "WithField", "n": 1, "name": "z"}, OTHER)
+    assert isinstance(found, p.Apply)
+    assert found.arguments[1:] == (O_,)

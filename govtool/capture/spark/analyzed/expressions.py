@@ -130,17 +130,22 @@ class ExpressionReader:
         return p.Apply("", (children[0],))
 
     def _x_update_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
-        updates = tree.fields.get("updates")
         fields = dict(_struct_fields(children[0], struct_type(tree.children[0])))
-        if not isinstance(updates, list) or not fields:
+        if not fields:
             return p.Apply("update_fields", tuple(children))
-        values = iter(children[1:])
-        for name, is_set in updates:
-            if is_set:
-                fields[column_path(name)] = next(values)
+        for change, value in zip(tree.children[1:], children[1:], strict=True):
+            name = column_path(str(change.fields.get("name")))
+            if change.name == "WithField":
+                fields[name] = value
             else:
-                fields.pop(column_path(name), None)
+                fields.pop(name, None)
         return p.StructValue("struct", tuple(fields.items()))
+
+    def _x_with_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+        return children[0]
+
+    def _x_drop_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+        return p.CONSTANT
 
     def _x_get_array_struct_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         field = tree.fields.get("field")

@@ -15,6 +15,7 @@ from typing import Any
 from govtool.capture.spark.eventlog.lines import Line
 from govtool.capture.spark.eventlog.metrics import MetricValues, Registered, register
 from govtool.capture.spark.eventlog.rdd_jobs import RddJobs
+from govtool.capture.spark.plantext.tree import physical_plan
 from govtool.capture.spark.redact import first_line
 from govtool.capture.spark.streams import BatchKey, BatchProgress
 from govtool.model import Diagnostic
@@ -230,13 +231,13 @@ class Application:
 
     def _started_by(self, plan: str) -> int | None:
         """Of Sparks that do not tell the root of an execution: the one command that is under way, for what writes."""
-        if "Execute Insert" not in plan[:2000]:
+        if "Execute Insert" not in physical_plan(plan)[:2000]:
             return None
         under_way = [
             execution.root
             for group in self._open.values()
             for execution in group.values()
-            if execution.ended is None and _STARTS_OTHERS.search(execution.plan[:400])
+            if execution.ended is None and _STARTS_OTHERS.search(physical_plan(execution.plan)[:400])
         ]
         return under_way[0] if len(under_way) == 1 else None
 

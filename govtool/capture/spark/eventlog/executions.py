@@ -33,7 +33,8 @@ _SINK = Diagnostic("break.streaming-sink", "warning", "where a streaming query w
 _MIXED = Diagnostic(
     "break.source", "warning", "a batch reads several places of files: which of them are streams is not known"
 )
-_LOCAL = re.compile(r"^\(\d+\) LocalTableScan.*\nOutput \[[1-9]", re.MULTILINE)
+_LOCAL = re.compile(r"^\(\d+\) LocalTableScan.*\nOutput \[[1-9]|^[ :]*[:+]- LocalTableScan \[\w", re.MULTILINE)
+"""Rows that a plan holds itself: as formatted text has them, and as an operator a line."""
 _DRIVER = Diagnostic(
     "break.driver", "warning", "rows of the driver, which had collected others before: they may hold some of them"
 )

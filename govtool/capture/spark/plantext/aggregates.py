@@ -33,9 +33,12 @@ class Aggregates(PlanReader):
         child, keys, functions = self._first_phase(operator, list(keys_text), functions)
         child = _without_steps(child, keys, functions)
         values = [self.reader.expression(text) for text in functions]
-        outputs = [self._output(item) for item in results.items]
-        if "Aggregate Attributes" not in operator.fields:
-            outputs = _by_position(outputs, keys, values)
+        if "Aggregate Attributes" in operator.fields:
+            outputs = [self._output(item) for item in results.items]
+        else:
+            named = [lists.attribute(self.reader.plain(item)) for item in results.items]
+            certain = not any("(distinct " in text for text in functions)  # these have moved behind the others
+            outputs = _by_position(named, keys, values, certain=certain)
         made = [o for o in outputs if o is not None]
         if not results.certain or len(made) < len(outputs):
             return self._indistinct(operator, child, keys)
@@ -215,20 +218,26 @@ def _mentioned(root: p.Expression) -> set[int]:
 
 
 def _by_position(
-    outputs: list[p.Output | None], keys: Mapping[int, p.Expression], values: list[p.Expression]
+    named: Sequence[tuple[int, str] | None],
+    keys: Mapping[int, p.Expression],
+    values: Sequence[p.Expression],
+    *,
+    certain: bool,
 ) -> list[p.Output | None]:
     """Results of an aggregate in one-line notation, which names them and not what each is: what is no key is one of the
-    functions, in their order, or, where there are not as many, any of them.
+    functions, in their order, or, where that is not ``certain`` or there are not as many, any of them or of the keys.
     """
-    made = [o for o in outputs if o is not None and o.id not in keys]
-    one_each = len(made) == len(values)
+    made = [item[0] for item in named if item is not None and item[0] not in keys]
+    one_each = certain and len(made) == len(values)
+    anything = p.Opaque(TRUNCATED, (*keys.values(), *values))
     found: list[p.Output | None] = []
-    for output in outputs:
-        if output is None or output.id in keys or not values:
-            found.append(output)
-            continue
-        value = values[made.index(output)] if one_each else p.Opaque(TRUNCATED, tuple(values))
-        found.append(p.Output(output.id, output.name, value))
+    for item in named:
+        if item is None:
+            found.append(None)
+        elif item[0] in keys:
+            found.append(p.Output(item[0], item[1], p.Attribute(*item)))
+        else:
+            found.append(p.Output(item[0], item[1], values[made.index(item[0])] if one_each else anything))
     return found
 
 

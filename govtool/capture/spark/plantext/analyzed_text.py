@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
@@ -34,8 +35,7 @@ _NAME = re.compile(r"[\w<>$.]+\Z")
 PYTHON = "pythonUDF"
 """The name of the columns that stand for calls of Python functions."""
 _ONE_SIDED = ("LeftSemi", "LeftAnti")
-_LEFT = re.compile(r"\.\.\. \d+ more fields|\bupdate_fields\(")
-"""Lists that are cut; fields of structs that are set and dropped, which the optimizer writes out."""
+_CUT = re.compile(r"\.\.\. \d+ more fields")
 
 
 def analyzed_query(text: str, known: Mapping[int, tuple[str, str]], physical: Builder) -> p.Node | None:
@@ -53,7 +53,7 @@ def analyzed_query(text: str, known: Mapping[int, tuple[str, str]], physical: Bu
     _, _, rest = body.partition("\n")
     if not rest.startswith((":", "+-")):  # the first line of a query has its columns and their types
         body = rest
-    if _LEFT.search(body):
+    if "update_fields(" in body:  # the optimizer writes out which fields a struct has then
         return None
     try:
         tree = oneline.parse(body)
@@ -62,13 +62,13 @@ def analyzed_query(text: str, known: Mapping[int, tuple[str, str]], physical: Bu
     query = _prepared(tree)
     if query is None:
         return None
-    # Numbered from the leaves up: names are to be known where they are used.
-    for operator in tree.operators.values():
-        operator.id = len(tree.operators) - operator.id
     read = {**known, **physical.lineage.attributes}
-    operators = {operator.id: operator for operator in tree.operators.values()}
-    builder = AnalyzedBuilder(PlanTree(tree.root, operators, tree.subqueries), read, physical.locate)
+    builder = AnalyzedBuilder(tree, read, physical.locate)
     builder.reader.arrays = physical.reader.arrays
+    if _CUT.search(body):
+        builder.add_columns(physical.lineage.attributes)
+        if any(int(number) not in builder.reader.known for number in re.findall(r"#(\d+)", body)):
+            return None
     node = builder.node(query)
     if builder.reader.uncertain or builder.lineage.notes:
         return None
@@ -79,6 +79,8 @@ def analyzed_query(text: str, known: Mapping[int, tuple[str, str]], physical: Bu
 def _prepared(tree: PlanTree) -> Operator | None:
     """The operator of the query, its tree made ready; None if the text leaves anything open."""
     for operator in list(tree.operators.values()):
+        if any(_CUT.search(operator.fields.get(key, "")) for key in ("Arguments", "Condition")):
+            return None
         if not _take_subqueries(tree, operator):
             return None
     made = {
@@ -148,6 +150,24 @@ def _take_subqueries(tree: PlanTree, operator: Operator) -> bool:
 class AnalyzedBuilder(Builder):
     """Relations of an analyzed plan, of which everything was written or has been added by analysis."""
 
+    read: Mapping[int, tuple[str, str]] = MappingProxyType({})
+    """Dataset and column of what the physical plan reads, by id."""
+
+    def add_columns(self, read: Mapping[int, tuple[str, str]]) -> None:
+        """Add columns of wide tables that the text leaves out: those that the physical plan reads."""
+        self.read = read
+        self.reader.add_attributes((number, name) for number, (_, name) in read.items())
+
+    def _outputs_of_leaf(self, operator: Operator) -> tuple[p.Named, ...]:
+        """The columns of a leaf; of a wide one, of which the text leaves columns out, those that the scan reads too."""
+        listed = super()._outputs_of_leaf(operator)
+        found = self.locate(operator) if _CUT.search(operator.fields.get("Output", "")) else None
+        if found is None:
+            return listed
+        known = {output.id for output in listed}
+        more = (p.Named(number, name) for number, (dataset, name) in self.read.items() if dataset == found.place.id)
+        return (*listed, *(named for named in more if named.id not in known))
+
     def _build(self, operator: Operator) -> p.Node:
         method = _METHODS.get(plain_name(operator))
         return method(self, operator) if method is not None else super()._build(operator)
@@ -209,7 +229,10 @@ class AnalyzedBuilder(Builder):
         return p.Distinct(child)
 
     def _view(self, operator: Operator) -> p.Node:
-        return build.uncast(self._child(operator))
+        """A view: analysis casts all columns of one of SQL text, and none of a frame's."""
+        child = self._child(operator)
+        casts = isinstance(child, p.Project) and all(_is_cast(output.value) for output in child.outputs)
+        return build.uncast(child) if casts else child
 
     def _with(self, operator: Operator) -> p.Node:
         definitions = {_number(child): self._nodes[child.id] for child in operator.children if _is_definition(child)}
@@ -227,8 +250,15 @@ class AnalyzedBuilder(Builder):
         node = super()._logical_aggregate(operator)
         return build.aggregate(node.child, node.keys, node.outputs) if isinstance(node, p.Aggregate) else node
 
+    def _kept(self, operator: Operator, required: str | None, outputs: tuple[p.Named, ...]) -> frozenset[int] | None:
+        return None  # all columns of the input stay
+
     def _through(self, operator: Operator) -> p.Node:
         return self._child(operator)
+
+
+def _is_cast(value: p.Expression) -> bool:
+    return isinstance(value, p.Apply) and value.name == "cast"
 
 
 def _is_definition(operator: Operator) -> bool:

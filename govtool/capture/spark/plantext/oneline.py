@@ -57,9 +57,11 @@ def parse(text: str) -> PlanTree:
         stack.append((offset, operator))
     if root is None or _NAME.match(root.name) is None:
         raise PlanTextError("no plan")
+    # Numbered from the leaves up, as formatted text is: names are to be known where they are used.
     for operator in operators.values():
+        operator.id = len(operators) + 1 - operator.id
         _fields(operator)
-    return PlanTree(root, operators, subqueries)
+    return PlanTree(root, {operator.id: operator for operator in operators.values()}, subqueries)
 
 
 def _operator(number: int, text: str) -> Operator:
@@ -76,7 +78,7 @@ def _fields(operator: Operator) -> None:
     if name == "Filter":
         fields["Condition"] = text
     elif name in ("HashAggregate", "ObjectHashAggregate", "SortAggregate"):
-        found = re.match(r"\(keys=(\[.*?\]), functions=(\[.*?\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL)
+        found = re.match(r"\(keys?=(\[.*?\]), functions=(\[.*?\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL)
         if found is not None:
             fields["Keys"], fields["Functions"] = found[1], found[2]
             if found[3]:
@@ -90,19 +92,25 @@ def _fields(operator: Operator) -> None:
     elif name.startswith(("Scan", "FileScan", "LocalTableScan", "InMemoryTableScan")):
         found = re.match(r"(\[[^\]]*\])(.*)\Z", text, re.DOTALL)
         if found is not None:
-            fields["Output"] = re.sub(r",(?=\S)", ", ", found[1])
+            fields["Output"] = _spaced(found[1])
             schema = re.search(r"ReadSchema: (struct<.*)\Z", found[2], re.DOTALL)
             if schema is not None:
                 fields["ReadSchema"] = schema[1]
             filters = re.search(r"PartitionFilters: (\[.*?\])(?:, PushedFilters|\Z)", found[2], re.DOTALL)
             if filters is not None:
                 fields["PartitionFilters"] = filters[1]
+    elif name == "TakeOrderedAndProject":
+        found = re.match(r"\(limit=(\d+), orderBy=(\[.*?\]), output=(\[.*\])\)\Z", text, re.DOTALL)
+        if found is not None:
+            fields["Arguments"] = ", ".join(_spaced(group) for group in found.groups())
+    elif name == "Generate" and re.search(r"\), (?:true|false), \[[^\]]*\]\Z", text):
+        fields["Input"] = ""  # an empty list of the columns that stay is left out
     elif name == "Relation":
         table, _, rest = text.partition("[")
         listed, closing, format_ = rest.rpartition("]")
         if closing and not re.search(r"\s", table):
             operator.name = f"Scan {format_.strip()} {table}" if table else name
-            fields["Output"], fields["Arguments"] = re.sub(r",(?=\S)", ", ", f"[{listed}]"), ""
+            fields["Output"], fields["Arguments"] = _spaced(f"[{listed}]"), ""
     elif name.startswith("UnionLoop"):
         found = re.match(r"(\d+)(?:, (\[.*?\])(?=, |\Z))?", text, re.DOTALL)
         if found is not None:
@@ -111,3 +119,8 @@ def _fields(operator: Operator) -> None:
         found = re.match(r"(\[[^\]]*\])", text)
         if found is not None:
             fields["Output"] = found[1]
+
+
+def _spaced(text: str) -> str:
+    """A list as formatted text has it, with a space behind each comma."""
+    return re.sub(r",(?=\S)", ", ", text)

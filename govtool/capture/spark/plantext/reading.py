@@ -84,7 +84,8 @@ class PlanReader(ABC):
             for key in _LISTED:
                 text = operator.fields.get(key, "")
                 if text:
-                    made = key in ("Results", "Result") or (key == "Output" and bool(operator.children))
+                    computed = key == "Result" or (key == "Results" and "Aggregate Attributes" in operator.fields)
+                    made = computed or (key == "Output" and bool(operator.children))
                     self._add_list(text, operator.counts.get(key), made=made)
             name = plain_name(operator)
             python = name in operator_names.PYTHON or name in operator_names.TABLE_FUNCTIONS

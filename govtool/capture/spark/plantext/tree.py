@@ -96,7 +96,7 @@ def parse(text: str) -> PlanTree:
     if len(text) > MAX_TEXT:
         raise PlanTextError(f"a plan of more than {MAX_TEXT >> 20} MiB")
     main, _, rest = text.partition("\n===== Subqueries =====\n")
-    main = _plan_of(main)
+    main = physical_plan(main)
     operators: dict[int, Operator] = {}
     root = _part(main, operators)
     subqueries: dict[int, Operator] = {}
@@ -127,12 +127,12 @@ def _refuse_circles(operators: Mapping[int, Operator]) -> None:
 
 def is_formatted(text: str) -> bool:
     """Return whether plan text is of the formatted kind: every operator numbered, with a paragraph of its own."""
-    main = _plan_of(text)
+    main = physical_plan(text)
     first = main.lstrip("\n").split("\n", 1)[0]
     return _NODE.match(first) is not None and re.search(r"^\(\d+\) ", main, re.MULTILINE) is not None
 
 
-def _plan_of(text: str) -> str:
+def physical_plan(text: str) -> str:
     """The physical plan, where several follow each other."""
     marker = "== Physical Plan =="
     found = text.find(marker)
