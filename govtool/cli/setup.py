@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,7 +53,8 @@ def init(
     else:
         if sources:
             ui.note("nothing to ingest was recognised in this folder")
-        ui.hint("govtool ingest sql FOLDER --dialect DIALECT")
+        named = f" --store {shlex.quote(store)}" if store and not store.startswith("memory:") else ""
+        ui.hint(f"govtool ingest sql FOLDER --dialect DIALECT{named}")
 
 
 def _create(ui: Ui, store: str | None, *, may_exist: bool) -> None:

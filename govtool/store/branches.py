@@ -51,8 +51,10 @@ def create_branch(store: WritableStore, name: str, at: Commit, *, author: str) -
     Raises:
         UsageError: ``usage.branch`` for a bad name, ``usage.branch-exists`` if there is a branch or tag of that name.
         ConflictError: if someone else made it at the same time.
+        IntegrityError: ``store.corrupt-chain`` if the history of ``at`` is broken.
     """
     objects = store.objects
+    log.check_newest(objects, at)
     old = log.read_position(objects, check_new_name(name, "branch")).head
     if (old is not None and not old.closed) or refs.read_tag(objects, name) is not None:
         raise UsageError(
@@ -160,10 +162,11 @@ def common_ancestor(objects: Objects, one: Commit, other: Commit) -> Commit | No
 
 
 def existing(store: WritableStore, name: str) -> Commit:
-    """The head of a branch.
+    """The head of a branch, for who is about to commit.
 
     Raises:
         UnknownNameError: ``usage.unknown-branch`` with the branches there are.
+        IntegrityError: ``store.corrupt-chain`` if the history is broken.
     """
     head = store.head(name)
     if head is None:
@@ -173,6 +176,7 @@ def existing(store: WritableStore, name: str) -> Commit:
             nearest=tuple(branch.name for branch in list_branches(store))[:10],
             hint="govtool branch list",
         )
+    log.check_newest(store.objects, head)
     return head
 
 

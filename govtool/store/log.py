@@ -14,6 +14,8 @@ from govtool.store.manifest import Entry, Live, NodeRef, decode_node
 
 _FAR = 16
 """A hint that lags by more than this is helped out by a listing."""
+_LINKS = 16
+"""Links of the history that a commit to a local store checks: its cost must not grow with the store's age."""
 _SLOTS = 256
 """Slots that a check of the history reads at once."""
 
@@ -181,6 +183,21 @@ def check_chain(objects: ReadableObjects, newest: Commit, oldest: int = 1) -> No
     fork = None if first is None else read_parent(objects, first)
     if fork is not None:
         check_chain(objects, fork, oldest)
+
+
+def check_newest(objects: ReadableObjects, head: Commit, oldest: int = 1) -> None:
+    """`check_chain` of the newest slots of a local store, before a commit is made on top.
+
+    Args:
+        objects: The store's objects; nothing is looked at in a bucket, where each slot is a request, nor in memory.
+        head: What the new commit is to be made from.
+        oldest: A slot that is known to be right, and all before it.
+
+    Raises:
+        IntegrityError: ``store.corrupt-chain`` if a slot is missing or was changed.
+    """
+    if not getattr(objects, "is_remote", False) and not objects.uri.startswith("memory:"):
+        check_chain(objects, head, max(head.seq - _LINKS, oldest))
 
 
 def check_link(objects: ReadableObjects, commit: Commit) -> None:

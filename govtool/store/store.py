@@ -33,8 +33,6 @@ from govtool.store.writer import Writer
 
 _WRITERS, _ROUNDS = 8, 3
 """Writers that the probe of a new place lets meet, and how often."""
-_LINKS = 16
-"""Links of the history that a commit to a local store checks: its cost must not grow with the store's age."""
 
 
 class Store(Reader):
@@ -63,9 +61,9 @@ class Store(Reader):
         """Return the head of a branch; of a local store, with a history whose newest links hang together."""
         position = log.read_position(self.objects, check_branch(branch), hasty=self.is_remote)
         head, checked = position.head, self._checked.get(branch)
-        if head is None or self.is_remote or self.objects.uri.startswith("memory:"):  # nobody edits a store in memory
+        if head is None:
             return position
-        log.check_chain(self.objects, head, max(head.seq - _LINKS, 1 if checked is None else checked.seq))
+        log.check_newest(self.objects, head, 1 if checked is None else checked.seq)
         if checked is None or head.seq > checked.seq:
             self._checked[branch] = head
         return position

@@ -79,6 +79,31 @@ def test_no_commit_is_made_on_top(project, govtool, slots, spoil):
 
 
 @BREAKS
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("revert", "HEAD"),
+        ("branch", "create", "late"),
+        ("branch", "merge", "early"),
+        ("branch", "delete", "early"),
+        ("sources", "drop", "sql:s"),
+    ],
+    ids=" ".join,
+)
+def test_no_other_command_commits_on_top(project, govtool, slots, spoil, command):
+    assert govtool("branch", "create", "early").code == 0
+    (project / "s" / "b.sql").write_text("create view w as select a from t")
+    assert govtool("ingest", "sql", "s", "--branch", "early").code == 0
+    spoil(slots[1])
+    before = {path for path in (project / ".govtool").rglob("*") if path.suffix == ".json"}
+    done = govtool(*command)
+    assert done.code == 4
+    assert "error[store.corrupt-chain]" in done.err
+    assert "log/main/000000000002.json" in done.err
+    assert {path for path in (project / ".govtool").rglob("*") if path.suffix == ".json"} == before
+
+
+@BREAKS
 def test_fsck_says_what_to_do(govtool, slots, spoil):
     spoil(slots[2])
     done = govtool("store", "fsck", "-f", "json")

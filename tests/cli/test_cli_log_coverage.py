@@ -50,10 +50,15 @@ def test_a_broken_create_has_a_hint(govtool, project):
     govtool("init")
     (project / "a.sql").write_text("create view v as select 1 as a;\ncreate view w as select a b c from t;\n")
     done = govtool("ingest", "sql", "a.sql")
-    assert "--> a.sql:2:1" in done.err
+    assert "--> a.sql:2:29" in done.err
+    assert "near 'c'" in done.err
     assert "hint: is the statement complete and the --dialect right?" in done.err
     (project / "a.sql").write_text("create view v as select 1 as a;\ncreate or replace veiw w as select 1 as a;\n")
     assert "VEIW may be meant as VIEW" in govtool("ingest", "sql", "a.sql").err
+    (project / "a.sql").write_text("create or replace table w.c as selec a from w.b;\n")
+    broken = govtool("ingest", "sql", "a.sql").err
+    assert "may be meant as" not in broken
+    assert "--> a.sql:1:40" in broken
 
 
 def test_a_temporary_table_is_no_reader(govtool, project):

@@ -264,3 +264,21 @@ def test_tables_for_spark_have_the_names_of_the_graph(places):
         ]
         assert "file:///tmp/" in str(found)
         assert "file//" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("command", "former", "name"),
+    [
+        ("prov fixtures/prov/nightly-19.json", "nightly-19.json", "prov:fixtures/prov/nightly-19.json"),
+        ("spark fixtures/spark/logs/spark-3.5.9.gz", "spark-3.5.9.gz", "spark:fixtures/spark/logs/spark-3.5.9.gz"),
+    ],
+    ids=["prov", "spark"],
+)
+def test_a_source_without_files_is_taken_over_by_its_first_ingest(old, govtool, command, former, name):
+    place = old / command.split()[1]
+    place.parent.mkdir(parents=True)
+    shutil.copy(STORES.parents[1] / place.relative_to(old), place)
+    assert govtool("ingest", *command.split()).code == 0
+    listed = {row["source"] for row in json.loads(govtool("sources", "list", "-f", "json").out)["sources"]}
+    assert name in listed
+    assert former not in listed

@@ -236,3 +236,11 @@ def test_an_error_that_an_interrupt_makes_is_no_failure(project):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_the_hint_of_init_names_its_store(project, govtool):
+    (project / "a.sql").write_text("create view v as select a from t")
+    hint = govtool("init", "--store", "my store").err
+    assert "govtool ingest sql FOLDER --dialect DIALECT --store 'my store'" in hint
+    assert govtool("ingest", "sql", "a.sql", "--store", "my store").code == 0
+    assert "--store" not in govtool("init", "--no-sources").err

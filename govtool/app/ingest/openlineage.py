@@ -120,7 +120,7 @@ def ingest_openlineage(
     read = read_events(request.paths, dialect, stdin, progress)
     root = root_of(request.paths)
     replace = request.replace or request.append  # what is merged replaces nothing
-    source, origin = named_source("openlineage", request.paths, request.source, store=store, replace=replace, root=root)
+    source, origin = named_source("openlineage", request.paths, request.source, store=store, replace=replace)
     return commit_events(
         store,
         read,

@@ -60,9 +60,7 @@ def ingest_prov(
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")
     _check_library()
     root = root_of(request.paths)
-    source, origin = named_source(
-        "prov", request.paths, request.source, store=store, replace=request.replace, root=root
-    )
+    source, origin = named_source("prov", request.paths, request.source, store=store, replace=request.replace)
     document = ProvContent()
     batch = BatchDigest("prov", source)
     files = good = 0

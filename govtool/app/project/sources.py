@@ -45,7 +45,7 @@ class SourceOrigin:
     place: str
     """Paths from the project's root, joined by ``+``; of a catalog, the address without secrets."""
     root: Path | None = field(default=None, compare=False)
-    """The folder of its files on this machine, where there is one."""
+    """The folder of its files on this machine, where there is one and lineage is stated of files, not of jobs."""
     former: str = field(default="", compare=False)
     """The name by default in older stores; empty: the user named the source."""
     replace: bool = field(default=False, compare=False)

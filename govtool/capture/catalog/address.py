@@ -120,10 +120,10 @@ def _kind(scheme: str) -> str:
     return "spark" if scheme == "sc" else "sqlalchemy"
 
 
-def missing(package: str, extra: str, address: Address) -> SourceError:
+def missing(package: str, extra: str, address: Address, hint: str | None = None) -> SourceError:
     """The error to raise where a driver is not installed."""
     return SourceError(
         f"{address.scheme}:// needs {package}, which is not installed",
         code="source.driver",
-        hint=f"pip install {package}" if not extra else f'pip install "govtool[{extra}]"',
+        hint=hint or (f"pip install {package}" if not extra else f'pip install "govtool[{extra}]"'),
     )

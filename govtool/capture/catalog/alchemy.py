@@ -39,6 +39,9 @@ def read_alchemy(address: Address) -> Catalog:
         engine = sqlalchemy.create_engine(address.url)
     except sqlalchemy.exc.NoSuchModuleError:
         raise missing(f"a SQLAlchemy dialect for {address.scheme}", "", address) from None
+    except ModuleNotFoundError as error:
+        hint = f"install it, or name a driver that is installed: {address.scheme.partition('+')[0]}+DRIVER://…"
+        raise missing(f"the Python module {error.name}", "", address, hint) from None
     except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError) as error:
         raise address.failed(error) from None
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 
 import pytest
 
@@ -262,6 +263,15 @@ def test_a_dialect_that_is_not_installed():
     pytest.importorskip("sqlalchemy")
     with pytest.raises(SourceError, match="not installed"):
         read_catalog("nosuchdatabase://host/db")
+
+
+def test_a_driver_that_is_not_installed(monkeypatch):
+    pytest.importorskip("sqlalchemy")
+    monkeypatch.setitem(sys.modules, "pymysql", None)
+    with pytest.raises(SourceError, match=r"mysql\+pymysql:// needs the Python module pymysql") as caught:
+        read_catalog("mysql+pymysql://host/db")
+    assert caught.value.code == "source.driver"
+    assert "mysql+DRIVER://" in caught.value.hint
 
 
 def test_a_spark_session(spark):

@@ -94,6 +94,8 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         return
     if _is_harmless(head, tokens):
         reader.add(tokens, None, "ignored")
+    elif head == "CREATE" and _RELATIONS.intersection(words[:4]) and not _of_no_rows(words):
+        _broken_create(reader, tokens)
     else:
         _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
 
@@ -127,6 +129,8 @@ def _nearest_words(tokens: list[Token]) -> str:
     if word(tokens[0]) != "CREATE":
         return ""
     for token in tokens[1:6]:
+        if word(token) in _RELATIONS:
+            return ""
         near = get_close_matches(word(token), sorted(_RELATIONS), 1, 0.7)
         if near:
             return f": {word(token)} may be meant as {near[0]}"
