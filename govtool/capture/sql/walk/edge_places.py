@@ -169,7 +169,7 @@ class PlaceWriter:
         """The place of the whole condition, or item of a clause, that a name is in."""
         parent = node.parent
         while parent is not None:
-            cls = parent.__class__
+            cls = type(parent)
             around = _around.get(cls)
             if around is None:
                 around = _around[cls] = issubclass(cls, AROUND)

@@ -88,7 +88,7 @@ class StatementText:
 
     def condition(self, node: exp.Expr) -> int:
         """Return the part of the text that is a condition: from its first to its last name, with its brackets."""
-        cls = node.__class__
+        cls = type(node)
         args = node.args
         left = self._leaf(args["this"] if cls in _PLAIN else node)
         if left >= 0:
@@ -100,18 +100,18 @@ class StatementText:
 
     def _leaf(self, node: exp.Expr) -> int:
         """The part that is a column or literal; ``NOWHERE`` where it takes a closer look."""
-        cls = node.__class__
+        cls = type(node)
         if cls is nodes.Column:
             args = node.args
             name, table = args["this"], args.get("table")
-            if name.__class__ is not nodes.Identifier or args.get("db"):
+            if type(name) is not nodes.Identifier or args.get("db"):
                 return NOWHERE
             meta = name._meta
             if meta is None:
                 return NOWHERE
             end: int = meta.get("end", -1) + 1
             written = name.args["this"]
-            if table.__class__ is nodes.Identifier:
+            if type(table) is nodes.Identifier:
                 meta = table._meta
                 if meta is None:
                     return NOWHERE
@@ -136,7 +136,7 @@ class StatementText:
         while stack and steps < MAX_STEPS:
             steps += 1
             item = stack.pop()
-            cls, args, meta = item.__class__, item.args, item._meta
+            cls, args, meta = type(item), item.args, item._meta
             if meta is not None and "start" in meta:
                 start: int = meta["start"] - offset
                 end: int = meta["end"] - offset
@@ -162,7 +162,7 @@ class StatementText:
 
     def _bounds(self, node: exp.Expr) -> int:
         """Return the part of the text from the first to the last token of an item that has a place."""
-        alias = node.args.get("alias") if node.__class__ is nodes.Alias else None
+        alias = node.args.get("alias") if type(node) is nodes.Alias else None
         if not isinstance(alias, nodes.Identifier) or alias._meta is None:
             return self.condition(node)
         first = _leftmost(node.args["this"]) or alias
@@ -179,7 +179,7 @@ class StatementText:
         end: int = meta["end"] - self.offset + 1
         if start < 0 or end > self._size:
             return NOWHERE
-        if node.__class__ is nodes.Identifier:
+        if type(node) is nodes.Identifier:
             name, written = node.args["this"], self.text[start:end]
             if name != written and not _is_written(name, written):
                 return NOWHERE
@@ -341,7 +341,7 @@ def _leftmost(node: exp.Expr) -> exp.Expr | None:
 
 def _own_place(item: exp.Expr) -> exp.Expr | None:
     """The node whose place is the beginning of another one; None where that is of its parts."""
-    if item.__class__ is nodes.Column:  # its name comes before its table in the tree
+    if type(item) is nodes.Column:  # its name comes before its table in the tree
         args = item.args
         if len(args) > 1:
             for key in ("catalog", "db", "table"):
