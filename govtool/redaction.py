@@ -90,7 +90,7 @@ def clean_location(location: str) -> str:
 
 def without_users(text: str) -> str:
     """Return SQL text without users and passwords in the addresses that it names."""
-    return _USERS.sub("", text)
+    return _USERS.sub("", text) if "://" in text else text
 
 
 def clean_value(name: str, value: object) -> object:

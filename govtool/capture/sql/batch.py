@@ -195,7 +195,7 @@ class Batch(Tables):
         line_of = None if template is None else statement.line_of_text
         text = StatementText(parsed.text, parsed.offset, parsed.column, template, line_of)
         writer = PlaceWriter(
-            text, parsed.line, self.interner, OriginFinder(walk.name, partial(output_name, walk)), tree
+            text, parsed.line, self.column_texts, OriginFinder(walk.name, partial(output_name, walk)), tree
         )
         for write in statement.writes:
             if write.output.deps or write.rows or write.steering:

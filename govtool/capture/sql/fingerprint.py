@@ -37,7 +37,8 @@ _BLANKS = frozenset(" \t\r\n")
 _MATCHING = frozenset({"LIKE", "ILIKE", "RLIKE"})
 _TEMPORAL = frozenset({"DATE", "TIMESTAMP", "DATETIME", "TIME"})
 _LIMITS = frozenset({"LIMIT", "OFFSET"})
-_LISTS = re.compile(r"(\bIN ?\( ?)\?(?: ?, ?\?)+( ?\))", re.IGNORECASE)
+_LISTS = re.compile(r"\((?:(?<=\b[Ii\u0130\u0131][Nn]\()|(?<=\b[Ii\u0130\u0131][Nn] \())( ?)\?(?: ?, ?\?)+( ?\))")
+"""A list behind ``IN``: the engine finds brackets much faster than words in any case."""
 _ROWS = re.compile(r"(\( ?\?(?: ?, ?\?)* ?\))(?: ?, ?\1)+")
 _SPACE = re.compile(r"\s")
 
@@ -72,7 +73,7 @@ def normalize(text: str, dialect: str = "") -> str:
 def _normalized(text: str, dialect: str, replace: _Normalizer) -> str:
     plain = " ".join(scanner(dialect).sub(replace, text).split())
     if replace.several:
-        plain = _ROWS.sub(r"\1", _LISTS.sub(r"\1?\2", plain))
+        plain = _ROWS.sub(r"\1", _LISTS.sub(r"(\1?\2", plain))
     if dialect not in _CASE_MATTERS and not replace.kept and plain.isascii() and ":" not in plain.replace("::", ""):
         return plain.lower()
     return plain
@@ -316,7 +317,7 @@ def redact(text: str, dialect: str = "") -> str:
         last = before.rstrip()[-1:]
         return found if last in "[(," and (_SUBSCRIPT.search(before) or _TYPE_BEFORE.search(before)) else "?"
 
-    if not dialect:  # whose literals have dollars is not known
+    if not dialect and "$" in text:  # whose literals have dollars is not known
         text = _without_dollars(text)
     redacted = without_users(" ".join(scanner(dialect).sub(replace, text).split()))
     if _ACCOUNTS.match(redacted):

@@ -38,14 +38,21 @@ _TAIL = 80
 
 def clause(text: str) -> str:
     """The last word of a text without literals that begins or ends a clause, in upper case; empty if none does."""
-    if len(text) > 2 * _TAIL:  # the last such word is mostly near the end
-        found = clause(text[text.find(" ", len(text) - _TAIL) :])
-        if found:
-            return found
+    if len(text) <= 2 * _TAIL:
+        return _short_clause(text)
+    # The last such word is mostly near the end.
+    return _short_clause(text[text.find(" ", len(text) - _TAIL) :]) or _last_clause(text)
+
+
+def _last_clause(text: str) -> str:
     for word in reversed(text.upper().replace("(", " ").replace(")", " ").replace(",", " ").split()):
         if word in CLAUSES or word in PREDICATES:
             return word
     return ""
+
+
+_short_clause = lru_cache(maxsize=2048)(_last_clause)
+"""Of the same text it is asked twice, for the fingerprint and for redaction; and commas are many."""
 
 
 _MONEY = frozenset({"tsql", "fabric"})

@@ -22,6 +22,7 @@ from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.walk.assignments import VariableAssignment
 from govtool.capture.sql.walk.dependencies import Interner
+from govtool.capture.sql.walk.edge_places import ColumnTexts
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import TableInfo
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
@@ -45,6 +46,7 @@ class Tables(Definitions):
         self.tree_cache = TreeCache()
         self.keeps_places = False
         """True if the places of expressions are wanted."""
+        self.column_texts = ColumnTexts(self.interner)
         self.scripts: list[ScriptState] = []
         self._known: dict[str, TableInfo] = {}
         self._used: dict[str, UsedColumns] = {}

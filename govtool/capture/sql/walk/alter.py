@@ -23,7 +23,7 @@ def _alter(walk: Walk, tree: exp.Alter) -> None:
     if not isinstance(tree.this, nodes.Table):
         return
     for action in tree.args.get("actions") or ():
-        change = by_class(_ACTIONS, action.__class__)
+        change = by_class(_ACTIONS, type(action))
         if change is not None:
             change(walk, tree.this, action)
 

@@ -382,7 +382,7 @@ def _unnamed(walk: Walk, node: exp.Expr, this: exp.Expr, qualifier: tuple[str, .
     """Resolve a column that has no identifier: ``t.*`` inside an expression, ``$1`` and ``t.$1``."""
     if isinstance(this, (nodes.Parameter, nodes.Placeholder)):
         return positional(walk, this, qualifier, scope)
-    find = by_class(UNNAMED, this.__class__)
+    find = by_class(UNNAMED, type(this))
     if find is not None:
         return find(walk, node, this, qualifier, scope)
     text = this.name if hasattr(this, "name") else ""

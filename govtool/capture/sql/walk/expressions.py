@@ -128,7 +128,7 @@ def _role(cls: type) -> int:
 
 def dependencies(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
     """Return the dependencies of an output expression."""
-    cls = node.__class__
+    cls = type(node)
     if cls is Column:
         found = resolve_column(walk, cast(exp.Column, node), scope)
         if len(found) == 1:
@@ -156,7 +156,7 @@ def refer_to(walk: Walk, node: exp.Expr | None, scope: Scope, env: Environment |
     rows = walk.rows
     while stack:
         item = pop()
-        cls = item.__class__
+        cls = type(item)
         role = roles.get(cls)
         if role is None:
             role = _role(cls)
@@ -171,10 +171,10 @@ def refer_to(walk: Walk, node: exp.Expr | None, scope: Scope, env: Environment |
             rows = walk.rows
         elif role != LEAF:
             for value in item.args.values():
-                cls = value.__class__
+                cls = type(value)
                 if cls is list:
                     for child in value:
-                        if child.__class__ not in skipped:
+                        if type(child) not in skipped:
                             push(child)
                 elif cls not in skipped:
                     push(value)
@@ -196,7 +196,7 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
     interner = walk.interner
     while stack:
         item, kind, chain = pop()
-        cls = item.__class__
+        cls = type(item)
         role = roles.get(cls)
         if role is None:
             role = _role(cls)
@@ -223,10 +223,10 @@ def collect(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, k
             chain = interner.prepend(function_name(item, walk.dialect), chain)
             kind = _through_call(role, kind)
         for value in item.args.values():
-            cls = value.__class__
+            cls = type(value)
             if cls is list:
                 for child in value:
-                    if child.__class__ not in skipped:
+                    if type(child) not in skipped:
                         push((child, kind, chain))
             elif cls not in skipped:
                 push((value, kind, chain))

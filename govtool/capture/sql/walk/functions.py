@@ -87,7 +87,7 @@ _RENAMED: Final[dict[type, dict[str, str]]] = {getattr(exp, node): names for nod
 
 def function_name(node: exp.Expr, dialect: str = "") -> str:
     """Return the lower-case name under which a call was written, as far as the tree tells, or is known."""
-    cls = node.__class__
+    cls = type(node)
     if cls in _RENAMED:
         return _digest_name(node, dialect)
     if isinstance(node, (nodes.Anonymous, nodes.AnonymousAggFunc)):
@@ -98,9 +98,9 @@ def function_name(node: exp.Expr, dialect: str = "") -> str:
 
 
 def _digest_name(node: exp.Expr, dialect: str) -> str:
-    named = _RENAMED[node.__class__]
+    named = _RENAMED[type(node)]
     found = named.get(dialect) or named.get(ANY_DIALECT)
     if found is None and type(node) is nodes.SHA2Digest:  # PostgreSQL, Redshift, BigQuery, Trino: sha256, sha512 …
         length = node.args.get("length")
         found = f"sha{length.name}" if isinstance(length, nodes.Literal) else None
-    return found or class_name(node.__class__)
+    return found or class_name(type(node))

@@ -140,8 +140,8 @@ def _function(item: exp.Expr, name: Name) -> str:
         return name(function_name(item).rsplit(".", 1)[-1])
     if isinstance(item, nodes.Trim):
         return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(item.args.get("position") or "").upper(), "btrim")
-    found = _names.get(item.__class__)
+    found = _names.get(type(item))
     if found is None:
         text = re.match(r"([a-z_]\w*)(?:\(|$|\[)", item.sql("postgres"), re.IGNORECASE)
-        found = _names[item.__class__] = text[1].lower() if text else function_name(item)
+        found = _names[type(item)] = text[1].lower() if text else function_name(item)
     return found

@@ -215,10 +215,10 @@ class OriginFinder:
             return None
         holder, queries = inside
         alias = holder.args.get("alias")
-        columns = alias.args.get("columns") if alias.__class__ is nodes.TableAlias else None
+        columns = alias.args.get("columns") if type(alias) is nodes.TableAlias else None
         listed = [self.name(column) for column in columns] if columns else None
         position = listed.index(name) if listed and name in listed else -1
-        query, queries = self._plain(holder.args["this"] if holder.__class__ is nodes.CTE else holder, queries)
+        query, queries = self._plain(holder.args["this"] if type(holder) is nodes.CTE else holder, queries)
         if listed and position < 0:
             return None
         while isinstance(query, nodes.SetOperation) and not isinstance(query, nodes.Union):  # its first arm names it
@@ -299,5 +299,5 @@ def _value(query: exp.Expr, position: int) -> exp.Expr | None:
 
 
 def _is_star(item: exp.Expr) -> bool:
-    cls = item.__class__
-    return cls is nodes.Star or (cls is nodes.Column and item.args["this"].__class__ is nodes.Star)
+    cls = type(item)
+    return cls is nodes.Star or (cls is nodes.Column and type(item.args["this"]) is nodes.Star)

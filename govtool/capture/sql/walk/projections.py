@@ -28,7 +28,7 @@ def projections(walk: Walk, node: exp.Select, scope: Scope, env: Environment | N
     """Return the columns that the SELECT list of a query puts out, and fill the aliases of its scope."""
     output = QueryOutput()
     for item in node.args["expressions"]:
-        cls = item.__class__
+        cls = type(item)
         if cls is nodes.Alias:  # aliases and columns are nearly all items
             _aliased(walk, item, scope, env, output)
         elif cls is nodes.Column:
@@ -55,7 +55,7 @@ def _aliased(walk: Walk, item: exp.Alias, scope: Scope, env: Environment | None,
     name = walk.name(item.args["alias"])
     deps = dependencies(walk, value, scope, env)
     output.add(name, deps)
-    if value.__class__ in _SHAPED or walk.has_shapes:
+    if type(value) in _SHAPED or walk.has_shapes:
         remember_shape(walk, value, output, scope, env)
     scope.aliases.setdefault(name, deps)
     if scope.parent is not None and walk.dialect == "duckdb" and is_correlated(value, scope, walk.name):

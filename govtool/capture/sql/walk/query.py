@@ -35,7 +35,7 @@ def output_of(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment 
     if interner.depth > interner.deepest:
         interner.deepest = interner.depth
     try:
-        found = by_class(QUERIES, node.__class__)
+        found = by_class(QUERIES, type(node))
         return no_query(walk, node) if found is None else found(walk, node, scope, env)
     finally:
         interner.depth -= 1

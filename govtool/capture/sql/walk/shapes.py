@@ -48,7 +48,7 @@ SHAPED: Final = (
 
 def shape_of(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None, depth: int = 0) -> QueryOutput | None:
     """Return the fields of a struct (or of an array's elements), or None where they are not known."""
-    find = by_class(_SHAPES, node.__class__) if depth <= MAX_DEPTH else None
+    find = by_class(_SHAPES, type(node)) if depth <= MAX_DEPTH else None
     return None if find is None else find(walk, node, scope, env, depth)
 
 

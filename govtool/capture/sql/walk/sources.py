@@ -58,7 +58,7 @@ def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None
     while isinstance(node, (nodes.Stream, nodes.Final, nodes.Paren)):  # Databricks' STREAM(t), ClickHouse's t FINAL
         node = node.this
     start = len(scope.sources)
-    add = by_class(ITEMS, node.__class__)
+    add = by_class(ITEMS, type(node))
     if add is None:
         walk.diagnose("opaque", f"FROM item {node.key.upper()} is not understood", node)
         return

@@ -5,6 +5,9 @@ reaches from the comma or SELECT before its first name to the comma behind its l
 to its last, with the brackets that it opens. A place is only given where the text there is the name that the tree has:
 a text that was rewritten or put together gives none.
 
+Places are small integers until they are written: the characters of the first and the last token, packed into one. So
+they are compared, looked up and sorted for next to nothing.
+
 Of a template, the text of an expression is looked for in the line that it comes from. If it is not there, or twice, a
 macro or a variable made it: then the line is all that is known.
 """
@@ -12,7 +15,7 @@ macro or a variable made it: then the line is all that is known.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from sqlglot import exp
@@ -23,6 +26,13 @@ MAX_STEPS: Final = 4000
 """Nodes of an expression whose places are looked at."""
 Span = tuple[int, int, int, int]
 """As in ``govtool.model.places``."""
+NOWHERE: Final = -1
+"""A part of the text, or its place, that is not known."""
+PART_SHIFT: Final = 32
+PART_MASK: Final = (1 << PART_SHIFT) - 1
+"""A part of the text is one integer: where it begins, ``<< 32``, and where it ends. They sort as the text goes."""
+KEY_BITS: Final = 4
+KEY_MASK: Final = (1 << KEY_BITS) - 1
 AROUND: Final[tuple[type, ...]] = (
     *(exp.And, exp.Where, exp.Having, exp.Qualify, exp.Join, exp.Group, exp.Order),
     *(exp.Query, exp.DML),
@@ -31,6 +41,7 @@ AROUND: Final[tuple[type, ...]] = (
 _COMPARISONS: Final = frozenset([exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE])
 _PLAIN: Final = frozenset([*_COMPARISONS, exp.Ordered])
 """Conditions and items that are mostly of columns and literals alone."""
+_BRACKETED: Final = (exp.Subquery, exp.Exists, exp.Paren)
 _QUOTES: Final = "\"'`[]"
 
 
@@ -59,66 +70,83 @@ class StatementText:
         self.column = column
         self.template = template
         self.line_of = line_of
+        self._size = len(text)
+        self._has_case = "case" in text.lower()
         self._breaks: list[int] | None = None
+        self._spans: list[Span] = []
+        """Of a template: the spans that places are numbers of."""
+        self._numbers: dict[Span, int] = {}
 
-    def item(self, node: exp.Expr) -> tuple[int, int] | None:
+    def item(self, node: exp.Expr) -> int:
         """Return the part of the text that is an item of a list: a projection, an assignment."""
         bounds = self._bounds(node)
-        if bounds is None:
-            return None
-        start, end = bounds
+        if bounds < 0:
+            return NOWHERE
         value = node.args.get("this") if isinstance(node, nodes.Alias) else node
-        begin = self._begin(start, isinstance(value, (nodes.Subquery, nodes.Exists, nodes.Paren)))
-        return begin, self._end(begin, end)
+        begin = self._begin(bounds >> PART_SHIFT, isinstance(value, _BRACKETED))
+        return begin << PART_SHIFT | self._end(begin, bounds & PART_MASK)
 
-    def condition(self, node: exp.Expr) -> tuple[int, int] | None:
+    def condition(self, node: exp.Expr) -> int:
         """Return the part of the text that is a condition: from its first to its last name, with its brackets."""
+        cls = type(node)
         args = node.args
-        left = self._leaf(args["this"] if node.__class__ in _PLAIN else node)
-        if left is not None:
-            right = self._leaf(args["expression"]) if node.__class__ in _COMPARISONS else left
-            if right is not None:
-                first, last = min(left[0], right[0]), max(left[1], right[1])
-                return first, self._end(first, last + 1)
+        left = self._leaf(args["this"] if cls in _PLAIN else node)
+        if left >= 0:
+            right = self._leaf(args["expression"]) if cls in _COMPARISONS else left
+            if right >= 0:
+                first = min(left, right) >> PART_SHIFT
+                return first << PART_SHIFT | self._end(first, max(left & PART_MASK, right & PART_MASK))
         return self._any_condition(node)
 
-    def _leaf(self, node: exp.Expr) -> tuple[int, int] | None:
-        """The first and last character of a column or literal; None where it takes a closer look."""
-        args = node.args
-        if node.__class__ is nodes.Column:
+    def _leaf(self, node: exp.Expr) -> int:
+        """The part that is a column or literal; ``NOWHERE`` where it takes a closer look."""
+        cls = type(node)
+        if cls is nodes.Column:
+            args = node.args
             name, table = args["this"], args.get("table")
-            if name.__class__ is not nodes.Identifier or args.get("db"):
-                return None
-            head = table if table.__class__ is nodes.Identifier else name
-            if name._meta is None or head._meta is None or (table and head is name):
-                return None
-            start, end = head._meta.get("start", -1) - self.offset, name._meta.get("end", -1) - self.offset
-            written = name.args["this"] if head is name else f"{head.args['this']}.{name.args['this']}"
-            return (start, end) if start >= 0 and self.text[start : end + 1] == written else None
-        if node.__class__ is nodes.Literal and node._meta is not None:
-            start, end = node._meta.get("start", -1) - self.offset, node._meta.get("end", -1) - self.offset
-            return (start, end) if start >= 0 and end < len(self.text) else None
-        return None
+            if type(name) is not nodes.Identifier or args.get("db"):
+                return NOWHERE
+            meta = name._meta
+            if meta is None:
+                return NOWHERE
+            end: int = meta.get("end", -1) + 1
+            written = name.args["this"]
+            if type(table) is nodes.Identifier:
+                meta = table._meta
+                if meta is None:
+                    return NOWHERE
+                written = f"{table.args['this']}.{written}"
+            elif table:
+                return NOWHERE
+            start: int = meta.get("start", -1) - self.offset
+            end -= self.offset
+            return start << PART_SHIFT | end if start >= 0 and self.text[start:end] == written else NOWHERE
+        if cls is nodes.Literal:
+            meta = node._meta
+            if meta is not None:
+                start, end = meta.get("start", -1) - self.offset, meta.get("end", -1) - self.offset + 1
+                return start << PART_SHIFT | end if start >= 0 and end <= self._size else NOWHERE
+        return NOWHERE
 
-    def _any_condition(self, node: exp.Expr) -> tuple[int, int] | None:
-        text, offset = self.text, self.offset
-        size = len(text)
+    def _any_condition(self, node: exp.Expr) -> int:
+        text, offset, size = self.text, self.offset, self._size
         first, last = size, -1
         stack: list[exp.Expr] = [node]
         steps = 0
         while stack and steps < MAX_STEPS:
             steps += 1
             item = stack.pop()
-            cls, args, meta = item.__class__, item.args, item._meta
+            cls, args, meta = type(item), item.args, item._meta
             if meta is not None and "start" in meta:
-                start, end = meta["start"] - offset, meta["end"] - offset
+                start: int = meta["start"] - offset
+                end: int = meta["end"] - offset
                 # The text was rewritten or put together: places within it are none of the file's.
                 if start < 0 or end >= size:
-                    return None
+                    return NOWHERE
                 if cls is nodes.Identifier:
                     written = text[start : end + 1]
                     if written != args["this"] and not _is_written(args["this"], written):
-                        return None
+                        return NOWHERE
                 if start < first:
                     first = start
                 if end > last:
@@ -130,28 +158,63 @@ class StatementText:
                     stack.append(value)
                 elif isinstance(value, list):
                     stack.extend([part for part in value if isinstance(part, nodes.Expr)])
-        return None if last < 0 else (first, self._end(first, last + 1))
+        return NOWHERE if last < 0 else first << PART_SHIFT | self._end(first, last + 1)
 
-    def _bounds(self, node: exp.Expr) -> tuple[int, int] | None:
+    def _bounds(self, node: exp.Expr) -> int:
         """Return the part of the text from the first to the last token of an item that has a place."""
         alias = node.args.get("alias") if type(node) is nodes.Alias else None
         if not isinstance(alias, nodes.Identifier) or alias._meta is None:
             return self.condition(node)
         first = _leftmost(node.args["this"]) or alias
         start, end = self._token(first), self._token(alias)
-        if start is None or end is None:
-            return None
-        return start[0], end[1]
+        if start < 0 or end < 0:
+            return NOWHERE
+        return start >> PART_SHIFT << PART_SHIFT | end & PART_MASK
 
-    def _token(self, node: exp.Expr) -> tuple[int, int] | None:
+    def _token(self, node: exp.Expr) -> int:
         meta = node._meta
         if meta is None or "start" not in meta:
-            return None
-        start, end = meta["start"] - self.offset, meta["end"] - self.offset
-        return (start, end + 1) if self._is_there(node, start, end) else None
+            return NOWHERE
+        start: int = meta["start"] - self.offset
+        end: int = meta["end"] - self.offset + 1
+        if start < 0 or end > self._size:
+            return NOWHERE
+        if type(node) is nodes.Identifier:
+            name, written = node.args["this"], self.text[start:end]
+            if name != written and not _is_written(name, written):
+                return NOWHERE
+        return start << PART_SHIFT | end
 
-    def span(self, start: int, end: int, line: int) -> Span:
-        """Return the span of a part of the text, relative to a line of the file."""
+    def place(self, part: int, line: int) -> int:
+        """Return the place of a part of the text as an integer, the same for parts that have the same span.
+
+        Args:
+            part: The part, or ``NOWHERE``.
+            line: A line of the file, to which places are relative.
+        """
+        if part < 0 or self.template is None or self.line_of is None:
+            return part
+        span = self._span(part >> PART_SHIFT, part & PART_MASK, line)
+        number = self._numbers.get(span)
+        if number is None:
+            number = self._numbers[span] = len(self._spans)
+            self._spans.append(span)
+        return number
+
+    def span(self, place: int) -> Span:
+        """Return the span of a place that is known."""
+        if self.template is None or self.line_of is None:
+            return self._span(place >> PART_SHIFT, place & PART_MASK, 0)
+        return self._spans[place]
+
+    def in_order(self, keys: Iterable[int]) -> list[int]:
+        """Return keys of ``place << KEY_BITS`` and a number in the order of the text."""
+        if self.template is None or self.line_of is None:
+            return sorted(keys)
+        return [key for _, _, key in sorted([(self._spans[key >> KEY_BITS], key & KEY_MASK, key) for key in keys])]
+
+    def _span(self, start: int, end: int, line: int) -> Span:
+        """The span of a part of the text, relative to a line of the file."""
         breaks = self._line_breaks()
         lines = last = bisect_left(breaks, start)
         if last < len(breaks) and breaks[last] < end:
@@ -182,11 +245,6 @@ class StatementText:
                 self._breaks.append(at)
                 at = self.text.find("\n", at + 1)
         return self._breaks
-
-    def _is_there(self, node: exp.Expr, start: int, end: int) -> bool:
-        if start < 0 or end >= len(self.text):
-            return False
-        return type(node) is not nodes.Identifier or _is_written(node.args["this"], self.text[start : end + 1])
 
     def _begin(self, start: int, nested: bool) -> int:
         """The beginning of the item whose first name stands at ``start``: behind the comma or SELECT before it.
@@ -225,19 +283,22 @@ class StatementText:
     def _end(self, start: int, end: int) -> int:
         """The end of an expression: behind the brackets and the CASE that it opens."""
         text = self.text
-        part = text[start:end]
-        depth = part.count("(") - part.count(")")
-        at = end
-        while depth > 0 and at < len(text):
-            character = text[at]
-            if character == ")":
-                depth -= 1
-                end = at + 1
-            elif character in "(;'\"":
-                break
-            at += 1
-        words = text[start:end].lower()
-        return self._behind_case(end, words) if "case" in words else end
+        if text.find("(", start, end) >= 0:
+            depth = text.count("(", start, end) - text.count(")", start, end)
+            at = end
+            while depth > 0 and at < self._size:
+                character = text[at]
+                if character == ")":
+                    depth -= 1
+                    end = at + 1
+                elif character in "(;'\"":
+                    break
+                at += 1
+        if self._has_case:
+            words = text[start:end].lower()
+            if "case" in words:
+                return self._behind_case(end, words)
+        return end
 
     def _behind_case(self, end: int, part: str) -> int:
         """The end of an expression, behind the END of a CASE that it opens."""
@@ -269,17 +330,46 @@ def _place_in(template: list[str], line: int, text: str) -> tuple[int, int]:
 
 def _leftmost(node: exp.Expr) -> exp.Expr | None:
     """The first node with a place, in the order of the text."""
+    item: exp.Expr | None = node
+    while item is not None:
+        found = _own_place(item)
+        if found is not None:
+            return found
+        item = _first_part(item)
+    return _leftmost_of_all(node)  # the first parts have none
+
+
+def _own_place(item: exp.Expr) -> exp.Expr | None:
+    """The node whose place is the beginning of another one; None where that is of its parts."""
+    if type(item) is nodes.Column:  # its name comes before its table in the tree
+        args = item.args
+        if len(args) > 1:
+            for key in ("catalog", "db", "table"):
+                part = args.get(key)
+                if isinstance(part, nodes.Expr):
+                    return part
+    meta = item._meta
+    return item if meta is not None and "start" in meta else None
+
+
+def _first_part(item: exp.Expr) -> exp.Expr | None:
+    for value in item.args.values():
+        if isinstance(value, nodes.Expr):
+            return value
+        if isinstance(value, list):
+            for part in value:
+                if isinstance(part, nodes.Expr):
+                    return part
+    return None
+
+
+def _leftmost_of_all(node: exp.Expr) -> exp.Expr | None:
     stack: list[exp.Expr] = [node]
     while stack:
         item = stack.pop()
-        if type(item) is nodes.Column:  # its name comes before its table in the tree
-            for key in ("catalog", "db", "table"):
-                part = item.args.get(key)
-                if isinstance(part, nodes.Expr):
-                    return part
-        meta = item._meta
-        if meta is not None and "start" in meta:
-            return item
+        found = _own_place(item)
+        if found is not None:
+            return found
         children: list[exp.Expr] = []
         for value in item.args.values():
             if isinstance(value, nodes.Expr):

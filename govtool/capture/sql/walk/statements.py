@@ -46,7 +46,7 @@ from govtool.capture.sql.walk.writes import Write
 
 def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:
     """Return the writes of a statement; none if it carries no lineage."""
-    walk_statement = by_class(STATEMENTS, tree.__class__)
+    walk_statement = by_class(STATEMENTS, type(tree))
     if walk_statement is None:
         return walk.writes
     walk_statement(walk, tree)
