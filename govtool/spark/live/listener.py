@@ -198,7 +198,7 @@ class Recorder:
         try:
             if not error:
                 line["metrics"] = physical.measured(execution.executedPlan())
-                _settle_overwrites(line, execution.executedPlan())
+                physical.settle_overwrites(line, execution.executedPlan())
         except Exception:
             line["unmeasured"] = True
         try:
@@ -327,14 +327,6 @@ class Recorder:
         self.put(self._settle_all)
         self.drain(timeout)
         self.spool.write(self._end(drained))
-
-
-def _settle_overwrites(line: dict[str, Any], executed: Any) -> None:
-    """Have the writes of an execution say how they overwrote partitions, as the commands that ran did."""
-    writes = line.get("commands") or [line.get("command") or {}]
-    if any("dynamic" in write for write in writes):
-        for write, dynamic in zip(writes, physical.dynamic_overwrites(executed)):
-            write["dynamic"] = dynamic
 
 
 def _left(line: dict[str, Any]) -> dict[str, Any]:

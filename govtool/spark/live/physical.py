@@ -53,6 +53,14 @@ def dynamic_overwrites(executed: Any) -> list[bool]:
     return found
 
 
+def settle_overwrites(line: dict[str, Any], executed: Any) -> None:
+    """Have the writes of an execution say how they overwrote partitions, as the commands that ran did."""
+    writes = line.get("commands") or [line.get("command") or {}]
+    if any("dynamic" in write for write in writes):
+        for write, dynamic in zip(writes, dynamic_overwrites(executed)):
+            write["dynamic"] = dynamic
+
+
 def unwrapped(plan: Any) -> Any:
     """The operator that does the work, below those of adaptive execution."""
     for _ in range(8):
