@@ -8,6 +8,7 @@ numpy gets it made at once.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -170,14 +171,14 @@ class _Array(Sequence[int]):
 
         return np.asarray(self.whole, dtype)
 
+    @abstractmethod
     def item(self, at: int) -> int:
         """An item."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def whole(self) -> Any:
         """All of it as numpy."""
-        raise NotImplementedError
 
 
 class SplicedArray(_Array):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from govtool.capture.spark.plantext.tree import MAX_OPERATORS, MAX_TEXT, Operator, PlanTextError, PlanTree
 
@@ -71,54 +72,92 @@ def _operator(number: int, text: str) -> Operator:
 
 
 def _fields(operator: Operator) -> None:
-    """Return the fields of the formatted notation."""
-    text = operator.fields["Arguments"]
-    name = operator.name
+    """Set the fields of the formatted notation."""
+    for named, read in _READERS:
+        if named.match(operator.name):
+            read(operator, operator.fields["Arguments"])
+            return
+
+
+def _filter(operator: Operator, text: str) -> None:
+    operator.fields["Condition"] = text
+
+
+def _aggregate(operator: Operator, text: str) -> None:
+    found = re.match(r"\(keys?=(\[.*?\]), functions=(\[.*?\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL)
+    if found is not None:
+        operator.fields["Keys"], operator.fields["Functions"] = found[1], found[2]
+        if found[3]:
+            operator.fields["Results"] = found[3]
+
+
+def _join(operator: Operator, text: str) -> None:
     fields = operator.fields
-    if name == "Filter":
-        fields["Condition"] = text
-    elif name in ("HashAggregate", "ObjectHashAggregate", "SortAggregate"):
-        found = re.match(r"\(keys?=(\[.*?\]), functions=(\[.*?\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL)
-        if found is not None:
-            fields["Keys"], fields["Functions"] = found[1], found[2]
-            if found[3]:
-                fields["Results"] = found[3]
-    elif name.endswith("Join") or name == "CartesianProduct":
-        found = re.match(r"(\[.*?\]), (\[.*?\]), (\w+(?:\([^)]*\))?)(?:, (.*))?\Z", text, re.DOTALL)
-        if found is not None:
-            fields["Left keys"], fields["Right keys"], fields["Join type"] = found[1], found[2], found[3]
-            rest = re.sub(r"(?:, )?(?:BuildLeft|BuildRight|false|true)\b", "", found[4] or "").strip(", ")
-            fields["Join condition"] = rest or "None"
-    elif name.startswith(("Scan", "FileScan", "LocalTableScan", "InMemoryTableScan")):
-        found = re.match(r"(\[[^\]]*\])(.*)\Z", text, re.DOTALL)
-        if found is not None:
-            fields["Output"] = _spaced(found[1])
-            schema = re.search(r"ReadSchema: (struct<.*)\Z", found[2], re.DOTALL)
-            if schema is not None:
-                fields["ReadSchema"] = schema[1]
-            filters = re.search(r"PartitionFilters: (\[.*?\])(?:, PushedFilters|\Z)", found[2], re.DOTALL)
-            if filters is not None:
-                fields["PartitionFilters"] = filters[1]
-    elif name == "TakeOrderedAndProject":
-        found = re.match(r"\(limit=(\d+), orderBy=(\[.*?\]), output=(\[.*\])\)\Z", text, re.DOTALL)
-        if found is not None:
-            fields["Arguments"] = ", ".join(_spaced(group) for group in found.groups())
-    elif name == "Generate" and re.search(r"\), (?:true|false), \[[^\]]*\]\Z", text):
-        fields["Input"] = ""  # an empty list of the columns that stay is left out
-    elif name == "Relation":
-        table, _, rest = text.partition("[")
-        listed, closing, format_ = rest.rpartition("]")
-        if closing and not re.search(r"\s", table):
-            operator.name = f"Scan {format_.strip()} {table}" if table else name
-            fields["Output"], fields["Arguments"] = _spaced(f"[{listed}]"), ""
-    elif name.startswith("UnionLoop"):
-        found = re.match(r"(\d+)(?:, (\[.*?\])(?=, |\Z))?", text, re.DOTALL)
-        if found is not None:
-            fields["Loop id"], fields["Output"] = found[1], found[2] or ""
-    elif name == "ReusedExchange":
-        found = re.match(r"(\[[^\]]*\])", text)
-        if found is not None:
-            fields["Output"] = found[1]
+    found = re.match(r"(\[.*?\]), (\[.*?\]), (\w+(?:\([^)]*\))?)(?:, (.*))?\Z", text, re.DOTALL)
+    if found is not None:
+        fields["Left keys"], fields["Right keys"], fields["Join type"] = found[1], found[2], found[3]
+        rest = re.sub(r"(?:, )?(?:BuildLeft|BuildRight|false|true)\b", "", found[4] or "").strip(", ")
+        fields["Join condition"] = rest or "None"
+
+
+def _scan(operator: Operator, text: str) -> None:
+    found = re.match(r"(\[[^\]]*\])(.*)\Z", text, re.DOTALL)
+    if found is not None:
+        operator.fields["Output"] = _spaced(found[1])
+        schema = re.search(r"ReadSchema: (struct<.*)\Z", found[2], re.DOTALL)
+        if schema is not None:
+            operator.fields["ReadSchema"] = schema[1]
+        filters = re.search(r"PartitionFilters: (\[.*?\])(?:, PushedFilters|\Z)", found[2], re.DOTALL)
+        if filters is not None:
+            operator.fields["PartitionFilters"] = filters[1]
+
+
+def _ordered(operator: Operator, text: str) -> None:
+    found = re.match(r"\(limit=(\d+), orderBy=(\[.*?\]), output=(\[.*\])\)\Z", text, re.DOTALL)
+    if found is not None:
+        operator.fields["Arguments"] = ", ".join(_spaced(group) for group in found.groups())
+
+
+def _generate(operator: Operator, text: str) -> None:
+    if re.search(r"\), (?:true|false), \[[^\]]*\]\Z", text):
+        operator.fields["Input"] = ""  # an empty list of the columns that stay is left out
+
+
+def _relation(operator: Operator, text: str) -> None:
+    table, _, rest = text.partition("[")
+    listed, closing, format_ = rest.rpartition("]")
+    if closing and not re.search(r"\s", table):
+        operator.name = f"Scan {format_.strip()} {table}" if table else operator.name
+        operator.fields["Output"], operator.fields["Arguments"] = _spaced(f"[{listed}]"), ""
+
+
+def _loop(operator: Operator, text: str) -> None:
+    found = re.match(r"(\d+)(?:, (\[.*?\])(?=, |\Z))?", text, re.DOTALL)
+    if found is not None:
+        operator.fields["Loop id"], operator.fields["Output"] = found[1], found[2] or ""
+
+
+def _reused(operator: Operator, text: str) -> None:
+    found = re.match(r"(\[[^\]]*\])", text)
+    if found is not None:
+        operator.fields["Output"] = found[1]
+
+
+_READERS: Final = tuple(
+    (re.compile(rf"(?:{named})", re.DOTALL), read)
+    for named, read in (
+        (r"Filter\Z", _filter),
+        (r"(?:Hash|ObjectHash|Sort)Aggregate\Z", _aggregate),
+        (r".*Join\Z|CartesianProduct\Z", _join),
+        (r"Scan|FileScan|LocalTableScan|InMemoryTableScan", _scan),
+        (r"TakeOrderedAndProject\Z", _ordered),
+        (r"Generate\Z", _generate),
+        (r"Relation\Z", _relation),
+        (r"UnionLoop", _loop),
+        (r"ReusedExchange\Z", _reused),
+    )
+)
+"""By names of operators: what of their arguments is a field; the first that fits."""
 
 
 def _spaced(text: str) -> str:

@@ -81,16 +81,8 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         return
     words = [word(t) for t in tokens[1:8]]
     queries = any(w in QUERY_WORDS for w in _words(tokens))
-    # Without a word that reads or writes rows, only what defines a relation matters.
     if not queries or ignored(head) or head in ("SET", "RESET", "REFRESH", "USE"):
-        if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
-            _broken_create(reader, tokens)
-        elif head == "CREATE" and not (_of_no_rows(words) or any(word(t) in _HARMLESS_CREATE for t in tokens[1:6])):
-            _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
-        elif head == "ALTER" and not _harmless_alter(tokens):
-            _opaque(reader, tokens, "an ALTER that is not understood")
-        else:
-            reader.add(tokens, None, "ignored")
+        _without_query(reader, head, tokens, words)
         return
     if _is_harmless(head, tokens):
         reader.add(tokens, None, "ignored")
@@ -98,6 +90,18 @@ def command(reader: StatementReader, tokens: list[Token]) -> None:
         _broken_create(reader, tokens)
     else:
         _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
+
+
+def _without_query(reader: StatementReader, head: str, tokens: list[Token], words: list[str]) -> None:
+    """A statement without a word that reads or writes rows: only what defines a relation matters."""
+    if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
+        _broken_create(reader, tokens)
+    elif head == "CREATE" and not (_of_no_rows(words) or any(word(t) in _HARMLESS_CREATE for t in tokens[1:6])):
+        _opaque(reader, tokens, f"{printable_head(tokens)} is not understood{_nearest_words(tokens)}")
+    elif head == "ALTER" and not _harmless_alter(tokens):
+        _opaque(reader, tokens, "an ALTER that is not understood")
+    else:
+        reader.add(tokens, None, "ignored")
 
 
 def _is_harmless(head: str, tokens: list[Token]) -> bool:
