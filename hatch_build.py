@@ -12,10 +12,12 @@ default, builds pure Python in seconds. An editable install is never compiled.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -88,27 +90,13 @@ def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
         Exception: There is no mypyc, no C compiler, or one of them refuses. Their exceptions have no common base.
         SystemExit: The same, where they take themselves for programs.
     """
-    from mypyc.build import mypycify
     from setuptools import Distribution
 
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as scratch:
         try:
             os.chdir(root)  # module names follow from relative paths
-            options = [
-                "--config-file=",
-                "--ignore-missing-imports",
-                "--follow-imports=silent",
-                "--no-warn-unused-ignores",
-            ]
-            extensions = mypycify(
-                [*options, f"--cache-dir={scratch}/cache", *sources(root)],
-                opt_level=_OPTIMISATION,
-                debug_level="0",
-                multi_file=True,
-                group_name=LIBRARY,
-                target_dir=f"{scratch}/c",
-            )
+            extensions = _in_a_child(_translate, sources(root), scratch)
             for extension in extensions:
                 extension.extra_compile_args = [*(extension.extra_compile_args or []), *_DIRECT]
             command = _on_all_cores()(Distribution({"name": PACKAGE, "ext_modules": extensions}))
@@ -118,6 +106,47 @@ def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
             return [Path(output) for output in command.get_outputs()]
         finally:
             os.chdir(before)
+
+
+def _translate(modules: list[str], scratch: str) -> list[Any]:
+    """Translate the modules to C below ``scratch``; return setuptools' extensions, not yet built."""
+    from mypyc.build import mypycify
+
+    options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", "--no-warn-unused-ignores"]
+    extensions: list[Any] = mypycify(
+        [*options, f"--cache-dir={scratch}/cache", *modules],
+        opt_level=_OPTIMISATION,
+        debug_level="0",
+        multi_file=True,
+        group_name=LIBRARY,
+        target_dir=f"{scratch}/c",
+    )
+    return extensions
+
+
+def _in_a_child(function: Callable[..., list[Any]], *arguments: Any) -> list[Any]:
+    """Call the function in a forked process, where there are such.
+
+    At the end of a process, mypy's trees take as long to be freed as they took to be built. A forked child ends
+    without that.
+
+    Raises:
+        RuntimeError: The child ended without a result; it has said why on stderr.
+    """
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return function(*arguments)
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    child = fork.Process(target=lambda: sender.send(function(*arguments)))
+    child.start()
+    sender.close()  # the child's copy is the only one, so that its end is seen
+    try:
+        result: list[Any] = receiver.recv()
+    except EOFError:
+        child.join()
+        raise RuntimeError(f"mypyc ended with exit code {child.exitcode}, see above") from None
+    child.join()
+    return result
 
 
 def _on_all_cores() -> Any:
