@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import jsonschema
@@ -163,6 +164,36 @@ def test_moments_are_read_as_spark_reads_them(cells, hour):
     else:
         assert found.type == pa.timestamp("us", "UTC")
         assert (found.to_pylist()[0].hour, found.to_pylist()[-1]) == (hour, None)
+
+
+AT = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("cell", "moment"),
+    [  # as Spark 4.3 reads them, session time zone UTC
+        ("2020-1-1", AT),
+        ("2020-01", AT),
+        (" 2020-01-01 ", AT),
+        ("2020-01-01 1:00", AT + timedelta(hours=1)),
+        ("2020-01-01 00:00:00.123456789", AT + timedelta(microseconds=123456)),
+        ("2020-01-01T00:00:00+0100", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00+1", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00-18:00", AT + timedelta(hours=18)),
+        ("2020-01-01T00:00:00UTC", AT),
+        ("2020-01-01T00:00:00GMT+1", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00 Europe/Paris", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00+19:00", None),
+        ("2020-02-30 00:00:00", None),
+        ("2020-01-01T25:00:00", None),
+        ("2020-01-01T00:00:00Nowhere/Else", None),
+        ("12:00", None),  # Spark puts it on the day of the query
+    ],
+)
+def test_moments_in_all_forms_that_spark_casts(cell, moment):
+    found = inferred(pa.chunked_array([pa.array([cell, None, "2020-01-01T00:00:00Z"])]))
+    expected = [cell, None, "2020-01-01T00:00:00Z"] if moment is None else [moment, None, AT]
+    assert found.to_pylist() == expected
 
 
 def test_records_without_tokens_are_named_by_their_row(run, data):
