@@ -145,7 +145,7 @@ def _read(leaf: Relation, spark: SparkSession) -> DataFrame:
     schema = StructType.fromJson(t.to_json(t.bare(leaf.schema)))
     reader = spark.read.format(leaf.format).schema(schema)
     for name, value in leaf.options:
-        if name.lower() not in _IGNORED:
+        if name.lower() not in _IGNORED and not name.startswith("govtool."):
             reader = reader.option(name, value)
     return reader.load([_path(each.uri) for each in leaf.files])
 
