@@ -14,7 +14,7 @@ from typing import Any
 
 from govtool.errors import FormatError, UsageError
 from govtool.records.execute.inputs import relations
-from govtool.records.lake.leaf import table_options, without_table
+from govtool.records.lake.leaf_options import table_options, without_table
 from govtool.records.leaves import with_relations
 from govtool.records.plan import codec
 from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, Union

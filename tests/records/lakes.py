@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import uuid
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -126,6 +127,22 @@ class IcebergTable:
         path = f"{self.place}/data/{name}"
         return {"content": 0, "file_path": path, "file_format": "PARQUET", "file_size_in_bytes": size, **more}
 
+    def positions(self, name: str, *rows: tuple[str, int]) -> dict:
+        """Write a file of position deletes; its entry in a manifest."""
+        place = self.place / "data" / name
+        listed = [{"file_path": f"{self.place}/data/{file}", "pos": row} for file, row in rows]
+        size = data_file(place, listed, {"file_path": pa.string(), "pos": pa.int64()})
+        about = {"content": 1, "file_path": str(place), "file_format": "PARQUET"}
+        return {**about, "file_size_in_bytes": size}
+
+    def puffin(self, name: str, file: str, rows: list[int]) -> dict:
+        """Write a file with a deletion vector of a data file; its entry in a manifest."""
+        place, blob = self.place / "data" / name, framed(vector(rows, "run"))
+        place.write_bytes(b"PFA1" + blob + b"rest")
+        about = {"content": 1, "file_path": str(place), "file_format": "PUFFIN", "file_size_in_bytes": 8 + len(blob)}
+        where = {"content_offset": 4, "content_size_in_bytes": len(blob)}
+        return {**about, **where, "referenced_data_file": f"{self.place}/data/{file}"}
+
     def commit(self, *added: dict, gone: tuple[str, ...] = (), time: int = 0, app: str = "app-1") -> int:
         """Write a snapshot with its manifest, and the metadata."""
         self.number += 1
@@ -189,6 +206,74 @@ class IcebergTable:
         return leaf(found, whole, [])
 
 
+# ---- deletion vectors --------------------------------------------------------------------------------------------
+
+_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+
+
+def vector(rows: list[int], kind: str = "array") -> bytes:
+    """Rows as a deletion vector: containers are arrays, bitmaps or runs."""
+    parts: dict[int, dict[int, list[int]]] = {}
+    for row in sorted(rows):
+        parts.setdefault(row >> 32, {}).setdefault(row >> 16 & 0xFFFF, []).append(row & 0xFFFF)
+    body = struct.pack("<IQ", 1681511377, len(parts))
+    for high, containers in parts.items():
+        body += struct.pack("<I", high) + _roaring(containers, kind)
+    return body
+
+
+def _roaring(containers: dict[int, list[int]], kind: str) -> bytes:
+    count = len(containers)
+    if kind == "run":
+        head = struct.pack("<I", 12347 | count - 1 << 16) + b"\xff" * ((count + 7) // 8)
+    else:
+        head = struct.pack("<II", 12346, count)
+    keys = b"".join(struct.pack("<HH", key, len(low) - 1) for key, low in containers.items())
+    offsets = b"\0" * 4 * count if kind != "run" or count >= 4 else b""
+    return head + keys + offsets + b"".join(_container(low, kind) for low in containers.values())
+
+
+def _container(low: list[int], kind: str) -> bytes:
+    if kind == "run":
+        spans: list[list[int]] = []
+        for row in low:
+            if spans and spans[-1][0] + spans[-1][1] + 1 == row:
+                spans[-1][1] += 1
+            else:
+                spans.append([row, 0])
+        return struct.pack("<H", len(spans)) + b"".join(struct.pack("<HH", *span) for span in spans)
+    if len(low) > 4096:
+        bits = bytearray(8192)
+        for row in low:
+            bits[row // 8] |= 1 << row % 8
+        return bytes(bits)
+    return struct.pack(f"<{len(low)}H", *low)
+
+
+def framed(body: bytes) -> bytes:
+    """A vector as it lies in a file."""
+    return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def z85(data: bytes) -> str:
+    """Bytes as text."""
+    found = ""
+    for at in range(0, len(data), 4):
+        number = int.from_bytes(data[at : at + 4].ljust(4, b"\0"), "big")
+        found += "".join(_Z85[number // 85**power % 85] for power in (4, 3, 2, 1, 0))
+    return found
+
+
+def delta_vector(place: Path, rows: list[int], kind: str = "array", prefix: str = "") -> dict:
+    """Write a file of vectors into a Delta table; the descriptor of the second one in it."""
+    number = uuid.uuid4()
+    body, other = vector(rows, kind), framed(vector([0, 1]))
+    (place / prefix).mkdir(exist_ok=True)
+    (place / prefix / f"deletion_vector_{number}.bin").write_bytes(b"\1" + other + framed(body))
+    where = {"storageType": "u", "pathOrInlineDv": prefix + z85(number.bytes), "offset": 1 + len(other)}
+    return {**where, "sizeInBytes": len(body), "cardinality": len(rows)}
+
+
 # ---- Avro -------------------------------------------------------------------------------------------------------
 
 FILE = {
@@ -199,6 +284,9 @@ FILE = {
         {"name": "file_path", "type": "string"},
         {"name": "file_format", "type": "string"},
         {"name": "file_size_in_bytes", "type": "long"},
+        {"name": "content_offset", "type": ["null", "long"]},
+        {"name": "content_size_in_bytes", "type": ["null", "long"]},
+        {"name": "referenced_data_file", "type": ["null", "string"]},
     ],
 }
 ENTRY = {
@@ -230,7 +318,9 @@ def avro(schema: dict, records: list[dict]) -> bytes:
 
 def _value(schema: object, value: object) -> bytes:
     if isinstance(schema, dict):
-        return b"".join(_value(each["type"], value[each["name"]]) for each in schema["fields"])
+        return b"".join(_value(each["type"], value.get(each["name"])) for each in schema["fields"])
+    if isinstance(schema, list):
+        return _long(0) if value is None else _long(1) + _value(schema[1], value)
     return _text(value) if schema == "string" else _long(value)
 
 

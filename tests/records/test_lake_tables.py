@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from lakes import DeltaTable, IcebergTable, data_file, remove
+from lakes import DeltaTable, IcebergTable, data_file, delta_vector, remove, vector, z85
 from recorded import SESSION
 
+from govtool.capture.tables.vectors import VectorError, vector_rows
 from govtool.cli.main import main
 from govtool.model.run import Run, RunInput, RunOutput
 from govtool.records.capture import RecordedWrite
@@ -17,6 +19,7 @@ from govtool.records.execute.duckdb import DuckExecutor
 from govtool.records.plan.from_sql import from_sql
 from govtool.records.plan.nodes import Plan, Write, outputs
 from govtool.records.plan.term_pieces import Unread
+from govtool.records.sql.dialect import NotExact
 
 OLD = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 3, "name": None}]
 NEW = [{"id": 4, "name": "d"}]
@@ -93,19 +96,82 @@ def test_a_column_that_was_added_to_iceberg_is_null_in_older_files(iceberg):
     assert rows(iceberg.relation()) == sorted([*((*row, None) for row in tuples(OLD)), (4, "d", 5)], key=repr)
 
 
+# ---- deleted rows -----------------------------------------------------------------------------------------------
+
+MANY = 150_000
+
+
+@pytest.mark.parametrize("kind", ["array", "run"])
+@pytest.mark.parametrize("step", [1, 3, 20_000])
+def test_rows_of_deletion_vectors(tmp_path, kind, step):
+    """Of several containers: arrays, bitmaps and runs, and of another upper half."""
+    wanted = [*range(5, MANY, step), *range(9 << 32, (9 << 32) + 3)]
+    assert vector_rows(vector(wanted, kind)).tolist() == wanted
+
+
+@pytest.mark.parametrize("at", range(0, 55, 3))
+def test_damaged_vectors_are_refused(at):
+    data = bytearray(vector([1, 2, 70_000, 200_000]))
+    with suppress(VectorError):
+        assert len(vector_rows(bytes(data[:at]))) < 0
+    data[at % len(data)] ^= 0xFF
+    with suppress(VectorError):
+        assert vector_rows(bytes(data)).dtype.kind == "i"
+
+
+def test_rows_that_a_deletion_vector_deletes_are_left_out(delta):
+    both = OLD + NEW
+    delta.commit(
+        remove("a.parquet"),
+        delta.file("a.parquet", OLD, deletionVector=delta_vector(delta.place, [1], prefix="ab")),
+        delta.file("b.parquet", both, deletionVector={"storageType": "i", "pathOrInlineDv": z85(vector([0, 3]))}),
+        delta.file("c.parquet", NEW),
+    )
+    found = delta.relation()
+    assert found.format == "delta"
+    assert rows(found) == tuples([OLD[0], OLD[2]], both[1:3], NEW)
+    assert rows(found, "SELECT count(*) AS n FROM x") == [(5,)]
+    assert rows(found, "SELECT id FROM x WHERE name = 'b'") == [(2,)]
+    assert rows(delta.relation(0)) == tuples(OLD)
+
+
+def test_rows_that_position_deletes_and_vectors_delete_are_left_out(iceberg):
+    first = iceberg.number
+    iceberg.commit(
+        iceberg.positions("d.parquet", ("a.parquet", 0), ("other.parquet", 1)), iceberg.file("b.parquet", OLD)
+    )
+    assert rows(iceberg.relation()) == tuples(OLD[1:], OLD)
+    iceberg.commit(iceberg.puffin("v.puffin", "b.parquet", [0, 1]))
+    assert iceberg.relation().format == "iceberg"
+    assert rows(iceberg.relation()) == tuples(OLD[1:], OLD[2:])
+    assert rows(iceberg.relation(first)) == tuples(OLD)
+
+
 # ---- breaks -----------------------------------------------------------------------------------------------------
 
-VECTOR = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 3, "cardinality": 1}
 
-
-def test_rows_that_a_deletion_vector_deletes_are_a_break(delta):
-    action = delta.file("b.parquet", NEW, deletionVector=VECTOR)
-    delta.commit(action)
-    with pytest.raises(Unread, match="deletion vectors: rows of 1 of its files were deleted"):
-        delta.relation()
+def test_a_deletion_vector_elsewhere_is_a_break(delta):
+    vector = {"storageType": "p", "pathOrInlineDv": "file:/etc/passwd", "offset": 1, "sizeInBytes": 3}
+    for place, kind in (("file:/etc/passwd", "p"), ("../" + "0" * 20, "u"), ("short", "u"), ("0", "i")):
+        more = {**vector, "storageType": kind, "pathOrInlineDv": place}
+        delta.commit(remove("b.parquet"), delta.file("b.parquet", NEW, deletionVector=more))
+        with pytest.raises(Unread, match="deletion vectors that are not below its place"):
+            delta.relation()
     assert rows(delta.relation(0)) == tuples(OLD)
     delta.commit(remove("b.parquet"))  # it is in no later version
     assert rows(delta.relation()) == tuples(OLD)
+
+
+def test_a_damaged_deletion_vector_is_no_rows(delta):
+    vector = delta_vector(delta.place, [0])
+    delta.commit(delta.file("b.parquet", NEW, deletionVector={**vector, "offset": 3}))
+    with pytest.raises(NotExact, match=r"the deleted rows of .* cannot be read"):
+        rows(delta.relation())
+    delta.commit(remove("b.parquet"), delta.file("b.parquet", NEW, deletionVector=vector))
+    (file,) = delta.place.glob("deletion_vector_*")
+    file.unlink()
+    with pytest.raises(NotExact, match="cannot be read"):
+        rows(delta.relation())
 
 
 @pytest.mark.parametrize(
@@ -152,10 +218,10 @@ def test_a_partition_whose_value_is_not_read(tmp_path):
         table.relation()
 
 
-def test_delete_files_of_iceberg_are_a_break(iceberg):
+def test_deletes_by_values_are_a_break(iceberg):
     first = iceberg.number
-    iceberg.commit(iceberg.file("d.parquet", NEW, content=1))
-    with pytest.raises(Unread, match="delete files: rows of its files were deleted"):
+    iceberg.commit(iceberg.file("d.parquet", NEW, content=2))
+    with pytest.raises(Unread, match="delete files that name values"):
         iceberg.relation()
     assert rows(iceberg.relation(first)) == tuples(OLD)
 
@@ -354,6 +420,44 @@ def test_a_trace_goes_on_through_a_table(lake, run, shop):
 def test_sidecars_over_a_table(lake, run):
     assert main(["index", "app-2/0", "--records"]) == 0
     check_back(*run("trace", "back", "totals", "--where", "land = 'fr'"))
+
+
+def test_deleted_rows_are_in_no_trace(shop, run):
+    """Of either kind of table; also by sidecars, by place, forward, and with a row chosen that is not there."""
+    orders = DeltaTable(shop.folder / "orders", {"id": "long", "who": "string", "paid": "long"})
+    gone = delta_vector(shop.folder / "orders", [0, 3]) if (shop.folder / "orders").mkdir() is None else {}
+    orders.commit(orders.file("1.parquet", ORDERS, deletionVector=gone))
+    people = IcebergTable(shop.folder / "people", {"who": (1, "string"), "land": (2, "string")})
+    people.commit(
+        people.file("p.parquet", PEOPLE + PEOPLE),
+        people.positions("x.parquet", ("p.parquet", 0), ("p.parquet", 4), ("p.parquet", 5)),
+    )
+    report = DeltaTable(shop.folder / "totals", {"land": "string", "total": "long"})
+
+    def write(made):
+        report.commit(report.file("r.parquet", made))
+        return replace(report.relation(), dataset=report.place.as_uri())
+
+    made = recorded(shop, SQL, {"orders": orders.relation(), "people": people.relation()}, "totals", write)
+    there = [row for row in ORDERS if row["id"] not in (0, 3)]
+    assert sum(row["total"] for row in made) == sum(row["paid"] for row in there)
+    for _ in range(2):
+        code, answer = run("trace", "back", "totals", "--where", "land = 'fr'", "--verify")
+        assert code == 0, answer
+        assert ids(answer, "orders")[1] == [row["id"] for row in there if row["who"] in "ac"]
+        assert [each["exactness"] for each in answer["inputs"]] == ["exact", "exact"]
+        assert sorted(row["_id"].rpartition(":")[2] for row in ids(answer, "people")[0]["rows"]) == ["0/2", "0/3"]
+        assert main(["index", "app-2/0", "--records"]) == 0
+    code, answer = run("trace", "forward", "orders", "--where", "id = 3")
+    assert code == 2
+    assert "no row" in answer
+    code, answer = run("trace", "forward", "orders", "--where", "id = 6")
+    assert [row["land"] for row in answer["outputs"][0]["rows"]] == ["fr"]
+    code, answer = run("replay", "app-2/0", "--without", "orders", "--where", "who = 'b'")
+    assert [row["land"] for row in answer["gone"]["rows"]] == ["de"]
+    orders.commit(remove("1.parquet"))
+    code, answer = run("trace", "back", "totals", "--where", "land = 'fr'", "--verify")
+    assert code == 0
 
 
 def test_a_file_in_the_place_of_another_is_noticed(lake, run):

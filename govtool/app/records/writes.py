@@ -225,7 +225,7 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
 
 def _table(root: Node, folder: Path | None) -> tuple[str, str] | None:
     """The format and the place of the table that a write went to; None of plain files."""
-    from govtool.records.lake.leaf import table_of
+    from govtool.records.lake.leaf_options import table_of
     from govtool.records.plan.nodes import Write
 
     known = table_of(root) if isinstance(root, Write) else None

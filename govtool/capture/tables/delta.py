@@ -29,14 +29,14 @@ class LoggedFile:
         path: Below the table.
         size: Bytes; -1: not told.
         partition: Values of the partition columns as texts; None and empty texts are NULL.
-        deleted: Whether rows of it are deleted by a deletion vector.
+        vector: What its log says of the deletion vector that deletes rows of it; empty if none does.
         changes: Whether it came with changed data, and not by a compaction.
     """
 
     path: str
     size: int
     partition: Mapping[str, str | None] = field(default_factory=dict)
-    deleted: bool = False
+    vector: Mapping[str, Any] = field(default_factory=dict)
     changes: bool = True
 
 
@@ -223,7 +223,7 @@ def _data_file(path: str, added: Mapping[str, Any]) -> LoggedFile:
         path,
         size if isinstance(size, int) else -1,
         _texts(added.get("partitionValues")),
-        isinstance(deleted, Mapping) and any(value is not None for value in deleted.values()),
+        deleted if isinstance(deleted, Mapping) and any(value is not None for value in deleted.values()) else {},
         added.get("dataChange") is not False,
     )
 

@@ -36,6 +36,8 @@ class SnapshotFile:
         size: Bytes; -1: not told.
         format: ``PARQUET``, ``ORC``, ``AVRO``, ``PUFFIN``.
         deletes: Whether it lists rows of other files that are deleted.
+        content: 0 of data, 1 of positions of deleted rows, 2 of values of deleted rows.
+        vector: Of a deletion vector, where in the file it is, its size, and the data file that it is about.
         added: The snapshot that it came with; None: not told.
         outside: Whether it is not below the table.
     """
@@ -46,6 +48,8 @@ class SnapshotFile:
     deletes: bool = False
     added: int | None = None
     outside: bool = False
+    content: int = 0
+    vector: tuple[int, int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,15 @@ def _manifest_files(manifest: Mapping[str, Any], location: str, read: Read) -> I
             bool(manifest.get("content")) or bool(file.get("content")),
             added if entry.get("status") == _ADDED and isinstance(added, int) else None,
             below is None,
+            int(file.get("content") or 0),
+            _vector(file),
         )
+
+
+def _vector(file: Mapping[str, Any]) -> tuple[int, int, str] | None:
+    offset, size = file.get("content_offset"), file.get("content_size_in_bytes")
+    about = file.get("referenced_data_file")
+    return (offset, size, str(about)) if isinstance(offset, int) and isinstance(size, int) else None
 
 
 def _records(path: str, location: str, read: Read) -> list[Mapping[str, Any]]:

@@ -7,9 +7,11 @@ Value Serialization".
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from govtool.capture.tables.delta import DeltaVersion, LoggedFile
+from govtool.capture.tables.delta import DeltaVersion, LoggedFile, is_below
+from govtool.capture.tables.vectors import VectorError, decoded, vector_file
 from govtool.records.lake.places import delta_at, time_of, uri_of
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Value
@@ -32,8 +34,10 @@ _HARMLESS = frozenset(
 """Features of readers that change nothing about files that the checks here let pass."""
 
 
-def version_files(location: str, table: str, version: int, partitions: t.Struct) -> tuple[File, ...]:
-    """The files of a version.
+def version_files(
+    location: str, table: str, version: int, partitions: t.Struct
+) -> tuple[tuple[File, ...], list[tuple[Any, ...]]]:
+    """The files of a version, and what deletes rows of them.
 
     Args:
         location: The table's place, as Hadoop writes it.
@@ -50,7 +54,28 @@ def version_files(location: str, table: str, version: int, partitions: t.Struct)
     why = why_not(state)
     if why:
         raise Unread(why)
-    return listed(location, state.files.values(), partitions)
+    files = listed(location, state.files.values(), partitions)
+    vectors = {uri_of(location, each.path): each.vector for each in state.files.values() if each.vector}
+    return files, [_vector(file.ordinal, vectors[file.uri]) for file in files if file.uri in vectors]
+
+
+def _vector(ordinal: int, found: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What deletes rows of a file, as ``deleted`` keeps it.
+
+    Raises:
+        Unread: It is of a form that is not read, or in a file elsewhere.
+    """
+    kind, place, size = found.get("storageType"), str(found.get("pathOrInlineDv")), found.get("sizeInBytes")
+    try:
+        if kind == "i":
+            decoded(place)
+            return (ordinal, "inline", place)
+        path = vector_file(place) if kind == "u" else ""
+    except VectorError:
+        path = ""
+    if not path or not is_below(path) or not isinstance(size, int):
+        raise Unread(f"{_TITLE} with deletion vectors that are not below its place")
+    return (ordinal, "vector", path, int(found.get("offset") or 0), size)
 
 
 def why_not(state: DeltaVersion) -> str:
@@ -62,9 +87,6 @@ def why_not(state: DeltaVersion) -> str:
     unknown = sorted({str(each) for each in features} - _HARMLESS) if isinstance(features, (list, tuple)) else []
     if unknown:
         return f"{_TITLE} with a feature that is not known: {unknown[0]}"
-    deleted = sum(file.deleted for file in state.files.values())
-    if deleted:
-        return f"{_TITLE} with deletion vectors: rows of {deleted} of its files were deleted"
     if state.outside:
         return f"{_TITLE} with files of another table, as a shallow clone has"
     return ""

@@ -21,12 +21,18 @@ _TYPES = frozenset(
     ["boolean", "int", "long", "float", "double", "date", "timestamp", "timestamptz", "string", "binary"]
 )
 _DEPTH = 50
+_VALUES = 2
+"""The content of a file that deletes rows by their values."""
+_FRAME = 8
+"""Bytes around a vector: its length and its checksum."""
 Ids = Mapping[tuple[str, ...], int]
 """Ids of fields by the names on the way to them."""
 
 
-def snapshot_listing(location: str, metadata: str, snapshot: str, names: Sequence[str]) -> tuple[File, ...]:
-    """The files of a snapshot.
+def snapshot_listing(
+    location: str, metadata: str, snapshot: str, names: Sequence[str]
+) -> tuple[tuple[File, ...], list[tuple[Any, ...]]]:
+    """The files of a snapshot, and what deletes rows of them.
 
     Args:
         location: The table's place, as the table names it.
@@ -38,23 +44,42 @@ def snapshot_listing(location: str, metadata: str, snapshot: str, names: Sequenc
         Unread: The metadata do not tell, or rows of its files are not the table's rows.
     """
     if not snapshot:
-        return ()
+        return (), []
     found = iceberg_at(location, metadata, int(snapshot)) if snapshot.isdecimal() else None
     if found is None:
         raise Unread(f"the metadata of {_TITLE} do not tell snapshot {snapshot}")
-    table, files = found
-    why = why_not(files)
+    table, every = found
+    why = why_not(every)
     if why:
         raise Unread(why)
+    files = [each for each in every if not each.deletes]
     _check_names(location, table, files, names)
-    return listed(location, files)
+    known = listed(location, files)
+    return known, [_deletes(location, known, each) for each in every if each.deletes]
+
+
+def _deletes(location: str, known: Sequence[File], file: SnapshotFile) -> tuple[Any, ...]:
+    """What deletes rows of files, as ``deleted`` keeps it.
+
+    Raises:
+        Unread: A vector of a file that is not among them.
+    """
+    if file.vector is None:
+        return (-1, "positions", file.path)
+    offset, size, about = file.vector
+    folder = folder_of(about)
+    uri = about if folder is None else folder.as_uri()
+    ordinal = next((each.ordinal for each in known if each.uri == uri), None)
+    if ordinal is None:
+        raise Unread(f"{_TITLE} with a deletion vector of a file that is not live")
+    return (ordinal, "vector", file.path, offset, size - _FRAME)
 
 
 def why_not(files: Sequence[SnapshotFile]) -> str:
     """Why rows of a snapshot's files are not those of the table; empty if they are."""
-    if any(file.deletes for file in files):
-        return f"{_TITLE} with delete files: rows of its files were deleted"
-    other = next((file.format for file in files if file.format != "PARQUET"), "")
+    if any(file.content == _VALUES for file in files):
+        return f"{_TITLE} with delete files that name values of rows"
+    other = next((f.format for f in files if f.format != "PARQUET" and not (f.deletes and f.vector)), "")
     if other:
         return f"{_TITLE} with files of format {other}"
     if any(file.outside for file in files):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from govtool.capture.tables.delta import delta_commits
 from govtool.capture.tables.iceberg import snapshot_files
 from govtool.records.lake import delta, iceberg
-from govtool.records.lake.leaf import as_table, table_of
+from govtool.records.lake.leaf_options import as_table, table_of
 from govtool.records.lake.places import delta_at, live_files, newest_metadata, open_log
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
@@ -58,7 +57,7 @@ def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int])
     ((version, files),) = wrote.items()
     state = delta_at(location, version)
     schema = None if state is None else _schema(state.metadata.get("schemaString"))
-    if state is None or schema is None or delta.why_not(replace(state, files={each.path: each for each in files})):
+    if state is None or schema is None or delta.why_not(state) or any(file.vector for file in files):
         return None
     listed = state.metadata.get("partitionColumns")
     partitioned = tuple(str(each) for each in listed) if isinstance(listed, (list, tuple)) else ()
@@ -103,7 +102,7 @@ def _iceberg(location: str, columns: Sequence[Attribute], window: tuple[int, int
         return None
     files = snapshot_files(table, fits[0].id, read)
     added = None if files is None else [file for file in files if file.added == fits[0].id]
-    if added is None or iceberg.why_not(added):
+    if added is None or iceberg.why_not(added) or any(file.deletes for file in added):
         return None
     attributes = tuple(Attribute(i, column.name, column.type) for i, column in enumerate(columns))
     data = t.Struct(tuple(t.Field(column.name, column.type) for column in columns))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from govtool.records.lake.leaf import target_options, written_to
+from govtool.records.lake.leaf import written_to
+from govtool.records.lake.leaf_options import target_options
 from govtool.records.plan import leaves
 from govtool.records.plan.nodes import Write, outputs
 from govtool.records.plan.term_pieces import Unread
