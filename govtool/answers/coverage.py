@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from govtool.wording import count, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from govtool.capture.sql.extract import Extraction
     from govtool.model import Diagnostic
 
@@ -111,6 +113,17 @@ class Reason:
     file: str | None
     line: int | None
     """Of one of them."""
+
+
+def over_sources(reasons: Iterable[Reason]) -> list[Reason]:
+    """The reasons with those that several sources have as one, costliest first; its place is that of the costliest."""
+    found: dict[tuple[str, str], Reason] = {}
+    for one in reasons:
+        first = found.setdefault((one.code, one.message), one)
+        if first is not one:
+            summed = replace(first, statements=first.statements + one.statements, runs=first.runs + one.runs)
+            found[one.code, one.message] = summed
+    return sorted(found.values(), key=lambda one: (-one.runs, -one.statements))
 
 
 @dataclass(frozen=True, slots=True)

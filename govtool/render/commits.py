@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from govtool.answers.coverage import sentence
+from govtool.answers.coverage import over_sources, sentence
 from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, percent, size, when
@@ -65,8 +65,9 @@ def render_log_coverage(answer: LogAnswer) -> Table:
             f"{statements:,} ({percent(runs, total.runs + total.unread)})" if weighed else f"{statements:,}"
             for statements, runs in counts
         ]
-        found = [(f"{r.runs:,}", f"{r.code}: {r.message}") for r in report.reasons[:_LOGGED_REASONS]]
-        left = len(report.reasons) - len(found)
+        reasons = over_sources(report.reasons)
+        found = [(f"{r.runs:,}", f"{r.code}: {r.message}") for r in reasons[:_LOGGED_REASONS]]
+        left = len(reasons) - len(found)
         if left:
             found.append(("", f"{left:,} more: govtool coverage --at {commit.seq}"))
         for number, reason in enumerate(found or [("", "")]):

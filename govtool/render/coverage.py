@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from govtool.answers.coverage import sentence
+from govtool.answers.coverage import over_sources, sentence
 from govtool.answers.diagnostics import distinct
 from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
@@ -118,9 +118,10 @@ def breakdown(coverage: Coverage) -> Table:
 
 
 def costs(reasons: Sequence[Reason]) -> Table:
-    """The ten reasons that cost most, a row each."""
-    shown = reasons[:COSTLIEST]
-    left = len(reasons) - len(shown)
+    """The ten reasons that cost most, a row each, whatever sources have them."""
+    found = over_sources(reasons)
+    shown = found[:COSTLIEST]
+    left = len(found) - len(shown)
     tail = f" · {left:,} more reasons" if left else ""
     return Table(
         columns=(

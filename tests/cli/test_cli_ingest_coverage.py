@@ -166,3 +166,20 @@ def test_sql_that_is_to_be_dropped_may_be_empty(govtool, project):
     govtool("init")
     Path("a.sql").write_text("")
     assert govtool("ingest", "sql", "a.sql", "--drop-unreadable").code == 0
+
+
+def test_a_reason_of_several_sources_is_one_row(govtool, project):
+    govtool("init")
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        Path(folder, "v.sql").write_text(
+            "create view v as select {{ helper('x') }} from t;\ncreate view w as select 1 as a;\n"
+        )
+        govtool("ingest", "sql", folder)
+    Path("w.sql").write_text("create view w as select y from t1, t2;")
+    govtool("ingest", "sql", "w.sql")
+    shown = govtool("coverage", "-f", "plain").out
+    (row,) = [line for line in shown.splitlines() if "macro helper is not known" in line]
+    assert row.split()[:2] == ["2", "2"]
+    assert "ambiguous" in shown
+    assert sum("macro helper" in line for line in govtool("log", "-v").out.splitlines()) == 3  # once a commit
