@@ -86,3 +86,17 @@ def test_without_a_callback_nothing_is_counted() -> None:
     seen: list[tuple[int, int]] = []
     SqlMeter(counting(lambda done, total: seen.append((done, total)))).wrote(2, 2)
     assert seen == [(1000, 1000)]
+
+
+def test_several_processes_report_their_statements_before_the_stages_of_this_one(folder) -> None:
+    seen: list[Status] = []
+    result = ingest_sql(
+        Store.init(str(folder.parent / "store")), SqlRequest((str(folder),), workers=2), report=seen.append
+    )
+    stages = {name: list(found) for name, found in groupby(seen, key=lambda status: status.stage)}
+    assert list(stages) == ["extracting", *STAGES]
+    assert [status.done for status in seen] == sorted(status.done for status in seen)
+    last = seen[-1]
+    assert (last.failed, result.coverage.statements) == (3, 303)
+    assert last.distinct >= 152
+    assert stages["parsing"][0].done >= 750

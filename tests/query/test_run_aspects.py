@@ -167,7 +167,13 @@ def test_an_input_whose_reading_is_unsettled_is_unknown():
     assert [(u.aspect, u.which, u.why) for u in result.not_comparable] == [
         ("input", "second", "a file changed while the run read it")
     ]
-    assert cause(result) == ("unknown", "nothing that was compared differs; not compared: input")
+    words = "input in may have been other data: a file changed while the run read it"
+    assert cause(result) == ("unknown", words)
+    beside = (unsettled, read("more", ("file:/in/b.parquet", 100, 2000)))
+    one = a_run(10, [read("in", IN), read("more", ("file:/in/b.parquet", 100, 1000))], [wrote("out", "c1")])
+    two = a_run(20, beside, [wrote("out", "c2")])
+    touched = diff_runs(History([one, two]), one, two)
+    assert cause(touched) == ("unknown", words)  # that another input was written again says less
 
 
 def test_an_input_that_was_only_written_again_is_the_last_cause():

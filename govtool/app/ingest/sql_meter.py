@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from govtool.app.ingest.logs.request import Report, Status
+from govtool.capture.sql.stages import EXTRACTING
 
 if TYPE_CHECKING:
     from govtool.capture.sql.stages import StageProgress
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 _PARTS: Final = 1000
 _SPANS: Final = {"parsing": (0, 330), "resolving": (330, 660), "describing": (660, 820), "writing": (820, _PARTS)}
 """By stage the parts of all the work before and after it, as measured on folders of some thousand scripts."""
+_EXTRACTING: Final = 750
+"""The part of all the work that several processes do; the stages after it have what is left."""
 
 _LEAST: Final = 50
 """The share of the work, as a fraction's denominator, from which on its speed says what the rest takes."""
@@ -33,7 +36,7 @@ class SqlMeter:
         self._stage = ""
         self._began = 0.0
         self._first: float | None = None
-        self._reached = 0
+        self._reached = self._after = 0
         self._counts = (0, 0)
         self._statements = 0
 
@@ -48,7 +51,8 @@ class SqlMeter:
             self._notify("writing", done, total, self._statements * done // max(1, total))
 
     def _extracting(self, stage: StageProgress) -> None:
-        self._counts = (stage.distinct, stage.failed)
+        # Where several processes have read scripts, this one parses few of them again.
+        self._counts = (max(self._counts[0], stage.distinct), max(self._counts[1], stage.failed))
         self._statements = max(self._statements, stage.statements)
         self._notify(stage.name, stage.done, stage.total, stage.statements)
 
@@ -59,7 +63,11 @@ class SqlMeter:
         if name != self._stage:
             self._stage, self._began = name, now
         passed = now - self._began
-        low, high = _SPANS[name]
+        if name == EXTRACTING:
+            self._after = _EXTRACTING
+            low, high = 0, _EXTRACTING
+        else:
+            low, high = (self._after + (_PARTS - self._after) * part // _PARTS for part in _SPANS[name])
         # Memos that do not hold begin the extraction again: the bar waits then, and does not run back.
         self._reached = max(self._reached, low + (high - low) * done // max(1, total))
         rate = statements / passed if passed > 0 else 0.0

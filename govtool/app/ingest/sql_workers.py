@@ -81,19 +81,24 @@ def extracted_by_workers(
     """
     from govtool.app.ingest.logs.pool import Pool, Setup
     from govtool.capture.logs.read import LogOptions
-    from govtool.capture.sql.stages import PARSING, StageProgress
+    from govtool.capture.sql.stages import EXTRACTING, StageProgress
 
     wanted = workers if workers is not None else cores() if _size(changed) >= WORTH_IT else 1
     if wanted < 2 or len(changed) < 2:
         return None
     parts = shared_out(changed, settings, wanted)
     found: list[tuple[str, list[tuple[str, str]], bytes]] = []
+    total = sum(_statements(part.scripts) for part in parts)
+
+    def watch(done: int, failed: int, distinct: int) -> None:
+        assert report is not None
+        report(StageProgress(EXTRACTING, min(done, total), total, done, distinct, failed))
+
     with Pool(Setup(LogOptions(), settings, None), min(wanted, len(parts))) as pool:
+        pool.watch(None if report is None else watch)
         try:
             for answer in pool.answers(_extract, [(part, how) for part in parts]):
                 found.append(answer)
-                if report is not None:
-                    report(StageProgress(PARSING, len(found), len(parts) + 1, 0, 0, 0))
         except EngineError:  # a process was killed: what the others found is of use all the same
             pass
     return _joined(found)
@@ -159,6 +164,11 @@ def _size(scripts: Sequence[Script]) -> int:
     return sum(len(script.text) for script in scripts)
 
 
+def _statements(scripts: Sequence[Script]) -> int:
+    """About how many statements scripts hold."""
+    return sum(max(1, script.text.count(";")) for script in scripts)
+
+
 def _joined(found: Sequence[tuple[str, list[tuple[str, str]], bytes]]) -> Extracted | None:
     """Put answers together: those that saw the same scripts which hold for all."""
     from govtool.capture.sql.script_memos import ScriptMemo
@@ -192,13 +202,15 @@ def _extract(setup: Setup, part: Part, how: str) -> tuple[str, list[tuple[str, s
     """Extract a part: its guard, its memos by file, and their derivations as a table."""
     import pyarrow as pa
 
+    from govtool.app.ingest.logs.steps import counting
     from govtool.capture.sql.collector import uncollected
     from govtool.capture.sql.reuse import NotReusable, extract_with_memos
     from govtool.model.columnar import to_table
 
     with uncollected():
         try:
-            found = extract_with_memos(part.scripts, setup.settings, how)
+            report = counting(_statements(part.scripts), setup.advance)
+            found = extract_with_memos(part.scripts, setup.settings, how, None, report)
         except NotReusable:
             return "", [], b""
         memos = found.memos.scripts

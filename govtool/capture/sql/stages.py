@@ -11,6 +11,8 @@ PARSING: Final = "parsing"
 RESOLVING: Final = "resolving"
 DESCRIBING: Final = "describing"
 """What is resolved becomes derivations."""
+EXTRACTING: Final = "extracting"
+"""All of these together, in several processes."""
 
 EVERY: Final = 64
 """Scripts or statements between two reports."""
@@ -20,7 +22,7 @@ class StageProgress(NamedTuple):
     """How far a stage is."""
 
     name: str
-    """``PARSING``, ``RESOLVING``, ``DESCRIBING``, one after the other."""
+    """Perhaps ``EXTRACTING``, then ``PARSING``, ``RESOLVING``, ``DESCRIBING``."""
     done: int
     """Scripts, or of ``RESOLVING`` statements."""
     total: int

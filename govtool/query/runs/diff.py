@@ -138,6 +138,12 @@ def _own(changes: Sequence[RunChange], first: Run, second: Run, way: tuple[str, 
     own = [change for change in changes if change.aspect in _CAUSES and change.aspect not in ruled_out]
     if own:
         return Cause(own[0].aspect, _listed(own), way, runs)
+    unsettled = [each for each in not_comparable(first, second) if each.aspect == "input" and each.why]
+    if unsettled:  # it may have been other data, which says more than when another input was written
+        texts = [f"input {each.name} may have been other data: {each.why}" for each in unsettled]
+        also = _chance(first, second)
+        more = f"; also: {', '.join(also)}" if also else ""
+        return Cause("unknown", "; ".join(texts) + more, (*way, unsettled[0].name), runs)
     for change in changes:  # what was read, or only when it was written, follows from nothing else
         if change.aspect == "input":
             what = "written again, with the same names and sizes" if change.what == "times" else change.what

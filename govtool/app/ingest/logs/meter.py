@@ -78,7 +78,7 @@ class Meter:
         """A stage of the resolving begins, of which ``within`` counts."""
         self._base = (self._resolved, self._failed)
 
-    def within(self, done: int, failed: int) -> None:
+    def within(self, done: int, failed: int, _distinct: int = 0) -> None:
         """So many are resolved since the stage began, and so many not understood; reported twice a second."""
         if self._clock() - self._notified < _SELDOM:
             return

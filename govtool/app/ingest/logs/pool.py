@@ -40,8 +40,8 @@ class Setup:
     """Without a spool, what was made; with one, what was read of it and is needed again and again."""
     made: dict[str, Any] = field(default_factory=dict)
     """Results of steps, for the next step in this process."""
-    advance: Callable[[int, int], None] | None = None
-    """Takes how many statements more a step has done, and how many more of them were not understood."""
+    advance: Callable[[int, int, int], None] | None = None
+    """Takes how many statements more a step has done, and how many more of them were not understood or are distinct."""
 
     def view(self, name: str) -> bytes | memoryview:
         """Return the results of a job."""
@@ -79,23 +79,25 @@ class Pool:
         self.workers = workers
         self._executor: ProcessPoolExecutor | None = None
         self._ended = False
-        self._watcher: Callable[[int, int], None] | None = None
+        self._watcher: Callable[[int, int, int], None] | None = None
         self._counter: Any = None
-        """Shared with the processes: statements done by the steps since ``watch``, and those not understood."""
-        self._counted = [0, 0]
+        """Shared with the processes: statements done since ``watch``, those not understood, distinct ones."""
+        self._counted = [0, 0, 0]
         """The same in this process."""
 
-    def watch(self, watcher: Callable[[int, int], None] | None) -> None:
-        """Report from here on how many statements the steps have done since; None: no more."""
+    def watch(self, watcher: Callable[[int, int, int], None] | None) -> None:
+        """Report from here on how many statements the steps have done since; None: no more.
+
+        The watcher takes them, those not understood, and the distinct ones of each process.
+        """
         self._watcher = watcher
-        self._counted = [0, 0]
+        self._counted = [0, 0, 0]
         self.setup.advance = None if watcher is None else self._count
         if self._counter is not None:
-            self._counter[:] = [0, 0]
+            self._counter[:] = [0, 0, 0]
 
-    def _count(self, done: int, failed: int) -> None:
-        self._counted[0] += done
-        self._counted[1] += failed
+    def _count(self, done: int, failed: int, distinct: int) -> None:
+        _add(self._counted, done, failed, distinct)
         if self._watcher is not None:
             self._watcher(*self._counted)
 
@@ -175,7 +177,7 @@ class Pool:
             # Processes that are started afresh: a fork of one with threads, as this one has, may never run.
             context = get_context("spawn")
             with _uninterrupted():  # it starts a process that removes what others leave, too
-                self._counter = context.Array("q", 2)
+                self._counter = context.Array("q", 3)
                 self._executor = ProcessPoolExecutor(
                     self.workers,
                     context,
@@ -236,6 +238,11 @@ def _end(processes: Sequence[BaseProcess]) -> None:
         left -= set(wait(list(left)))
 
 
+def _add(counts: Any, *more: int) -> None:
+    for place, number in enumerate(more):
+        counts[place] += number
+
+
 def _died() -> EngineError:
     return EngineError(
         "a worker process ended without an answer; the system may have killed it for want of memory",
@@ -261,10 +268,9 @@ def _begin(how: LogOptions, settings: Options, folder: str | None, counter: Any)
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
 
-    def advance(done: int, failed: int) -> None:
+    def advance(done: int, failed: int, distinct: int) -> None:
         with counter.get_lock():
-            counter[0] += done
-            counter[1] += failed
+            _add(counter, done, failed, distinct)
 
     _setup[:] = [Setup(how, settings, StepFiles(Path(folder)) if folder is not None else None, advance=advance)]
 

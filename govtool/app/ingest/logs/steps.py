@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from govtool.capture.sql.logged import LoggedScript
     from govtool.capture.sql.stages import StageProgress
 
-Advance = Callable[[int, int], None]
-"""Takes how many statements more are done, and how many more of them were not understood."""
+Advance = Callable[[int, int, int], None]
+"""Takes how many statements more are done, how many more of them were not understood, and how many are distinct."""
 
 GROUP = 1_000
 """Queries that are resolved together: the trees of that many are all that a process holds."""
@@ -155,23 +155,25 @@ def group_of(script: LoggedScript, groups: int) -> int:
     return zlib.crc32(script.statements[0].text.encode("utf-8", "surrogatepass")) * groups >> 32
 
 
-def _counting(scripts: Sequence[LoggedScript], advance: Advance | None) -> Callable[[StageProgress], None] | None:
-    """Report the stages of an extraction of scripts as statements done: of each stage its part."""
+def counting(statements: int, advance: Advance | None) -> Callable[[StageProgress], None] | None:
+    """Report the stages of an extraction of so many statements as statements done: of each stage its part."""
     from govtool.capture.sql.stages import DESCRIBING, PARSING, RESOLVING
 
     if advance is None:
         return None
     # The rest is to write down what was found.
     parts = {PARSING: (0.0, 0.35), RESOLVING: (0.35, 0.35), DESCRIBING: (0.7, 0.2)}
-    counted = [0, 0]
+    counted = [0, 0, 0]
 
     def report(stage: StageProgress) -> None:
         before, part = parts[stage.name]
-        done = int(len(scripts) * (before + part * stage.done / max(1, stage.total)))
-        more = (max(0, done - counted[0]), max(0, stage.failed - counted[1]))
-        counted[:] = (counted[0] + more[0], counted[1] + more[1])
-        if any(more):
-            advance(*more)
+        done = int(statements * (before + part * stage.done / max(1, stage.total)))
+        done, failed, distinct = (
+            max(0, now - before) for now, before in zip((done, stage.failed, stage.distinct), counted, strict=True)
+        )
+        counted[:] = (counted[0] + done, counted[1] + failed, counted[2] + distinct)
+        if done or failed or distinct:
+            advance(done, failed, distinct)
 
     return report
 
@@ -182,7 +184,7 @@ def resolve_definitions(
     """Extract all that makes or fills tables; ``advance`` takes statements done, and those not understood."""
     from govtool.capture.sql.extract import extract_definitions
 
-    extraction, knowledge = extract_definitions(scripts, settings, _counting(scripts, advance))
+    extraction, knowledge = extract_definitions(scripts, settings, counting(len(scripts), advance))
     return part_of(extraction), knowledge
 
 
@@ -201,7 +203,7 @@ def resolve_queries(
     from govtool.capture.sql.extract import extract_queries
     from govtool.capture.sql.knowledge import usage_to_value
 
-    queries = extract_queries(scripts, settings, knowledge, final=final, report=_counting(scripts, advance))
+    queries = extract_queries(scripts, settings, knowledge, final=final, report=counting(len(scripts), advance))
     shown = {
         name: columns - knowledge.used.get(name, frozenset())
         for name, columns in queries.usage.items()
