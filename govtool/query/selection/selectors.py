@@ -103,7 +103,7 @@ def subjects(index: Index, selection: Selection) -> tuple[Subject, ...]:
 
 
 def _tidy(index: Index, nodes: set[int], left_out: set[int]) -> Selection:
-    """Whole datasets apart from columns; a dataset of which a column was left out is no longer whole."""
+    """Whole datasets, and single columns; a dataset of which a column was removed is no longer whole."""
     holed = {index.node_dataset[n] for n in left_out}
     whole = {index.node_dataset[n] for n in nodes if index.is_rows(n) and index.node_dataset[n] not in holed}
     columns = [n for n in nodes if not index.is_rows(n) and index.node_dataset[n] not in whole]
@@ -262,7 +262,7 @@ class _Selector:
                 yield index.edge_target[edge]
 
     def _unused(self, value: str) -> Iterable[int]:
-        """Columns that no statement names and nothing is made of; ``unused:dataset``: datasets that nobody reads."""
+        """Columns that no statement uses; with ``unused:dataset``, datasets that nothing reads."""
         index = self.index
         for dataset in index.datasets():
             read = [
