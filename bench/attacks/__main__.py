@@ -1,7 +1,8 @@
-"""``python -m bench.attacks [PART…]``."""
+"""``python -m bench.attacks [PART…]``: attack a store, and write the rows of docs/store-attacks.md."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import tempfile
@@ -24,8 +25,16 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
 }
 
 
-def main(names: list[str]) -> int:
+_WHAT = "Attack a store, and write the rows of docs/store-attacks.md."
+
+
+def main(arguments: list[str]) -> int:
     """Run some parts, by default all, and put their rows into the page as each ends."""
+    parser = argparse.ArgumentParser("python -m bench.attacks", description=_WHAT)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all, some hours")
+    names = parser.parse_args(arguments).parts
+    if unknown := [name for name in names if name not in PARTS]:
+        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
     os.environ["GOVTOOL_CACHE"] = tempfile.mkdtemp(prefix="attacks-")
     for name in names or list(PARTS):
         rows = []

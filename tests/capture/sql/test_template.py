@@ -126,6 +126,28 @@ def test_macros_of_the_project():
     ) == ["select (a / 100), (b / 100) , 1, 2"]
 
 
+def test_macros_of_the_project_may_begin_with_an_underscore():
+    library = MacroLibrary(
+        [
+            "{% macro _as(name, prefix='') %}as {{ prefix ~ '_' if prefix }}{{ name }}{% endmacro %}",
+            "{% macro field(c) %}{{ c }}.x {{ _as('x', c) }}{% endmacro %}",
+        ]
+    )
+    assert texts("select {{ field('a') }}, b {{ pkg._as('y') }}", macros=library) == ["select a.x as a_x, b as y"]
+    helper = "{% macro _of(c) %}{{ c }} / 2{% endmacro %}"
+    project = DbtProject("", Package("shop", {"_of": helper}), {"half": Package("half", {"_of": helper})})
+    template = "select {{ shop._of('a') }}, {{ half._of('b') }}, {{ half._run }}, {{ half.__class__ }}"
+    (text,) = texts(template, macros=MacroLibrary([], [project]))
+    assert text.startswith("select a / 2, b / 2, ")
+    assert "object" not in text
+
+
+def test_null_has_no_value_to_jinja():
+    macro = "{% macro named(c, alias=null) %}{{ c }} as {{ alias | default(c ~ '_1') }}{% endmacro %}"
+    template = "select {{ named('a') }}, {{ named('b', 'c') }}, {{ 1 if null is none else 2 }}, {{ null or 3 }}"
+    assert texts(template, macros=MacroLibrary([macro])) == ["select a as a_1, b as c, 2, 3"]
+
+
 def test_names_that_are_not_plain_are_quoted_for_the_dialect():
     assert texts("select 1 from {{ ref('3pool') }}", dialect="trino") == ['select 1 from "3pool"']
     assert texts("select 1 from {{ source('my-db', 't') }}", dialect="bigquery") == ["select 1 from `my-db`.t"]

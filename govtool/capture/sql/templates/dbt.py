@@ -13,6 +13,8 @@ from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
+from jinja2 import Undefined
+
 from govtool.capture.sql.templates import snapshots
 from govtool.capture.sql.templates.columns import TemplateColumn
 from govtool.capture.sql.templates.configured import ConfigCall, Model
@@ -146,7 +148,7 @@ def names(run: MacroRun, unknown: Callable[..., Any], package: str = "") -> dict
         "is_incremental": is_incremental,
         "should_full_refresh": lambda: unknown("should_full_refresh"),
         "execute": True,
-        "null": None,  # means nothing to Jinja, which takes that for no value
+        "null": Undefined(name="null"),  # a name without a value to Jinja, so that `default` fills it in
         "return": give_back,
         "adapter": _Adapter(run, unknown, package),
         "log": nothing,

@@ -70,10 +70,13 @@ class _Context(Context):
 def compile_macro(source: str, name: str, context: dict[str, object]) -> Any:
     """The macro of a source text, ready to be called; None if it is not valid."""
     try:
-        module = compile_template(source, macro=True).template.make_module(context)
+        template = compile_template(source, macro=True).template
+        defined = template.new_context(context)
+        for _ in template.root_render_func(defined):
+            pass
     except (Limit, TemplateError, RecursionError):
         return None
-    return getattr(module, name, None)
+    return defined.vars.get(name)  # a module has no names that begin with "_"; macros of dbt may
 
 
 class CompiledTemplate:

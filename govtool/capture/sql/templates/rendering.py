@@ -245,10 +245,14 @@ class PackageMacros:
         self._run = run
         self._package = package
 
+    def macro(self, name: str) -> Any:
+        """One of them, ready to be called; unknown if there is none of that name."""
+        return self._run.qualified(self._package, name)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._run.qualified(self._package, name)
+        return self.macro(name)
 
 
 _state = threading.local()

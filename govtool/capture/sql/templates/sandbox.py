@@ -16,7 +16,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from govtool.capture.sql.templates import dbt
 from govtool.capture.sql.templates.dbt_relation import Return
-from govtool.capture.sql.templates.rendering import current
+from govtool.capture.sql.templates.rendering import PackageMacros, current
 from govtool.capture.sql.templates.unknown import MAX_VALUE, Limit, Unknown, bounded_text, plain
 
 _WIDE = re.compile(r"\d{4,}")
@@ -53,7 +53,11 @@ class SandboxedTemplates(SandboxedEnvironment):
         return isinstance(obj, Unknown) or super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """An attribute: of an unknown value it is unknown, or a macro of the project."""
+        """An attribute: of an unknown value it is unknown, or a macro of the project; of a package it is a macro, whose
+        name may begin with an underscore.
+        """
+        if isinstance(obj, PackageMacros):
+            return obj.macro(attribute)
         if isinstance(obj, Unknown):
             run = current()
             macro = run.macro(attribute) if not run.project.own.name else None
