@@ -156,7 +156,7 @@ def tag_delete(
     from govtool.app.versions.branches import delete_tag
 
     delete_tag(open_store(store), name)
-    ui.note(f"tag {name} is gone")
+    ui.note(f"tag {name} is deleted")
 
 
 def _show(

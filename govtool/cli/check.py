@@ -115,7 +115,7 @@ def check(
     at_least(fail_on, SEVERITIES, "severity")  # a wrong one is reported before anything is checked
     outputs = chosen(*_with_sarif(format, output), FORMATS)
     if sql and (store or base or at or branch):
-        raise UsageError("--sql is without a store", code="usage.arguments", hint="leave out --store, --base, --at")
+        raise UsageError("--sql works without a store", code="usage.arguments", hint="leave out --store, --base, --at")
     with ExitStack() as stack:
         if sql:
             load_policies(policy)  # a mistake in them does not wait for the SQL

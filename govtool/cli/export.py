@@ -93,9 +93,9 @@ def export_openlineage(
     from govtool.app.project.project import commit_at, read_store
 
     if to is None and token_file is not None:
-        raise UsageError("--token-file is for --to URL", code="usage.arguments", location="--token-file")
+        raise UsageError("--token-file needs --to URL", code="usage.arguments", location="--token-file")
     if to is not None and format and not output:
-        raise UsageError("--to sends events and shows none", code="usage.output", hint="-o FILE for a copy")
+        raise UsageError("--to sends events and does not show them", code="usage.output", hint="-o FILE for a copy")
     opened = read_store(store)
     exported = export(opened, commit_at(opened, at, branch), source=source, queries=queries, as_runs=run_events)
     if to is None or output:

@@ -103,7 +103,7 @@ def policy_test(
     outcomes = run_tests(policies, day_of(today), match)
     if match and not outcomes:
         raise UsageError(
-            f"no test is named so: {match[:80]!r}",
+            f"no test has this in its name: {match[:80]!r}",
             code="policy.no-tests",
             nearest=nearest_tests(policies, match),
             hint="govtool policy test runs them all",

@@ -87,7 +87,7 @@ def report_html(
     """
     to_screen = output is None or str(output) == "-"
     if to_screen and ui.out.isatty():
-        raise UsageError("a page is nothing for a terminal", code="usage.output", hint="-o lineage.html")
+        raise UsageError("a page cannot be shown on a terminal", code="usage.output", hint="-o lineage.html")
     with opened_graph(ui, store, at, branch) as graph:
         answer = graph.report(
             *selector or (),

@@ -26,7 +26,7 @@ def store_compact(ui: Ui, branch: BranchOption = None, author: AuthorOption = No
     result = compact(open_store(store), branch, author)
     commit = result.commit
     if not result.created:
-        ui.note(f"{commit.branch}: nothing is dead, still at commit {commit.seq} ({short(commit.id)})")
+        ui.note(f"{commit.branch}: no dead entries, still at commit {commit.seq} ({short(commit.id)})")
         return
     sizes = commit.summary["compacted"]
     outcome = f"{sizes['before']:,} entries became {sizes['after']:,}" if isinstance(sizes, dict) else "compacted"
@@ -160,7 +160,7 @@ def store_repair_clock(
     if result.created:
         ui.note(f"{commit.branch}: commit {commit.seq} ({short(commit.id)}) · {commit.message}")
     else:
-        ui.note(f"{commit.branch}: no commit is of the future, still at commit {commit.seq} ({short(commit.id)})")
+        ui.note(f"{commit.branch}: no commit is in the future, still at commit {commit.seq} ({short(commit.id)})")
 
 
 def store_forget(

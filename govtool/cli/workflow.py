@@ -90,7 +90,7 @@ def workflow_run(
             ui.show(render_workflow_run(form, WorkflowRunAnswer(found, str(done.folder))), file)
         return
     if dialect is not None:
-        raise UsageError("--dialect is of SQL", code="usage.arguments", hint="a workflow in Python has none")
+        raise UsageError("--dialect applies only to SQL", code="usage.arguments", hint="a workflow in Python has none")
     mode = capture_mode(records, untracked)
     opened = None if untracked else open_store(store)
     flow = load_workflow(workflow)
@@ -120,7 +120,7 @@ def refuse_options(executions: int | None, untracked: bool, conf: list[str] | No
     given = {"--executions": executions is not None, "--untracked": untracked, "--conf": bool(conf)}
     for name, is_given in given.items():
         if is_given:
-            raise UsageError(f"{name} is of workflows in Python", code="usage.arguments", hint="leave it out")
+            raise UsageError(f"{name} applies only to workflows in Python", code="usage.arguments", hint="leave it out")
 
 
 _DEFAULT = ListOptions()

@@ -178,7 +178,7 @@ def _check_request(direction: str, depth: int | None) -> None:
     if direction not in ("down", "up"):
         raise UsageError(f"{direction!r} is not a direction", code="usage.direction", nearest=("down", "up"))
     if depth is not None and depth < 0:
-        raise UsageError(f"A depth of {depth} makes no sense", code="usage.depth", hint="--depth 1")
+        raise UsageError(f"a depth of {depth} is not possible", code="usage.depth", hint="--depth 1")
 
 
 class _RulesOf(Protocol):

@@ -78,7 +78,7 @@ def select_many(
     Raises:
         UnknownNameError: No such column, dataset or method.
         AmbiguousNameError: Several.
-        UsageError: The text is no selector (``usage.selector``).
+        UsageError: The text is not a selector (``usage.selector``).
     """
     if not texts and not exclude:
         return Selection(tuple(index.datasets()), ())
@@ -140,13 +140,13 @@ class _Selector:
     def _intersection(self, text: str) -> set[int]:
         parts = [self._term(part) for part in _split(text, ",")]
         if not parts:
-            raise UsageError(f"{text[:80]!r} is no selector", code="usage.selector", hint="govtool ls --help")
+            raise UsageError(f"{text[:80]!r} is not a selector", code="usage.selector", hint="govtool ls --help")
         return set.intersection(*parts)
 
     def _term(self, text: str) -> set[int]:
         found = _TERM.fullmatch(text)
         if found is None or (found["at"] and (found["up"] is not None or found["down"] is not None)):
-            raise UsageError(f"{text[:80]!r} is no selector", code="usage.selector", hint="govtool ls --help")
+            raise UsageError(f"{text[:80]!r} is not a selector", code="usage.selector", hint="govtool ls --help")
         base = self._base(found["body"])
         if found["at"]:
             below = base | self._spread(base, down=True, depth=None)
