@@ -64,7 +64,7 @@ _SQL_TEXTS = ("dialect", "default_catalog", "default_schema", "namespace", "sour
 
 @dataclass(frozen=True, slots=True)
 class SqlDefaults:
-    """The ``[sql]`` table; ``None`` and empty where it says nothing."""
+    """The ``[sql]`` table; settings that it lacks are ``None`` or empty."""
 
     dialect: str | None = None
     default_catalog: str | None = None
@@ -364,7 +364,7 @@ class _Table:
         return [_Table(each, self._file, f"{name}[{number}].") for number, each in enumerate(value)]
 
     def mistake(self, text: str, hint: str, near: tuple[str, Iterable[str]] = ("", ())) -> UsageError:
-        """The error about a value that is none of those that make sense."""
+        """The error about a value that is not one of the allowed ones."""
         nearest = tuple(difflib.get_close_matches(*near))
         location = str(self._file)
         return UsageError(f"{self._prefix}{text}", code="usage.config", location=location, nearest=nearest, hint=hint)

@@ -110,7 +110,7 @@ def masked_line(line: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """The text with ``***`` for each comment; a block that is not closed is none, as in ``s3://b/*.csv``."""
+    """The text with ``***`` for each comment; an open block is not a comment, as in ``s3://b/*.csv``."""
     parts, at, last = [], 0, text.rfind("*/")
     for found in _COMMENT.finditer(text):
         start = found.start()

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from bench.page import add_conditions, check_conditions, put
 from bench.records.results import Results
+from bench.records.rounds import measure_rounds
 from bench.records.workloads import WORKLOADS
 
 PARTS = ("capture", "turns", "actions", "eager", "trace", "page")
 ROWS = 16_000_000
+EAGER_WORKLOADS = ("L2", "L6", "L7")
 EAGER_ROUNDS = 5
 """The most turns of the eager baseline, whose jobs take several times as long."""
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "records.md"
@@ -41,17 +43,15 @@ def main(words: Sequence[str]) -> None:
             overhead.settings(names, options.rows, options.pairs, options.seconds, options.folder), results
         )
     if "turns" in parts:
-        from bench.records import turns
-
-        turns.measure(options.workload or list(WORKLOADS), min(options.rows), options.pairs, options.folder, results)
+        names = options.workload or list(WORKLOADS)
+        measure_rounds("turns", names, min(options.rows), options.pairs, options.folder, results)
     if "actions" in parts:
         from bench.records import actions
 
         actions.measure(results, options.turns)
     if "eager" in parts:
-        from bench.records import eager
-
-        eager.measure(min(options.rows), options.folder, min(options.pairs, EAGER_ROUNDS), results)
+        count = min(options.pairs, EAGER_ROUNDS)
+        measure_rounds("eager", EAGER_WORKLOADS, min(options.rows), count, options.folder, results)
     if "trace" in parts:
         from bench.records import traces
 

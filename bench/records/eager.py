@@ -1,49 +1,25 @@
 """An eager baseline: the ids of records are packed, carried through the job, and collected at its groups.
 
-What a job costs that keeps its lineage itself, beside the same job without: as systems do that write associations
-while the job runs. One session, in turns; CPU of all processes, and the bytes that are written.
+It measures what a job costs that writes its lineage while it runs, beside the same job without. Both run in one
+session, in turns. Counted are the CPU of all processes and the bytes that are written.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.records.cpu import tree_cpu
-from bench.records.data import made
-from bench.records.results import Results
 from bench.records.workloads import WORKLOADS, Read, opener
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("L2", "L6", "L7")
 ROW_BITS = 33
-
-
-def measure(rows: int, folder: Path, rounds: int, results: Results) -> None:
-    """Measure what is missing: an entry a workload."""
-    for name in NAMES:
-        entry = results.entry(f"eager/{name}/{rows}")
-        entry["input bytes"] = made(folder / "data", WORKLOADS[name].reads, rows)
-        if len(entry.get("rounds", ())) < rounds:
-            print(f"eager/{name}/{rows} …", file=sys.stderr)
-            command = [sys.executable, "-m", "bench.records.eager", name, str(folder / "data"), str(rows), str(rounds)]
-            environment = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
-            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-            if done.returncode:
-                raise RuntimeError(f"the eager baseline of {name}: {done.stderr[-2000:]}")
-            entry["rounds"] = json.loads(done.stdout.splitlines()[-1])
-            results.save()
-
-
-# ---- within the process of the session -------------------------------------------------------------------------------
 
 
 def _with_ids(read: Read) -> Read:

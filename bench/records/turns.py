@@ -1,49 +1,22 @@
-"""What capture costs an action: in one JVM the same action in turns, plain, plain again and with exact plans recorded.
+"""What capture costs an action: the same action in turns in one JVM, plain, plain again and with exact plans recorded.
 
-A session that is warm spends alike on the same action, so that far less work than jobs of their own shows a ratio.
-CPU is that of Python and the JVM until the recorder has written down what it heard.
+A warm session spends the same on the same action each time. So a ratio shows after far less work than with a process
+for each job. CPU is that of Python and the JVM until the recorder has written everything down.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from bench.records.cpu import process_cpu
-from bench.records.data import made
-from bench.records.results import Results
 from bench.records.workloads import WORKLOADS, opener
 
-ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("plain", "records", "control")
 WARM = 2
 """Turns that are not counted."""
-
-
-def measure(names: Iterable[str], rows: int, turns: int, folder: Path, results: Results) -> None:
-    """Measure what is missing: an entry a workload."""
-    for name in names:
-        entry = results.entry(f"turns/{name}/{rows}")
-        entry["input bytes"] = made(folder / "data", WORKLOADS[name].reads, rows)
-        if len(entry.get("rounds", ())) < turns:
-            print(f"turns/{name}/{rows} …", file=sys.stderr)
-            command = [sys.executable, "-m", "bench.records.turns", name, str(folder / "data"), str(rows), str(turns)]
-            environment = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
-            with tempfile.TemporaryDirectory() as place:
-                done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True)
-            if done.returncode:
-                raise RuntimeError(f"turns of {name}: {done.stderr[-2000:]}")
-            entry["rounds"] = json.loads(done.stdout.splitlines()[-1])
-            entry["load"] = os.getloadavg()[2]
-            results.save()
-
-
-# ---- within the process of the sessions ------------------------------------------------------------------------------
 
 
 def turn_about(name: str, data: str, rows: int, turns: int) -> None:

@@ -17,7 +17,7 @@ _UNREAD = ("unreadable", "not-sql")
 
 
 def is_unread(diagnostic: Diagnostic) -> bool:
-    """Return whether a diagnostic is of a file of which nothing is known."""
+    """Return whether a diagnostic is about a file that was not read."""
     return diagnostic.code in _UNREAD and diagnostic.severity == "error"
 
 

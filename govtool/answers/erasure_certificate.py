@@ -1,4 +1,4 @@
-"""The certificate of an erasure: what was written, what is not certain, what could not be reached."""
+"""The certificate of an erasure: copies that were written, uncertain results, and data out of reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcome of ``store forget``: what was removed, what still holds it, and the copies that are out of reach."""
+"""The outcome of ``store forget``: removed data, commits that still hold it, and copies out of reach."""
 
 from __future__ import annotations
 

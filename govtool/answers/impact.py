@@ -1,4 +1,4 @@
-"""The answer of ``impact``: what a change to columns reaches, or what they are made of."""
+"""The answer of ``impact``: what a change to columns reaches, or from what they are derived."""
 
 from __future__ import annotations
 

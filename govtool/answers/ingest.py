@@ -56,7 +56,7 @@ class CoverageDemand:
     """Nothing understood at all suffices: what cannot be read is to be dropped."""
 
     def problem(self, coverage: Coverage, diagnostics: Sequence[Diagnostic], *, empty: bool = False) -> str | None:
-        """Return what is lacking, or None if the demand is met; ``empty``: there is nothing in what was read."""
+        """Return what is missing to meet the demand, or None if it is met; ``empty``: the input has nothing in it."""
         from govtool.answers.coverage import shortfall
 
         errors = sum(d.severity == "error" for d in diagnostics) if self.errors else 0

@@ -9,8 +9,8 @@ from itertools import islice
 from govtool.answers.coverage import sentence
 from govtool.answers.version import GraphVersion
 from govtool.report.drawing import drawing
+from govtool.report.escaping import escaped
 from govtool.report.html import page
-from govtool.report.marks import escaped
 from govtool.report.model import LineageView
 from govtool.report.workflow_view import WorkflowView
 

@@ -35,7 +35,7 @@ class PathAnswer(GraphAnswer):
         return self.result.ways
 
     def is_unclear(self) -> bool:
-        """Return whether an opaque step is on every way, or there is none and a statement was not understood."""
+        """Return whether every way has an opaque step, or there is no way but a statement that was not understood."""
         if self.result.ways:
             return all(
                 any(step.kind is EdgeKind.OPAQUE for hop in way.hops for step in hop.steps) for way in self.result.ways

@@ -166,7 +166,7 @@ class Unsearched:
 
 @dataclass(frozen=True, slots=True)
 class RowErasureAnswer(GraphAnswer):
-    """The rows of a data subject in recorded runs, and what becomes of all that was made of them."""
+    """The rows of a data subject in recorded runs, and the effects on everything that was made from them."""
 
     schema: ClassVar[str] = "erase/2"
     fields: ClassVar[tuple[str, ...]] = ("order", "dataset", "action", "key", "before", "after", "why")

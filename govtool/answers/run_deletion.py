@@ -1,4 +1,4 @@
-"""The answer of ``whatif delete --run``: what a deletion of records makes of the rows that a workflow run wrote."""
+"""The answer of ``whatif delete --run``: the effects of deleted records on the rows of a workflow run."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class RunsAnswer(GraphAnswer):
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer(GraphAnswer):
-    """One run: what it read and wrote, with which software and settings. Its table has one row a dataset."""
+    """One run: its inputs and outputs, software and settings. Its table has one row per dataset."""
 
     schema: ClassVar[str] = "run/1"
     fields: ClassVar[tuple[str, ...]] = ("side", "dataset", "rows", "bytes", "files", "version", "exact", "mode")

@@ -66,7 +66,7 @@ class VerifyAnswer(Answer):
         return self.files is None or self.files.checked > 0
 
     def body(self) -> Mapping[str, object]:
-        """The state, both contents, and what the data was made of."""
+        """The state, both contents, and the data from which it was made."""
         recorded = self.recorded
         return {
             "store": self.store,

@@ -1,4 +1,4 @@
-"""The answer of ``whatif``: what happens if columns or datasets are changed, several at once."""
+"""The answer of ``whatif``: the effects of changes to columns or datasets, several at once."""
 
 from __future__ import annotations
 

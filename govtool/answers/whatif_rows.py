@@ -1,4 +1,4 @@
-"""The answer of ``whatif delete --sql``: what a deletion of records makes of the rows of a query."""
+"""The answer of ``whatif delete --sql``: the effects of deleted records on the rows of a query."""
 
 from __future__ import annotations
 

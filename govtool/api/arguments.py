@@ -88,7 +88,7 @@ def _keyword(name: str, kind: ForwardRef) -> Parameter:
 
 
 def texts(value: Texts | None) -> list[str]:
-    """A single text or several as a list; None is none.
+    """Return a single text or several texts as a list; None is an empty list.
 
     >>> texts("crm.users"), texts(("a", "b")), texts(None)
     (['crm.users'], ['a', 'b'], [])
@@ -99,7 +99,7 @@ def texts(value: Texts | None) -> list[str]:
 
 
 def paths(value: Paths | None) -> list[str]:
-    """A single path or several as a list of texts; None is none."""
+    """Return a single path or several paths as a list of texts; None is an empty list."""
     if value is None:
         return []
     return [os.fspath(one) for one in ([value] if isinstance(value, (str, os.PathLike)) else value)]
@@ -152,7 +152,7 @@ def _count(name: str, value: object) -> int:
 
 
 def _percent(name: str, value: object) -> float:
-    """A share from 0 to 100, also of numpy; never a number that is none (NaN)."""
+    """Return a share from 0 to 100, which may be a number of numpy, but not NaN."""
     try:
         number = math.nan if isinstance(value, bool) else float(cast("SupportsFloat", value))
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Questions of a graph about changes that are planned: what they affect, and what an erasure has to reach."""
+"""Questions about planned changes: their effects, and the data that an erasure must reach."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class ChangeQuestions(OpenedVersion):
             from govtool.errors import UsageError
 
             raise UsageError(
-                "a plan on columns searches no rows, so no dataset can be left out of the search",
+                "a plan on columns does not search rows, so no dataset can be excluded from the search",
                 code="usage.arguments",
                 hint="--no-subject goes with --run or --all-runs",
             )
@@ -152,5 +152,5 @@ class ChangeQuestions(OpenedVersion):
         from govtool.errors import UsageError
 
         if policy is not None:
-            raise UsageError("a plan on rows knows no policies", code="usage.arguments", hint="leave out --policy")
+            raise UsageError("a plan on rows does not use policies", code="usage.arguments", hint="leave out --policy")
         return planned_erasure(self._reader, self._commit, request, lambda: self.snapshot().index).answer

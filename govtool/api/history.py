@@ -226,7 +226,7 @@ class HistoryQuestions(OpenedVersion):
         differences: bool = False,
         limit: int | None = None,
     ) -> OracleAnswer:
-        """The graph beside what a warehouse recorded itself: edges that agree, and those that only one side has.
+        """Compare the graph with a warehouse's own records: edges that agree, and edges of one side only.
 
         Args:
             files: Exports of Snowflake's ACCESS_HISTORY or Databricks' column_lineage.

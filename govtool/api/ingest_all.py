@@ -68,7 +68,7 @@ def ingest(
     from govtool.app.project.project import existing_branch
 
     if policy and not dry_run:
-        raise UsageError("policies are for a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
+        raise UsageError("policies need a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
     sources = chosen_sources(texts(only))
     store = opened(options)
     branch = existing_branch(store, options.get("branch"))

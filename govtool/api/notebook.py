@@ -58,7 +58,7 @@ def _display() -> Any:
     loaded = sys.modules.get("IPython")
     if loaded is None or loaded.get_ipython() is None:
         raise UsageError(
-            "no notebook runs here",
+            "this is not a notebook",
             code="usage.no-notebook",
             hint="graph.report().to_html() of graph = govtool.open(); or govtool report html -o lineage.html",
         )

@@ -124,7 +124,7 @@ class RecordQuestions(OpenedVersion):
         script: str | None = None,
         limit: int | None = 1000,
     ) -> ReplayReport:
-        """Evaluate a recorded run over changed inputs, and compare with what it wrote. Nothing is written.
+        """Evaluate a recorded run over changed inputs, and compare the rows with those it wrote. Nothing is written.
 
         Args:
             run: The id of a run or of an application, or ``JOB~n``.

@@ -50,7 +50,7 @@ class ReportQuestions(OpenedVersion):
 
     @checked
     def report(self, *selector: str, **options: Unpack[ReportOptions]) -> ReportAnswer:
-        """Gather what a report shows; ``to_html()`` of the answer is the page, and a notebook shows it at once.
+        """Gather the content of a report; ``to_html()`` of the answer gives the page, and a notebook shows it.
 
         Args:
             selector: The datasets to show, as for ``ls``: ``mart.**``, ``crm.users+``; by default all.

@@ -71,7 +71,7 @@ def whatif_delete(
     key: Mapping[str, str] | Iterable[str] | None = None,
     dialect: str = "spark",
 ) -> WhatIfRowsAnswer:
-    """What a deletion of records makes of the rows of a query.
+    """Show the effects of deleted records on the rows of a query.
 
     Args:
         sql: One SELECT, in Spark SQL's meaning.

@@ -112,7 +112,7 @@ class WorkflowGraph:
         return WorkflowGraph(self._view.zoom_in(*module), self._name, self._outputs)
 
     def difference(self, before: WorkflowGraph) -> ZoomAnswer:
-        """This view, and what it does not show and shows besides another view of the same graph."""
+        """Compare this view with another view of the same graph: what it hides, and what it shows besides."""
         from govtool.app.workflow_graphs.questions import zoom_answer
 
         return zoom_answer(self._name, before._view, self._view)

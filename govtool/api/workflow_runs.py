@@ -99,7 +99,7 @@ class WorkflowQuestions(OpenedVersion):
         program: Workflow | str | None = None,
         spark: Any = None,
     ) -> RunDeletionAnswer:
-        """What a deletion of records makes of the rows that a run of a workflow wrote.
+        """Show the effects of deleted records on the rows that a workflow run wrote.
 
         Args:
             run: As for ``workflow_run``; it has to have records.
@@ -131,7 +131,7 @@ class WorkflowQuestions(OpenedVersion):
         program: Workflow | str | None = None,
         spark: Any = None,
     ) -> list[RunDeletionAnswer]:
-        """What each of several deletions makes of the rows of a run, which is annotated once: ``workflow_delete``."""
+        """Answer several deletions (see ``workflow_delete``) for one run, which is annotated once."""
         from govtool.app.workflow_runs.deletion import RunDeletionRequest, delete_in_run
         from govtool.app.workflow_runs.opened import opened_run
 

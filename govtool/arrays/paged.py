@@ -1,4 +1,4 @@
-"""Arrays of which only some pages are here: an item that is needed brings its page.
+"""Arrays of which only some pages are loaded: reading an item loads its page.
 
 They look like the arrays of a mapped file (``govtool.arrays.layout``) to those who read them. Where all arrays have
 been brought here meanwhile, those answer. Who owns the pages decides when (``Pages``).

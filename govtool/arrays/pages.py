@@ -1,4 +1,4 @@
-"""Compressed pages of named number arrays and texts, small enough to be fetched one at a time by range reads.
+"""Compressed pages of named number arrays and texts, small enough to be fetched one by one with range reads.
 
 A file of arrays (``govtool.arrays.layout``) is mapped as a whole. Where it lies in an object store and a question needs
 a few items of it, its arrays are cut into pages instead: each holds some items of several arrays, as narrow as their

@@ -31,7 +31,7 @@ def distinct(values: Array) -> Array:
 
 
 def stable_order(values: Array) -> Array:
-    """The order of integers of at least 0, equal ones as they come: ``argsort(kind="stable")``, five times as fast.
+    """The stable order of integers of at least 0: ``argsort(kind="stable")``, five times as fast.
 
     Each value is sorted together with its place, as one integer, where both fit into one.
 

@@ -15,7 +15,7 @@ MOST = 4
 
 
 class Map(Protocol):
-    """As the built-in ``map``: what a function makes of things, in their order; what it raises is raised."""
+    """Like the built-in ``map``: results in the order of the items; an exception of the function is raised."""
 
     def __call__(self, run: Callable[[T], R], things: Iterable[T], /) -> Iterator[R]:
         """Run the function on each thing."""
@@ -28,7 +28,7 @@ def cores() -> int:
 
 @contextmanager
 def side_by_side(things: int) -> Iterator[Map]:
-    """A ``map`` by several threads, for up to so many things at a time; the built-in one where one thread is all."""
+    """A ``map`` with several threads, for up to so many items at a time; the built-in one if one thread is enough."""
     threads = min(things, cores(), MOST)
     if threads < 2:
         yield map

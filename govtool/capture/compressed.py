@@ -1,4 +1,4 @@
-"""Compressed logs as plain bytes: told by content, bounded, and of a file that breaks off all that can be had.
+"""Compressed logs as plain bytes: recognised by content, bounded, and read up to the point where a file breaks off.
 
 Plain gzip, zstd and lz4, and what Spark writes: its ``lz4`` is lz4-java's ``LZ4BlockOutputStream``, its ``snappy``
 snappy-java's ``SnappyOutputStream``, its ``lzf`` chunks as ``govtool.capture.lzf`` has them, its ``zstd`` plain zstd

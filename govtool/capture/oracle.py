@@ -74,7 +74,7 @@ def _format(rows: list[dict[str, Any]], file: Path) -> str:
     if {"source_column_name", "target_column_name"} <= keys:
         return "databricks"
     raise UsageError(
-        f"{file} is no export that is known",
+        f"{file} is not a known export",
         code="usage.oracle",
         location=str(file),
         hint="it needs OBJECTS_MODIFIED (ACCESS_HISTORY), or source_column_name and target_column_name",

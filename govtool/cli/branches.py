@@ -42,7 +42,7 @@ def branch_create(
 
 
 def branch_list(ui: Ui, format: FormatOption = None, output: OutputOption = None, store: StoreOption = None) -> None:
-    """The branches of the store and where they stand.
+    """List the branches of the store and their heads.
 
     govtool branch list
     govtool branch list --format json
@@ -58,7 +58,7 @@ def branch_delete(
     author: AuthorOption = None,
     store: StoreOption = None,
 ) -> None:
-    """End a branch; its commits stay where tags and merges name them.
+    """Delete a branch. Commits that tags and merges name stay.
 
     govtool branch delete redesign
     govtool branch delete hotfix --author ada
@@ -75,21 +75,22 @@ _SIDES = ("source", "target")
 
 def branch_merge(
     ui: Ui,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch with the changes.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch that has the changes.")],
     into: Annotated[str, typer.Option("--into", metavar="BRANCH", help="The branch to change.")] = "main",
     prefer: Annotated[
         str | None,
-        typer.Option("--prefer", metavar="source|target", help="The side that wins where both changed a source."),
+        typer.Option("--prefer", metavar="source|target", help="The side that wins if both changed a source."),
     ] = None,
     author: AuthorOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Take over what a branch changed, ingest source by ingest source.
+    """Take over the changes of a branch, source by source.
 
       govtool branch merge redesign
       govtool branch merge hotfix --into release --prefer source
 
-    What only one side changed is taken. What both changed differently is a conflict unless --prefer says who is right.
+    A source that only one side changed is taken. A source that both changed differently is a conflict, unless
+    --prefer names the side that wins.
     """
     from govtool.app.project.project import open_store
     from govtool.app.versions.branches import merge_branch
@@ -131,7 +132,7 @@ def tag_create(
 
 
 def tag_list(ui: Ui, format: FormatOption = None, output: OutputOption = None, store: StoreOption = None) -> None:
-    """The tags of the store and what they name.
+    """List the tags of the store and their commits.
 
     govtool tag list
     govtool tag list --format csv
@@ -146,7 +147,7 @@ def tag_delete(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tag.")],
     store: StoreOption = None,
 ) -> None:
-    """Take a name away; its commit stays.
+    """Delete a tag; its commit stays.
 
     govtool tag delete v1.0
     govtool tag delete audited-2026 --store s3://bucket/lineage
@@ -155,7 +156,7 @@ def tag_delete(
     from govtool.app.versions.branches import delete_tag
 
     delete_tag(open_store(store), name)
-    ui.note(f"tag {name} is gone")
+    ui.note(f"tag {name} is deleted")
 
 
 def _show(

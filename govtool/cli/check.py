@@ -46,7 +46,7 @@ def check(
     update_baseline: Annotated[
         Path | None,
         typer.Option(
-            "--update-baseline", metavar="FILE", help="Write the findings to a file, to accept them from now."
+            "--update-baseline", metavar="FILE", help="Write the findings to a file. They are accepted from now on."
         ),
     ] = None,
     fail_on: Annotated[
@@ -71,9 +71,7 @@ def check(
     ] = False,
     verify_index: Annotated[
         bool,
-        typer.Option(
-            "--verify-index", help="Build the index again; exit with 4 if the store has published another one."
-        ),
+        typer.Option("--verify-index", help="Build the index again. Exit with 4 if the published one differs."),
     ] = False,
     today: TodayOption = None,
     sql: Annotated[
@@ -117,7 +115,7 @@ def check(
     at_least(fail_on, SEVERITIES, "severity")  # a wrong one is reported before anything is checked
     outputs = chosen(*_with_sarif(format, output), FORMATS)
     if sql and (store or base or at or branch):
-        raise UsageError("--sql is without a store", code="usage.arguments", hint="leave out --store, --base, --at")
+        raise UsageError("--sql works without a store", code="usage.arguments", hint="leave out --store, --base, --at")
     with ExitStack() as stack:
         if sql:
             load_policies(policy)  # a mistake in them does not wait for the SQL

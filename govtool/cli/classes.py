@@ -20,7 +20,7 @@ def classes(
     ui: Ui,
     selector: SelectorArgument = None,
     exclude: ExcludeOption = None,
-    direct: Annotated[bool, typer.Option("--direct", help="Values only, no influences and nothing unknown.")] = False,
+    direct: Annotated[bool, typer.Option("--direct", help="Show only values: no influences, nothing unknown.")] = False,
     policy: PolicyOption = None,
     today: TodayOption = None,
     options: ListOptions = _DEFAULT,
@@ -51,7 +51,7 @@ def classify(
     ui: Ui,
     selector: SelectorArgument = None,
     suggest: Annotated[
-        bool, typer.Option("--suggest", help="Propose classes, which is all that it does: policies classify.")
+        bool, typer.Option("--suggest", help="Propose classes. Required: only policies assign classes.")
     ] = False,
     min_confidence: Annotated[float, typer.Option("--min-confidence", min=0.0, max=1.0, help="From 0 to 1.")] = 0.5,
     exclude: ExcludeOption = None,
@@ -64,9 +64,9 @@ def classify(
       govtool classify --suggest
       govtool classify --suggest 'raw.**' -f yaml -o policies/suggested.yml
 
-    Columns that policies classify already, and copies of columns with the same class, are left out. To use the
-    suggestions, write them with -f yaml into the policy folder, remove the wrong lines, and run govtool check. Formats:
-    table, plain, json, jsonl, csv, markdown, yaml (a policy with a confidence at each line, to be reviewed).
+    Columns that policies already classify, and copies of columns with the same class, are left out. To use the
+    suggestions, write them with -f yaml into the policy folder, remove the wrong lines, and run govtool check.
+    Formats: table, plain, json, jsonl, csv, markdown, yaml (a policy to review, with a confidence on each line).
     """
     from govtool.query.selection.select import nothing_selected
     from govtool.render.suggestions import FORMATS, render

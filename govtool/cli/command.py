@@ -127,7 +127,7 @@ def _spell(word: str, spellings: dict[str, str]) -> str:
 
 
 def _starts_again(ui: Ui) -> bool:
-    """Return whether what failed may do so no more, since a damaged index of the cache was the cause and is now gone.
+    """Return whether the failed command may now succeed, as a damaged index of the cache was the cause and is gone.
 
     Raises:
         IntegrityError: it was the cause, and a part of an answer is out already.

@@ -27,7 +27,10 @@ COMMON: dict[str, tuple[Any, object]] = {
         True,
     ),
     "color": (
-        Annotated[ColorMode, typer.Option("--color", metavar="auto|always|never", help="Colours; NO_COLOR counts.")],
+        Annotated[
+            ColorMode,
+            typer.Option("--color", metavar="auto|always|never", help="Colour the output. auto respects NO_COLOR."),
+        ],
         "auto",
     ),
     "timings": (
@@ -53,12 +56,10 @@ SelectorArgument = Annotated[
 ]
 ExcludeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--exclude", metavar="SELECTOR", autocompletion=complete_selector, help="Leave these out. Repeatable."
-    ),
+    typer.Option("--exclude", metavar="SELECTOR", autocompletion=complete_selector, help="Exclude these. Repeatable."),
 ]
 AllowEmptyOption = Annotated[
-    bool, typer.Option("--allow-empty", help="Selecting nothing is no mistake: exit with 0 instead of 2.")
+    bool, typer.Option("--allow-empty", help="Exit with 0 instead of 2 if nothing is selected.")
 ]
 
 

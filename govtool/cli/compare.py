@@ -29,7 +29,7 @@ def compare_oracle(
     oracle: Annotated[
         str, typer.Option("--oracle", metavar="NAME", help="auto, snowflake or databricks. Default: by content.")
     ] = "auto",
-    differences: Annotated[bool, typer.Option("--differences", help="Leave out what agrees.")] = False,
+    differences: Annotated[bool, typer.Option("--differences", help="Show only differences.")] = False,
     fail_under: Annotated[
         float | None,
         typer.Option("--fail-under", metavar="PERCENT", min=0, max=100, help="Exit with 1 if fewer edges agree."),
@@ -42,14 +42,14 @@ def compare_oracle(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """The graph beside what a warehouse recorded itself: edges that agree, and those that only one has.
+    """Compare the graph with a warehouse's own records: edges that agree, and edges of one side only.
 
       govtool compare oracle access_history.json --differences
       govtool compare oracle column_lineage.parquet --fail-under 95 -f json
 
     Reads exports of Snowflake's ACCESS_HISTORY (query_id, objects_modified) and of Databricks'
-    system.access.column_lineage. Compared is what flows into columns of the datasets that both know. Each difference
-    has its reason. Exit 3 if they have no dataset in common.
+    system.access.column_lineage. Edges into columns of datasets that both know are compared. Each difference has
+    its reason. Exit 3 if they have no dataset in common.
     """
     from govtool.render.compare_oracle import FORMATS, reasons, render
 
@@ -73,7 +73,7 @@ _DEFAULT = ListOptions()
 
 def compare_static(
     ui: Ui,
-    other: Annotated[str, typer.Argument(metavar="runtime", help="What to compare with.")] = "runtime",
+    other: Annotated[str, typer.Argument(metavar="runtime", help="The evidence to compare with.")] = "runtime",
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if anything differs.")] = False,
     options: ListOptions = _DEFAULT,
 ) -> int:

@@ -65,7 +65,7 @@ def plan_outputs(dry_run: bool, format: Sequence[str] | None, output: Sequence[P
         return chosen(format, output, FORMATS)
     if format or output:
         raise UsageError(
-            "-f and -o are for a dry run",
+            "-f and -o need --dry-run",
             code="usage.arguments",
             hint="--dry-run; the format of a log that is read is --from",
         )

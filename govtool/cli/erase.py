@@ -54,7 +54,7 @@ def erase_plan(
         ),
     ] = None,
     within: Annotated[
-        str, typer.Option("--within", metavar="TIME", help="Leave data to expire that is kept no longer than this.")
+        str, typer.Option("--within", metavar="TIME", help="Let data expire if its retention ends within this time.")
     ] = "30d",
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values of --subject instead of an ellipsis.")
@@ -78,16 +78,16 @@ def erase_plan(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Every dataset with a data subject's data, in the order to work through.
+    """List every dataset with a data subject's data, in the order of work.
 
       govtool erase plan --subject crm.users.id
       govtool erase plan --subject crm.users.id=42 --key shop.guests.uid -f markdown -o plan.md
       govtool erase plan --subject crm.users.id=42 --run nightly/load --all-runs -f json -o plan.json
 
-    Followed are copies of the key, what is joined on it, and all that is made of their datasets. With policies the plan
-    knows classes, declassifiers and retention. With --run or --all-runs the plan lists rows: which to delete, which
-    change from what to what, which appear; that is what govtool erase apply takes. A file of rows is readable by its
-    owner only. The exit code is 3 where rows are unknown. Formats: table, plain, json, jsonl, csv, markdown.
+    The plan follows copies of the key, joins on it, and everything derived from these datasets. With policies it
+    knows classes, declassifiers and retention. With --run or --all-runs it lists rows: which to delete, which change,
+    which appear; govtool erase apply takes this plan. Only its owner can read a file of rows. The exit code is 3 if
+    rows are unknown. Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.answers.row_erasure import RowErasureAnswer
     from govtool.render.erase import FORMATS, render
@@ -120,10 +120,10 @@ def erase_plan(
 def erase_apply(
     ui: Ui,
     plan: Annotated[
-        Path, typer.Argument(metavar="PLAN.json", help="What erase plan --run RUN -f json -o PLAN.json wrote.")
+        Path, typer.Argument(metavar="PLAN.json", help="A plan written by erase plan --run RUN -f json -o PLAN.json.")
     ],
     to: Annotated[
-        Path, typer.Option("--to", metavar="DIR", help="A folder that is not there, or is empty; never an original's.")
+        Path, typer.Option("--to", metavar="DIR", help="A new or empty folder; never the folder of an original.")
     ],
     format: FormatOption = None,
     output: OutputOption = None,
@@ -133,9 +133,9 @@ def erase_apply(
 
       govtool erase apply plan.json --to corrected
 
-    Originals are never written. Files must be those that the plan was made of (else exit code 4). Every copy is
-    verified: the recorded plan is evaluated over the corrected inputs. The folder is there as a whole, or not at all.
-    The exit code is 3 where rows are unknown, or a dataset could not be written. Formats: table, plain, json, csv,
+    Originals are never written. Files must be the same as for the plan (else exit code 4). Every copy is verified:
+    the recorded plan is evaluated over the corrected inputs. The folder is written as a whole, or not at all. The
+    exit code is 3 if rows are unknown, or a dataset could not be written. Formats: table, plain, json, csv,
     markdown.
     """
     from govtool.api.erasure import apply_erasure
@@ -165,8 +165,8 @@ def erase_verify(
 
       govtool erase verify corrected/certificate.json
 
-    Each file must have its digest, rows theirs, nothing may be there besides, and no row may hold the subject's key.
-    The exit code is 1 if anything differs. Formats: table, plain, json, csv, markdown.
+    Files and rows must have their digests, there may be no other file, and no row may hold the subject's key. The
+    exit code is 1 if anything differs. Formats: table, plain, json, csv, markdown.
     """
     from govtool.api.erasure import verify_erasure
     from govtool.cli.formats import chosen

@@ -53,7 +53,7 @@ def export_openlineage(
     ] = None,
     run_events: Annotated[
         bool,
-        typer.Option("--run-events", help="Statements as runs: DataHub, OpenMetadata and Google take nothing else."),
+        typer.Option("--run-events", help="Write statements as runs. DataHub, OpenMetadata and Google need this."),
     ] = False,
     token_file: Annotated[
         str | None,
@@ -64,15 +64,15 @@ def export_openlineage(
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=600, help="The time for one request.")
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=600, help="Time limit for one request.")
     ] = 10.0,
     deadline: Annotated[
-        float, typer.Option("--deadline", metavar="SECONDS", min=0.1, max=86_400, help="The time for all of them.")
+        float, typer.Option("--deadline", metavar="SECONDS", min=0.1, max=86_400, help="Time limit for all requests.")
     ] = 300.0,
     source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME", help="Export only this source. Default: everything.")
+        str | None, typer.Option("--source", metavar="NAME", help="Export only this source. Default: all sources.")
     ] = None,
-    queries: Annotated[bool, typer.Option("--queries", help="Bare queries as well, of which nothing is made.")] = False,
+    queries: Annotated[bool, typer.Option("--queries", help="Include bare queries, which write nothing.")] = False,
     format: FormatOption = None,
     output: OutputOption = None,
     at: AtOption = None,
@@ -85,17 +85,17 @@ def export_openlineage(
       govtool export openlineage --to http://localhost:5000
       govtool export openlineage --to https://datahub.example/openapi/openlineage --run-events
 
-    A DatasetEvent for each dataset, a JobEvent for each statement, RunEvents for what ran, with column lineage.
-    Formats: jsonl (an event a line), json (an array). Sending tries again after failures of the network and of the
-    server, for as long as --deadline; what arrives twice changes nothing. Exit code 4: not every event was taken.
+    Writes a DatasetEvent for each dataset, a JobEvent for each statement and RunEvents for runs, with column lineage.
+    Formats: jsonl (one event per line), json (an array). Failures of the network and of the server are tried again
+    until --deadline; an event that arrives twice changes nothing. Exit code 4: not every event was accepted.
     """
     from govtool.app.ingest.openlineage import export_openlineage as export
     from govtool.app.project.project import commit_at, read_store
 
     if to is None and token_file is not None:
-        raise UsageError("--token-file is for --to URL", code="usage.arguments", location="--token-file")
+        raise UsageError("--token-file needs --to URL", code="usage.arguments", location="--token-file")
     if to is not None and format and not output:
-        raise UsageError("--to sends events and shows none", code="usage.output", hint="-o FILE for a copy")
+        raise UsageError("--to sends events and does not show them", code="usage.output", hint="-o FILE for a copy")
     opened = read_store(store)
     exported = export(opened, commit_at(opened, at, branch), source=source, queries=queries, as_runs=run_events)
     if to is None or output:
@@ -165,7 +165,7 @@ def export_graph(
       govtool export graph 'crm.users+' -f mermaid
 
     Selectors choose datasets, and the edges between them are written; the rows of a dataset are its column *. Formats:
-    csv, jsonl and parquet (an edge a row), json (all of it, as report/1), dot, mermaid, graphml, prov-json.
+    csv, jsonl and parquet (one edge per row), json (everything, as report/1), dot, mermaid, graphml, prov-json.
     """
     from govtool.app.questions.columns import PolicyChoice
     from govtool.app.questions.governance import day_of

@@ -37,7 +37,7 @@ KindOption = Annotated[
         help="Only edges of this kind: identity, transformation, aggregation, conditional, join … Repeatable.",
     ),
 ]
-DepthOption = Annotated[int | None, typer.Option("--depth", metavar="N", min=0, help="Go at most N hops.")]
+DepthOption = Annotated[int | None, typer.Option("--depth", metavar="N", min=0, help="Follow at most N hops.")]
 EvidenceOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,7 +49,7 @@ EvidenceOption = Annotated[
 ]
 SemanticsOption = Annotated[
     str,
-    typer.Option("--semantics", metavar="precise|lineagex", help="precise; lineagex also refers to UNION ALL's arms."),
+    typer.Option("--semantics", metavar="precise|lineagex", help="precise; lineagex also counts UNION ALL's arms."),
 ]
 
 

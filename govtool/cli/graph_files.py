@@ -45,7 +45,8 @@ ModuleOption = Annotated[
     list[str], typer.Option("--module", "-m", metavar="MODULE", help="A module, with all its invocations. Repeatable.")
 ]
 ZoomedOption = Annotated[
-    list[str] | None, typer.Option("--zoomed", metavar="MODULE", help="A module that is zoomed out before. Repeatable.")
+    list[str] | None,
+    typer.Option("--zoomed", metavar="MODULE", help="A module that is already zoomed out. Repeatable."),
 ]
 NodeArgument = Annotated[
     str, typer.Argument(metavar="NODE", help="The id of a node, the token of a record, or an invocation: M#2.")
@@ -56,7 +57,7 @@ InGraphOption = Annotated[
 ]
 FromOption = Annotated[
     Path | None,
-    typer.Option("--tokens", metavar="FILE", help="Lists of tokens, a line of JSON each: many answers."),
+    typer.Option("--tokens", metavar="FILE", help="Many answers: a JSON list of tokens per line."),
 ]
 
 
@@ -186,7 +187,7 @@ def graph_import(
     ui: Ui,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A graph: JSON, or GraphML by its name.")],
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="What to call it. Default: the file's name.")
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the graph. Default: the file's name.")
     ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
@@ -221,7 +222,9 @@ def graph_export(
     state_nodes: Annotated[
         str,
         typer.Option(
-            "--state-nodes", metavar="read|all", help="With --run: nodes of state tuples that were read, or of all."
+            "--state-nodes",
+            metavar="read|all",
+            help="With --run: draw nodes for state tuples that were read, or for all.",
         ),
     ] = "read",
     pig_nodes: Annotated[
@@ -262,7 +265,7 @@ def graph_list(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """The provenance graphs of the store.
+    """List the provenance graphs of the store.
 
       govtool graph list
 

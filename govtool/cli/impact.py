@@ -53,7 +53,7 @@ def impact(
         ),
     ] = None,
     to: ToOption = None,
-    upstream: Annotated[bool, typer.Option("--upstream", help="Its sources, instead.")] = False,
+    upstream: Annotated[bool, typer.Option("--upstream", help="Show its sources instead.")] = False,
     depth: DepthOption = None,
     kind: KindOption = None,
     semantics: SemanticsOption = "precise",
@@ -73,7 +73,7 @@ def impact(
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
-    tree: Annotated[bool, typer.Option("--tree", help="As a tree: each below what it is reached by.")] = False,
+    tree: Annotated[bool, typer.Option("--tree", help="As a tree: each entry below its predecessor.")] = False,
     output: OutputOption = None,
     evidence: EvidenceOption = None,
     where: Annotated[
@@ -81,7 +81,7 @@ def impact(
         typer.Option(
             "--where",
             metavar="EXPR",
-            help="Count the rows that these reached. Spark SQL.",
+            help="Count rows that matching rows reached: Spark SQL.",
         ),
     ] = None,
     at: AtOption = None,
@@ -95,8 +95,8 @@ def impact(
       govtool impact 'class:personal,zone:shared' --exclude 'share.audit.*'
       govtool impact raw/users.email --where "country = 'de'"
 
-    Verdicts, the worst first: breaks, unknown, changes, rows (only which there are), passes. DATASET.* (rows) is one of
-    which only the rows matter. With --where, exit code 3: rows could not be counted. Delete and mask: as whatif.
+    Verdicts, worst first: breaks, unknown, changes, rows (only the set of rows), passes. DATASET.* (rows): only its
+    set of rows is reached. With --where, exit code 3: rows could not be counted. Delete and mask work as in whatif.
     """
     from govtool.query.changes.change import OF_WHATIF, require_none
 

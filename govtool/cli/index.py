@@ -19,11 +19,11 @@ def index(
         str | None, typer.Argument(metavar="[RUN]", help="With --records: a run, an application or JOB~1.")
     ] = None,
     records: Annotated[
-        bool, typer.Option("--records", help="Index the keys of what a recorded run read, for traces of rows.")
+        bool, typer.Option("--records", help="Index the keys of a recorded run's inputs, for traces of rows.")
     ] = False,
     remove: Annotated[bool, typer.Option("--remove", help="With --records: remove these indexes of keys.")] = False,
     publish: Annotated[
-        bool, typer.Option("--publish", help="Put it into the store as well, for readers without one.")
+        bool, typer.Option("--publish", help="Also put the index into the store, for readers without one.")
     ] = False,
     at: AtOption = None,
     branch: BranchOption = None,
@@ -35,9 +35,10 @@ def index(
       govtool index --publish --store s3://bucket/lineage
       govtool index 'job~1' --records
 
-    The first question builds it otherwise. It lives in GOVTOOL_CACHE, else in ~/.cache/govtool. Whoever has no index
-    of a commit asks the published one page by page: run this with --publish after an ingest, as in CI. With --records
-    it is the keys of a run's input files that are indexed, at most 8 bytes a row and key, once for all runs.
+    Otherwise the first question builds it. It is kept in GOVTOOL_CACHE, else in ~/.cache/govtool. Readers without an
+    index of a commit read the published one page by page: run this with --publish after an ingest, for example in CI.
+    With --records it indexes the keys of a run's input files, with at most 8 bytes per row and key, once for all
+    runs.
     """
     if records or remove or run is not None:
         _index_records(ui, run, records, remove, (store, at, branch))

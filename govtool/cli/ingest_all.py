@@ -56,8 +56,8 @@ def ingest_all(
       govtool ingest --only sql:warehouse --dry-run
 
     A source that cannot be read, or of which too little is understood, keeps its last version; the others are
-    committed, and the exit code is 3. Mistakes in govtool.toml are found before anything is
-    read. An unchanged source makes no commit. With --quiet nothing is printed but errors.
+    committed, and the exit code is 3. Mistakes in govtool.toml are reported before anything is read. An unchanged
+    source makes no commit. With --quiet only errors are printed.
     """
     from govtool.api.ingest_all import ingest
     from govtool.render.ingest_all import FORMATS, render_ingested

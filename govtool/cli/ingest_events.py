@@ -36,7 +36,7 @@ def ingest_openlineage(
       kcat -C -t openlineage -e | govtool ingest openlineage - --source kafka --append
 
     JSON or JSON lines, plain, gzip or zstd; run, job and dataset events in any order. The same events again make no
-    commit. SQL without column lineage is read as SQL; --dialect is for SQL whose event does not tell.
+    commit. SQL of events without column lineage is read; --dialect is for events that do not name their dialect.
     """
     from govtool.api.ingest_events import ingest_openlineage as ingest
 
@@ -64,8 +64,8 @@ def ingest_prov(
       govtool impact 'software:blast==2.2'
 
     PROV-JSON, PROV-N (.provn) and PROV-JSONLD (.jsonld), as workflow engines and system-level recorders write them.
-    Entities are versions of datasets, activities are runs, agents are users and software. PROV does not tell of
-    columns: lineage is of whole datasets, and what goes through it is unknown.
+    Entities are versions of datasets, activities are runs, agents are users and software. PROV has no columns:
+    lineage is between whole datasets, and columns behind it are unknown.
     """
     from govtool.api.ingest_events import ingest_prov as ingest
 
@@ -98,7 +98,7 @@ def ingest_spark(
       govtool ingest spark eventlog_v2_application_17_0042 --source nightly
 
     Plain or compressed (gzip, zstd, lz4, snappy), single files or rolling directories, of finished, running or killed
-    applications. What executions did is read from their plans; runs, rows and bytes are kept with them.
+    applications. Lineage is read from the plans of executions, together with runs, rows and bytes.
     """
     from govtool.api.ingest_events import ingest_spark as ingest
     from govtool.render.spark import spark_summary

@@ -59,7 +59,7 @@ def ingest_log(
     ] = "local",
     workers: Annotated[
         int | None,
-        typer.Option("--workers", metavar="N", min=1, help="Processes of the local engine. Default: one a core."),
+        typer.Option("--workers", metavar="N", min=1, help="Processes of the local engine. Default: one per core."),
     ] = None,
     master: Annotated[
         str | None,

@@ -45,12 +45,12 @@ def ingest_sql(
     namespace: NamespaceOption = None,
     drop_unreadable: Annotated[
         bool,
-        typer.Option("--drop-unreadable", help="Keep nothing of files that became unreadable."),
+        typer.Option("--drop-unreadable", help="Drop lineage of files that can no longer be read."),
     ] = False,
     follow_links: FollowLinksOption = False,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", metavar="N", min=1, help="Processes. Default: one a core if there is much."),
+        typer.Option("--workers", metavar="N", min=1, help="Processes. Default: one per core for large inputs."),
     ] = None,
     options: IngestBundle = _DEFAULT,
 ) -> None:
@@ -59,9 +59,9 @@ def ingest_sql(
       govtool ingest sql warehouse/ --dialect postgres --schema ddl.sql
       govtool ingest sql models/ --dialect bigquery --source dbt --var target=prod
 
-    A source is replaced as a whole; the same input again makes no commit. What cannot be understood is reported and
-    counted; the rest is ingested. A file that cannot be read or understood any more keeps what it said before, until
-    it is gone. Exit code 3 commits nothing.
+    A source is replaced as a whole; the same input again makes no commit. Statements that are not understood are
+    reported and counted; the rest is ingested. A file that can no longer be read keeps its earlier lineage, until it
+    is deleted. With exit code 3 nothing is committed.
     """
     from govtool.api.ingest import ingest_sql as ingest
     from govtool.render.progress import log_label, log_left
@@ -125,7 +125,7 @@ def ingest_catalog(
     url: Annotated[str, typer.Argument(metavar="URL", help="postgresql://user@host:5432/db, duckdb:///file …")],
     sql: Annotated[
         list[str] | None,
-        typer.Option("--sql", metavar="PATH", help="SQL that is read with it, the catalog as its schema. Repeatable."),
+        typer.Option("--sql", metavar="PATH", help="SQL to read with the catalog as its schema. Repeatable."),
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -135,7 +135,7 @@ def ingest_catalog(
         bool,
         typer.Option(
             "--explain",
-            help="Let PostgreSQL EXPLAIN what of --sql stays open.",
+            help="Ask PostgreSQL to EXPLAIN unclear statements of --sql.",
         ),
     ] = False,
     dialect: DialectOption = None,
@@ -151,10 +151,10 @@ def ingest_catalog(
       govtool ingest catalog postgresql://reader@dw:5432/shop
       govtool ingest catalog postgresql://reader@dw/shop --sql etl/ --explain
 
-    Tables, columns, types, definitions of views, owners, comments, grants. Nothing is written to the database. Also
-    duckdb:///FILE, sqlite:///FILE, spark:///WAREHOUSE, sc://HOST:15002 (Spark Connect), and what SQLAlchemy has a
-    dialect for. Keep passwords out of the address: PGPASSWORD, ~/.pgpass. SQL alone, with a catalog as its schema:
-    govtool ingest sql PATH --catalog URL.
+    Reads tables, columns, types, definitions of views, owners, comments and grants, and writes nothing to the
+    database. Also duckdb:///FILE, sqlite:///FILE, spark:///WAREHOUSE, sc://HOST:15002 (Spark Connect), and databases
+    with a SQLAlchemy dialect. Keep passwords out of the address: use PGPASSWORD or ~/.pgpass. For SQL alone, with a
+    catalog as its schema: govtool ingest sql PATH --catalog URL.
     """
     from govtool.api.ingest import ingest_catalog as ingest
 

@@ -43,7 +43,7 @@ def lineage(
         str, typer.Option("--semantics", metavar="precise|lineagex", help="Count the arms of UNION ALL as references.")
     ] = "precise",
     batch: Annotated[
-        bool, typer.Option("--batch", help="Serve JSON lines: one request a line in, one answer a line out.")
+        bool, typer.Option("--batch", help="Serve JSON lines: one request per line in, one answer per line out.")
     ] = False,
     follow_links: FollowLinksOption = False,
     strict: StrictOption = False,
@@ -51,13 +51,13 @@ def lineage(
     format: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Column lineage of SQL files, without a store.
+    """Show the column lineage of SQL files, without a store.
 
       govtool lineage query.sql --dialect snowflake --format json
       cat etl/*.sql | govtool lineage - --dialect postgres --schema ddl.sql
 
     Formats: table, plain, json, jsonl, csv, markdown, dot, mermaid, svg. Statements may come in any order; they are
-    resolved against each other. Of a dbt model, the models that it names with ref are read as well.
+    resolved against each other. For a dbt model, the models that it names with ref are read, too.
     """
     if batch:
         if paths:

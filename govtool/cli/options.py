@@ -37,7 +37,7 @@ BranchOption = Annotated[
 ]
 AuthorOption = Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")]
 FollowLinksOption = Annotated[
-    bool, typer.Option("--follow-links", help="Also follow links that lead out of the folder.")
+    bool, typer.Option("--follow-links", help="Also follow links to places outside the folder.")
 ]
 MessageOption = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="Message of the commit.")]
 SourceOption = Annotated[
@@ -48,11 +48,11 @@ SourceOption = Annotated[
         help="The source to replace. Default: sql:models, …",
     ),
 ]
-ReplaceOption = Annotated[bool, typer.Option("--replace", help="Replace one of another place or kind, too.")]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Also replace a source of another place or kind.")]
 PublishOption = Annotated[
     bool | None,
     typer.Option(
-        "--publish/--no-publish", help="Publish the index in a remote store; by default as govtool.toml says."
+        "--publish/--no-publish", help="Publish the index in a remote store. Default: the setting in govtool.toml."
     ),
 ]
 DryRunOption = Annotated[
@@ -83,10 +83,12 @@ OutputOption = Annotated[
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option("--limit", metavar="N", min=0, help="Show at most N; what is left off is counted."),
+    typer.Option("--limit", metavar="N", min=0, help="Show at most N entries, and count the others."),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Show everything.")]
-KeepLiteralsOption = Annotated[bool, typer.Option("--keep-literals", help="Store literals too; many are about people.")]
+KeepLiteralsOption = Annotated[
+    bool, typer.Option("--keep-literals", help="Also store literals. Many are personal data.")
+]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")]
 StrictCommitOption = Annotated[
     bool, typer.Option("--strict", help="Exit with 3 and no commit unless all was understood.")
@@ -146,7 +148,7 @@ ExplainOption = Annotated[
     bool,
     typer.Option(
         "--explain",
-        help="Let that PostgreSQL EXPLAIN what stays open.",
+        help="Ask that PostgreSQL to EXPLAIN unclear statements.",
         rich_help_panel=_SQL,
     ),
 ]
@@ -155,7 +157,7 @@ RelationFromOption = Annotated[
     typer.Option(
         "--relation-from",
         metavar="PATTERN",
-        help="Names bare SELECTs by path: {schema}/{table}.sql.",
+        help="Name bare SELECTs by path: {schema}/{table}.sql.",
         rich_help_panel=_SQL,
     ),
 ]

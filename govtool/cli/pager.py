@@ -27,7 +27,7 @@ def pager_command(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def is_long(number: int, stream: IO[str]) -> bool:
-    """True if so many lines do not fit on the terminal behind a stream; False where there is none, or of no height."""
+    """True if so many lines do not fit on the terminal of a stream; False if it is not a terminal or has no height."""
     try:
         height = os.get_terminal_size(stream.fileno()).lines if stream.isatty() else 0
         return 0 < height <= number

@@ -48,8 +48,8 @@ def path(
       govtool path crm.users.email mart.audience.email
       govtool path 'class:personal' 'zone:shared' --limit 1
 
-    With several columns at either end, the shortest paths from any to any. As a guard in a script: --exit-code exits
-    with 1 if there is a path, --strict with 3 if it cannot be known that there is none. Formats: table, plain, json,
+    With several columns at either end, it finds the shortest paths between any two. As a guard in a script:
+    --exit-code exits with 1 if there is a path, --strict with 3 if one cannot be excluded. Formats: table, plain, json,
     jsonl, csv, markdown.
     """
     from govtool.render.path import FORMATS, render

@@ -41,7 +41,7 @@ def policy_lint(
       govtool policy lint --policy policies/privacy.yml --fail-on warning
 
     With a store, patterns and zones are looked up in its graph; without one, only the files are read.
-    What check refuses is an error: exit code 2.
+    Mistakes that check refuses are errors: exit code 2.
     """
     from govtool.answers.answer import at_least
     from govtool.answers.check import SEVERITIES
@@ -80,7 +80,9 @@ TEST_FORMATS = ("table", "plain", "json")
 def policy_test(
     ui: Ui,
     policy: PolicyOption = None,
-    match: Annotated[str | None, typer.Option("--match", "-k", metavar="TEXT", help="Only tests named so.")] = None,
+    match: Annotated[
+        str | None, typer.Option("--match", "-k", metavar="TEXT", help="Run only tests whose name contains this.")
+    ] = None,
     today: TodayOption = None,
     format: FormatOption = None,
     output: OutputOption = None,
@@ -90,7 +92,7 @@ def policy_test(
       govtool policy test
       govtool policy test --policy pack:gdpr -k hash
 
-    Every violated rule of severity error must be expected; warnings and unknowns count where they are named.
+    Every violated rule of severity error must be expected; warnings and unknowns count only if they are listed.
     """
     from govtool.app.questions.governance import day_of
     from govtool.app.questions.policy import load_policies, nearest_tests, run_tests
@@ -101,7 +103,7 @@ def policy_test(
     outcomes = run_tests(policies, day_of(today), match)
     if match and not outcomes:
         raise UsageError(
-            f"no test is named so: {match[:80]!r}",
+            f"no test has this in its name: {match[:80]!r}",
             code="policy.no-tests",
             nearest=nearest_tests(policies, match),
             hint="govtool policy test runs them all",
@@ -120,7 +122,7 @@ def policy_explain(
     ] = None,
     policy: PolicyOption = None,
 ) -> int:
-    """Say in words what rules mean, what they accept, and what is waived.
+    """Describe rules in words, with what they accept and what is waived.
 
     govtool policy explain
     govtool policy explain PII001 --policy pack:starter

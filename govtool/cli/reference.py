@@ -44,7 +44,7 @@ def _section(title: str, words: tuple[str, ...]) -> Iterator[str]:
 
 
 def _shown(words: tuple[str, ...]) -> str:
-    """The text that a command line prints at a width of its own, whatever the terminal is."""
+    """The text that a command line prints at a fixed width, on any terminal."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = _WIDTH
     buffer = io.StringIO()

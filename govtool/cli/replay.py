@@ -18,11 +18,12 @@ def replay(
     ui: Ui,
     run: Annotated[str, typer.Argument(metavar="RUN", help="A recorded run, an application or JOB~1.")],
     without: Annotated[
-        list[str] | None, typer.Option("--without", metavar="DATASET", help="Leave rows of an input out; with --where.")
+        list[str] | None,
+        typer.Option("--without", metavar="DATASET", help="Run without rows of this input; see --where."),
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", metavar="EXPR", help="Which rows: a Spark SQL boolean expression; one a --without."),
+        typer.Option("--where", metavar="EXPR", help="The rows: a Spark SQL condition, one for each --without."),
     ] = None,
     replaced: Annotated[
         list[str] | None,
@@ -33,7 +34,7 @@ def replay(
         typer.Option("--script", metavar="FILE", help="Run your script over the traced rows; --where chooses results."),
     ] = None,
     of: Annotated[
-        str | None, typer.Option("--of", metavar="DATASET", help="The output that is meant, of a run with several.")
+        str | None, typer.Option("--of", metavar="DATASET", help="Choose one output of a run that has several.")
     ] = None,
     show: ShowOption = 20,
     limit: TraceLimitOption = None,
@@ -49,8 +50,8 @@ def replay(
       govtool replay app-1/0 --with users=fixed.parquet --format json
       govtool replay 'job~1' --script "edited.py --day 3" --where "land = 'de'"
 
-    Only the groups and partitions that the change reaches are evaluated, where that can be shown; nothing is written.
-    What a run over these inputs would decide anew (limits with ties, random values) is named, and the exit code is 3.
+    If possible, only the groups and partitions that the change reaches are evaluated. Nothing is written. Results
+    that a new run would decide anew (limits with ties, random values) are listed, and the exit code is 3.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.api.opening import open as open_version

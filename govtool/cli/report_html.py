@@ -81,13 +81,13 @@ def report_html(
       govtool report html --diff main -o change.html
       govtool report html --trace trace.json --workflow run:nightly -o run.html
 
-    The file opens without a network and requests nothing. Literals in SQL are redacted, and rows are in it only with
-    --include-rows. Columns
-    light up with everything that they reach, as govtool impact lists it; findings show their path with its SQL.
+    The file opens without a network and requests nothing. Literals in SQL are redacted, and it has rows only with
+    --include-rows. A click on a column highlights everything that it reaches, as govtool impact lists it; findings
+    show their path with its SQL.
     """
     to_screen = output is None or str(output) == "-"
     if to_screen and ui.out.isatty():
-        raise UsageError("a page is nothing for a terminal", code="usage.output", hint="-o lineage.html")
+        raise UsageError("a page cannot be shown on a terminal", code="usage.output", hint="-o lineage.html")
     with opened_graph(ui, store, at, branch) as graph:
         answer = graph.report(
             *selector or (),

@@ -45,7 +45,7 @@ ModeOption = Annotated[
     typer.Option(
         "--mode",
         metavar="auto|propagate|replay",
-        help="With --sql, --run: auto replays what stays unknown.",
+        help="With --sql, --run: auto replays what is unknown.",
     ),
 ]
 _PLACE = re.compile(r"([0-9]+):([0-9]+)")

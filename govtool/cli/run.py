@@ -28,7 +28,7 @@ def run(
     ] = None,
     spool: Annotated[
         Path | None,
-        typer.Option("--spool", metavar="DIR", help="Folder for the records of the job. Default: a new folder."),
+        typer.Option("--spool", metavar="DIR", help="Folder for what the job records. Default: a new folder."),
     ] = None,
     commit_only: Annotated[
         Path | None,
@@ -37,14 +37,14 @@ def run(
     identify: Annotated[
         int,
         typer.Option(
-            "--identify", metavar="BYTES", help="Read outputs of up to so many bytes to identify them. 0: none."
+            "--identify", metavar="BYTES", help="Identify outputs of up to this many bytes by their content. 0: none."
         ),
     ] = 1 << 30,
     row_digests: Annotated[
         bool | None,
         typer.Option(
             "--row-digests/--no-row-digests",
-            help="Record a digest of the rows of each output. Default: [spark] row_digests, else of small outputs.",
+            help="Record a digest of the rows of each output. Default: [spark] row_digests, else small outputs.",
         ),
     ] = None,
     records: Annotated[
@@ -67,9 +67,9 @@ def run(
       govtool run -- spark-submit --master yarn etl.py
       govtool run --records -- etl.py
 
-    The job keeps its streams, signals and exit code, which is also ours. No jar and no change of its code: its sessions
-    write down what they execute, and it is read and committed when the job is over. What fails on our side is a
-    warning; records that could not be committed are kept.
+    The job keeps its streams, signals and exit code. It needs no jar and no change of its code: its sessions record
+    what they execute, and govtool commits that at the end of the job. A failure of govtool is only a warning; records
+    that could not be committed are kept.
     """
     from govtool.app.runs.job import EAGER_RECORDS, Finished, command_of, exit_as, run_job
 

@@ -64,9 +64,9 @@ def serve_openlineage(
       govtool serve openlineage --port 5000
       OPENLINEAGE_URL=http://127.0.0.1:5000 airflow tasks run …
 
-    POST /api/v1/lineage takes an event or a list of events, gzip or not. An accepted event is on disk before the answer
-    and committed within --every seconds; interrupted, the server commits what it has accepted and ends. Interrupted
-    twice, it ends at once, and its next start commits the rest. Requests of web pages are refused.
+    POST /api/v1/lineage takes an event or a list of events, gzip or not. An accepted event is on disk before the
+    answer, and committed within --every seconds. When interrupted, the server commits the accepted events and ends.
+    Interrupted twice, it ends at once, and its next start commits the rest. Requests of web pages are refused.
     """
     from govtool.app.ingest.sql_options import check_dialect
     from govtool.app.project.project import existing_branch, open_store

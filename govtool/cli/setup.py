@@ -30,12 +30,12 @@ def init(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Create a store, and write a govtool.toml that lists what there is to ingest in this folder.
+    """Create a store, and write a govtool.toml that lists the sources in this folder.
 
       govtool init
       govtool init --store /srv/lineage
 
-    Without a place the store is made in .govtool of the working directory. SQL, dbt projects, query logs, event logs
+    By default the store is .govtool in the working directory. SQL, dbt projects, query logs, event logs
     of Spark, OpenLineage events, PROV documents and databases in files are recognised; govtool ingest reads them. With
     --sources the store may exist, and the sources are added to a govtool.toml that lists none.
     """
@@ -97,8 +97,8 @@ def doctor(
       govtool doctor
       govtool doctor --format json
 
-    It also proposes names that may be one dataset, such as a table as SQL, a catalog and Spark call it, as lines for
-    [aliases] in govtool.toml. Nothing is merged on likeness alone: you decide.
+    It also proposes lines for [aliases] in govtool.toml: names that may be one dataset, such as the names of a table
+    in SQL, in a catalog and in Spark. It never merges names by itself: you decide.
     """
     from govtool.app.upkeep.doctor import diagnose
     from govtool.render.doctor import FORMATS, alias_lines, render_diagnosis
@@ -112,14 +112,14 @@ def doctor(
     return EXIT_OK if found.healthy else EXIT_FINDINGS
 
 
-def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Take the agreement back.")] = False) -> None:
+def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Withdraw the agreement.")] = False) -> None:
     """Allow the store that this project's govtool.toml names, outside of its folder.
 
       govtool trust
       govtool trust --revoke
 
-    Without it, or --store, or GOVTOOL_STORE, no command opens a store that a repository chose, to read or to write. The
-    agreement holds for this file and this address; another address needs another.
+    Otherwise a command opens such a store only with --store or GOVTOOL_STORE. The agreement applies to this file and
+    this address; another address needs a new one.
     """
     from govtool.app.project.trust import trust as agree
     from govtool.render.text import printable
@@ -130,12 +130,12 @@ def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Take th
 
 
 def config_show(ui: Ui, format: FormatOption = None, output: OutputOption = None, store: StoreOption = None) -> None:
-    """The settings in effect and where each comes from.
+    """Show the settings in effect, and where each comes from.
 
       govtool config show
       govtool config show --format json
 
-    Options win over the environment, the environment over govtool.toml, that over the defaults.
+    Options override the environment, the environment overrides govtool.toml, and this overrides the defaults.
     """
     from govtool.render.settings import FORMATS, render
 

@@ -27,7 +27,7 @@ def snapshot(
     run: Annotated[str, typer.Option("--run", metavar="RUN", help="The run or software that made it.")],
     made_of: Annotated[
         list[str] | None,
-        typer.Option("--derived-from", metavar="PATH", help="Data that it was made of. Repeatable."),
+        typer.Option("--derived-from", metavar="PATH", help="Data from which it was made. Repeatable."),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
     rows: Annotated[
@@ -38,12 +38,12 @@ def snapshot(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Record a version of a dataset: its content, the run that made it and what it was made of, in one commit.
+    """Record a version of a dataset in one commit: its content, its run, and the data from which it was made.
 
       govtool snapshot data/orders --run nightly-2026-11-20 --derived-from data/raw
       govtool snapshot s3://lake/orders --run app-17 --name sales.orders
 
-    Take the snapshots of what it was made of first: an ancestor without a snapshot of its present content is unknown.
+    Take snapshots of that data first: an ancestor without a snapshot of its present content is unknown.
     """
     from govtool.app.datasets.snapshot import take_snapshot
     from govtool.app.project.project import open_store
@@ -98,7 +98,7 @@ def verify(
       govtool verify data/orders
       govtool verify s3://lake/orders --name sales.orders --format json
 
-    What was recorded is what govtool snapshot tied to the data, and what runs say they left. States: match, rows-match
+    The data is compared with govtool snapshot, and with the outputs that runs recorded. States: match, rows-match
     (with --rows: other files, the same rows), data-changed (without provenance), data-missing (provenance without
     data), no-provenance.
     """

@@ -25,7 +25,7 @@ def sources_list(
       govtool sources
       govtool sources list --format json
 
-    An ingest replaces everything that its source put into the graph before, and nothing of other sources.
+    An ingest replaces everything that its source contributed before, and nothing of other sources.
     """
     from govtool.api.opening import open as open_version
     from govtool.render.sources import FORMATS, render_sources

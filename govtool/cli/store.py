@@ -15,7 +15,7 @@ from govtool.render.text import short
 
 
 def store_compact(ui: Ui, branch: BranchOption = None, author: AuthorOption = None, store: StoreOption = None) -> None:
-    """Rewrite the manifest of a branch without what is dead; an ordinary commit that changes nothing else.
+    """Rewrite the manifest of a branch without dead entries, in a commit that changes nothing else.
 
     govtool store compact
     govtool store compact --branch redesign
@@ -26,7 +26,7 @@ def store_compact(ui: Ui, branch: BranchOption = None, author: AuthorOption = No
     result = compact(open_store(store), branch, author)
     commit = result.commit
     if not result.created:
-        ui.note(f"{commit.branch}: nothing is dead, still at commit {commit.seq} ({short(commit.id)})")
+        ui.note(f"{commit.branch}: no dead entries, still at commit {commit.seq} ({short(commit.id)})")
         return
     sizes = commit.summary["compacted"]
     outcome = f"{sizes['before']:,} entries became {sizes['after']:,}" if isinstance(sizes, dict) else "compacted"
@@ -39,14 +39,14 @@ def store_gc(
     grace: Annotated[
         float,
         typer.Option(
-            "--grace", metavar="HOURS", min=0, help="Keep younger objects: they may belong to commits under way."
+            "--grace", metavar="HOURS", min=0, help="Keep objects younger than this: a running commit may need them."
         ),
     ] = 24.0,
     format: FormatOption = None,
     output: OutputOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Remove what killed and beaten writers left behind. No commit and nothing that one refers to ever goes.
+    """Remove objects that killed or beaten writers left behind. Commits, and objects that they refer to, always stay.
 
     govtool store gc --dry-run
     govtool store gc --grace 48
@@ -69,27 +69,28 @@ def store_fsck(
         str | None, typer.Option("--anchor", metavar="TEXT", help="The output of an earlier store anchor.")
     ] = None,
     contents: Annotated[
-        bool, typer.Option("--contents/--no-contents", help="Read and hash every fragment, or only look for it.")
+        bool,
+        typer.Option("--contents/--no-contents", help="Read and hash every fragment, or only check that it exists."),
     ] = True,
     deep: Annotated[
         bool, typer.Option("--deep", help="Build published indexes again and compare them with the published ones.")
     ] = False,
     ignore_unknown: Annotated[
         bool,
-        typer.Option("--ignore-unknown", help="Exit with 0 where only the writing of input versions is not known."),
+        typer.Option("--ignore-unknown", help="Exit with 0 if all that is unknown is who wrote input versions."),
     ] = False,
     format: FormatOption = None,
     output: OutputOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Check the store: hashes, the chain, holes, tags, published indexes. Exit code 4 if anything is wrong.
+    """Check the store: hashes, the chain of commits, gaps, tags, published indexes. Exit code 4 if anything is wrong.
 
       govtool store fsck
       govtool store fsck --anchor "$(cat anchor.txt)"
 
-    A history that was rewritten as a whole, or rolled back, is seen only against an anchor kept elsewhere.
-    Versions that were read and whose writing is not known are listed, with exit code 3: that is no damage, and ends
-    when the writing is ingested. --ignore-unknown lists them and exits with 0.
+    Only an anchor that is kept elsewhere shows that a history was rewritten as a whole, or rolled back. Input
+    versions without a known writer are listed, with exit code 3. This is not damage; ingest the run that wrote them.
+    --ignore-unknown lists them and exits with 0.
     """
     from govtool.app.project.project import open_store
     from govtool.app.upkeep.store import check
@@ -126,7 +127,7 @@ def store_copy(
     target: Annotated[str, typer.Argument(metavar="URI", help="Target: a path or s3://bucket/prefix.")],
     store: StoreOption = None,
 ) -> None:
-    """Copy the whole store, or bring an older copy up to date; what is copied is verified.
+    """Copy the whole store, or bring an older copy up to date. All copied objects are verified.
 
     govtool store copy s3://bucket/lineage
     govtool store copy backup/ --store s3://bucket/lineage
@@ -143,13 +144,13 @@ def store_copy(
 def store_repair_clock(
     ui: Ui, branch: BranchOption = None, author: AuthorOption = None, store: StoreOption = None
 ) -> None:
-    """Take over what commits of a clock in the future say, so that others can commit again.
+    """Take over the commits of a clock that was ahead, so that others can commit again.
 
       govtool store repair-clock
       govtool store repair-clock --branch redesign
 
-    A commit whose parent is the last one of a possible time; the later slots stay, and are shown by their numbers.
-    This machine's clock must agree with the store's.
+    The repair is a commit on top of the last one with a possible time. The later slots stay; govtool show finds them
+    by number. This machine's clock must agree with the store's.
     """
     from govtool.app.project.project import open_store
     from govtool.app.upkeep.store import repair_clock
@@ -159,7 +160,7 @@ def store_repair_clock(
     if result.created:
         ui.note(f"{commit.branch}: commit {commit.seq} ({short(commit.id)}) · {commit.message}")
     else:
-        ui.note(f"{commit.branch}: no commit is of the future, still at commit {commit.seq} ({short(commit.id)})")
+        ui.note(f"{commit.branch}: no commit is in the future, still at commit {commit.seq} ({short(commit.id)})")
 
 
 def store_forget(
@@ -167,7 +168,7 @@ def store_forget(
     text_file: Annotated[
         str | None,
         typer.Option(
-            "--text-file", metavar="FILE", help="Texts to replace by *** in every version, one a line; - is stdin."
+            "--text-file", metavar="FILE", help="Texts to replace by *** in every version, one per line; - is stdin."
         ),
     ] = None,
     run: Annotated[
@@ -178,7 +179,9 @@ def store_forget(
         list[str] | None,
         typer.Option("--source", metavar="NAME", help="Remove a source from every version, history included."),
     ] = None,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Kept in the store, for readers.")] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="The reason. It is kept in the store for readers.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be removed, and remove nothing.")] = False,
     message: MessageOption = None,
     author: AuthorOption = None,
@@ -192,8 +195,8 @@ def store_forget(
       govtool store forget --text-file secrets.txt --dry-run
       govtool store forget --run local-1732/3 --reason "request 81"
 
-    A commit says that something was removed; later and earlier versions are read without it. Exit code 1 if commits or
-    tags hold the text: these cannot be changed. Copies that are out of reach are listed.
+    A commit records the removal; all versions are then read without the text. Exit code 1 if commits or tags hold the
+    text, as these cannot be changed. Copies that are out of reach are listed.
     """
     from govtool.app.project.project import open_store
     from govtool.app.upkeep.forget import ForgetRequest, forget_text

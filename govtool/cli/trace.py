@@ -27,22 +27,26 @@ RunOption = Annotated[
         "--run", metavar="RUN", help="A run, an application or JOB~1. Default: by the files that are there now."
     ),
 ]
-StepOption = Annotated[bool, typer.Option("--step", help="Go one boundary only: a group-by, a window, a subquery …")]
+StepOption = Annotated[
+    bool, typer.Option("--step", help="Stop at the first boundary: a group-by, a window, a subquery …")
+]
 ShowOption = Annotated[
-    int, typer.Option("--show", metavar="N", min=0, help="Rows of each dataset in tables; counts are whole.")
+    int, typer.Option("--show", metavar="N", min=0, help="Rows of each dataset in tables; counts are complete.")
 ]
 TraceLimitOption = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=0, help="Rows of each dataset in JSON (1,000) and CSV (all)."),
 ]
-IdsOption = Annotated[bool, typer.Option("--ids", help="Print only the records' tokens, a line each.")]
+IdsOption = Annotated[bool, typer.Option("--ids", help="Print only the tokens of the records, one per line.")]
 VerifyOption = Annotated[
-    bool, typer.Option("--verify", help="Evaluate the plan again and compare all its rows with the written ones.")
+    bool, typer.Option("--verify", help="Evaluate the plan again, and compare all rows with the written ones.")
 ]
-AllRunsOption = Annotated[bool, typer.Option("--all-runs", help="Go on through other runs, as far as they are known.")]
+AllRunsOption = Annotated[
+    bool, typer.Option("--all-runs", help="Continue through other runs, as far as they are known.")
+]
 SidecarsOption = Annotated[
     bool,
-    typer.Option("--sidecars/--no-sidecars", help="Look keys up in sidecars; build those that are missing afterwards."),
+    typer.Option("--sidecars/--no-sidecars", help="Look up keys in sidecars, and build missing ones afterwards."),
 ]
 _PLACE = re.compile(r"([0-9]+):([0-9]+)")
 _PAGE = 1000

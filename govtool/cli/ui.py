@@ -107,12 +107,12 @@ class Ui:
             _write_file(file, [data])
             return
         if self.out.isatty():
-            raise UsageError("this format is nothing for a terminal", code="usage.output", hint="-o FILE")
+            raise UsageError("this format cannot be shown on a terminal", code="usage.output", hint="-o FILE")
         self.wrote = True
         self.out.flush()
         stream = getattr(self.out, "buffer", None)
         if stream is None:
-            raise UsageError("this format is no text", code="usage.output", hint="-o FILE")
+            raise UsageError("this format is not text", code="usage.output", hint="-o FILE")
         stream.write(data)
 
     def table(self, table: Table, file: Path | None = None) -> None:

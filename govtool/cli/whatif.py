@@ -153,8 +153,8 @@ def whatif_rename(
       govtool whatif rename crm.users.email --to mail
       govtool whatif rename stg.users --to stg.people -f json
 
-    The first statement to name it breaks; beyond it everything passes.
-    Formats: table, plain, json, jsonl, csv, markdown.
+    The first statement that names it breaks; everything behind it passes. Formats: table, plain, json, jsonl, csv,
+    markdown.
     """
     return answer(ui, "rename", selector, options, to=to)
 
@@ -171,8 +171,7 @@ def whatif_retype(
       govtool whatif retype shop.orders.total --to text
       govtool whatif retype 'shop.orders.*_at' --to date
 
-    Only what is provably incompatible breaks.
-    Formats: table, plain, json, jsonl, csv, markdown.
+    Only provably incompatible types break. Formats: table, plain, json, jsonl, csv, markdown.
     """
     return answer(ui, "retype", selector, options, to=to)
 
@@ -188,7 +187,7 @@ def whatif_mask(
       govtool whatif mask crm.users.email
       govtool whatif mask class:personal.contact --policy pack:gdpr
 
-    What is made of them changes, what they decide over is rows; and which findings of policies end.
+    Columns derived from them change; where they decide rows, the verdict is rows. Lists the policy findings that end.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
     return answer(ui, "mask", selector, options)
@@ -223,7 +222,7 @@ def whatif_several(
     delete: DeleteOption = None,
     options: WhatIfOptions = _OPTIONS,
 ) -> int:
-    """Show what changes of several kinds do together.
+    """Show the effect of several changes together.
 
       govtool whatif --drop crm.users.phone --rename crm.users.email=mail
 

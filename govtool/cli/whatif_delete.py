@@ -112,7 +112,7 @@ def _refuse(given: Mapping[str, object], what: str) -> None:
 def _refuse_replay(mode: str | None) -> None:
     if mode not in (None, "auto", "propagate"):
         raise UsageError(
-            f"a graph is not run again: no mode {mode}",
+            f"a graph cannot be run again: no mode {mode}",
             code="usage.arguments",
             hint="--mode propagate; what only a new run can decide is unknown",
         )

@@ -49,7 +49,7 @@ def why(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Which records are behind each row of a query or of a workflow run, and how.
+    """Show which records are behind each row of a query or of a workflow run, and how.
 
       govtool why --sql query.sql --data tables/
       govtool why --sql query.sql --data tables/ --as polynomial,why,cost --values cost=prices.json -f json

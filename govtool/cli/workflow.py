@@ -25,7 +25,9 @@ def workflow_run(
     ],
     inputs: Annotated[
         Path | None,
-        typer.Option("--inputs", metavar="DIR", help="Its inputs: NAME.parquet, 1/NAME.csv, state/MODULE.NAME.csv …"),
+        typer.Option(
+            "--inputs", metavar="DIR", help="Folder of inputs: NAME.parquet, 1/NAME.csv, state/MODULE.NAME.csv …"
+        ),
     ] = None,
     executions: Annotated[
         int | None,
@@ -33,7 +35,7 @@ def workflow_run(
             "--executions",
             metavar="N",
             min=1,
-            help="How many executions the sequence is to have in all. Default: those with inputs, or one more.",
+            help="Total number of executions of the sequence. Default: those with inputs, or one more.",
         ),
     ] = None,
     state: Annotated[
@@ -51,7 +53,7 @@ def workflow_run(
     ] = None,
     dialect: Annotated[
         str | None,
-        typer.Option("--dialect", metavar="NAME", help="What SQL is written in. Default: Spark SQL, or the project's."),
+        typer.Option("--dialect", metavar="NAME", help="SQL dialect. Default: Spark SQL, or the project's."),
     ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
@@ -66,8 +68,8 @@ def workflow_run(
       govtool workflow run report.sql --inputs data/
       govtool workflow run shop/target --inputs data/
 
-    SQL runs once, without Spark where DuckDB gives what Spark SQL gives; its rows can be traced.
-    A run that was killed leaves the state of its last whole execution; the same command goes on from there.
+    SQL runs once, in DuckDB if that gives Spark SQL's results; its rows can be traced. A killed run leaves the state
+    of its last complete execution; the same command continues from there.
     """
     from govtool.answers.workflow_runs import WorkflowRunAnswer
     from govtool.app.project.project import open_store
@@ -88,7 +90,7 @@ def workflow_run(
             ui.show(render_workflow_run(form, WorkflowRunAnswer(found, str(done.folder))), file)
         return
     if dialect is not None:
-        raise UsageError("--dialect is of SQL", code="usage.arguments", hint="a workflow in Python has none")
+        raise UsageError("--dialect applies only to SQL", code="usage.arguments", hint="a workflow in Python has none")
     mode = capture_mode(records, untracked)
     opened = None if untracked else open_store(store)
     flow = load_workflow(workflow)
@@ -118,7 +120,7 @@ def refuse_options(executions: int | None, untracked: bool, conf: list[str] | No
     given = {"--executions": executions is not None, "--untracked": untracked, "--conf": bool(conf)}
     for name, is_given in given.items():
         if is_given:
-            raise UsageError(f"{name} is of workflows in Python", code="usage.arguments", hint="leave it out")
+            raise UsageError(f"{name} applies only to workflows in Python", code="usage.arguments", hint="leave it out")
 
 
 _DEFAULT = ListOptions()
@@ -130,7 +132,7 @@ def workflow_list(
     workflow: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only runs of this workflow.")] = None,
     options: ListOptions = _DEFAULT,
 ) -> int:
-    """The runs of workflows, the newest first.
+    """List the runs of workflows, the newest first.
 
     govtool workflow list
     govtool workflow list dealers --format json
@@ -158,7 +160,7 @@ def workflow_show(
         ),
     ] = None,
     same: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="The same, as other commands take it.")
+        str | None, typer.Option("--run", metavar="RUN", help="The run, as an option like that of other commands.")
     ] = None,
     execution: Annotated[
         int | None, typer.Option("--execution", metavar="N", help="Only the invocations of this execution.")
@@ -169,7 +171,7 @@ def workflow_show(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """One run of a workflow: which modules were invoked, what they received, kept and made.
+    """Show one run of a workflow: the invocations of its modules, and what they received, kept and made.
 
     govtool workflow show dealers
     govtool workflow show dealers~1 --execution 3 --format json

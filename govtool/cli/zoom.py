@@ -48,9 +48,9 @@ def zoom_out(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: Zoomed
       govtool zoom out --graph dealers -m M_dealer1 -m M_agg
       govtool zoom out --graph run.json -m M_dealer1 -f dot -o dealers.dot
 
-    All invocations of a module are zoomed together: M#2 is no module. The inputs and outputs of an
-    invocation stay; what happens between them goes.
-    Formats: table, plain, json, jsonl, csv, markdown for the difference; dot, graphml for the view.
+    All invocations of a module are zoomed together: M#2 is not a module. The inputs and outputs of an invocation
+    stay; its inside is hidden. Formats: table, plain, json, jsonl, csv, markdown for the difference; dot, graphml
+    for the view.
     """
     show_zoom(ui, options, "out", module, zoomed)
 
@@ -62,20 +62,20 @@ def zoom_in(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: ZoomedO
       govtool zoom in --graph dealers -m M_dealer1
       govtool zoom in --graph dealers -m M_agg --zoomed M_agg --zoomed M_and
 
-    Without --zoomed all modules are zoomed out before.
-    Formats: table, plain, json, jsonl, csv, markdown for the difference; dot, graphml for the view.
+    Without --zoomed, all modules count as zoomed out. Formats: table, plain, json, jsonl, csv, markdown for the
+    difference; dot, graphml for the view.
     """
     show_zoom(ui, options, "in", module, zoomed)
 
 
 @graph_command
 def subgraph(ui: Ui, options: GraphOptions, node: NodeArgument) -> None:
-    """Show what a node of a provenance graph comes from, what comes of it, and what else that needs.
+    """Show the ancestors and descendants of a node in a provenance graph, and the siblings.
 
       govtool subgraph n41 --graph dealers
       govtool subgraph C2 --graph run.json -f json
 
-    Siblings are the other inputs of what comes of the node: with them a deletion can be judged in the subgraph alone.
+    Siblings are the other inputs of the descendants: with them a deletion can be judged in the subgraph alone.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
     show_answer(ui, options, options.opened(ui).subgraph(node))
@@ -96,8 +96,8 @@ def depends(
       govtool depends n41 --graph dealers --on C2
       govtool depends n41 --graph dealers --on C2 --on C3 --exit-code
 
-    That is necessity: of two alternatives neither is needed alone. Beside it stands the lineage: all records that the
-    node comes from. Exit code 3 if only a new run can decide. Formats: table, plain, json, jsonl, csv, markdown.
+    This is necessity: of two alternatives neither is needed alone. The answer also has the lineage: all records from
+    which the node comes. Exit code 3 if only a new run can decide. Formats: table, plain, json, jsonl, csv, markdown.
     """
     answer = options.opened(ui).depends(node, on)
     show_answer(ui, options, answer)

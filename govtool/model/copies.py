@@ -9,7 +9,7 @@ from govtool.model.kinds import EdgeKind
 
 
 def copied(source: str, columns: Iterable[str], *, complete: bool) -> tuple[Edge, ...]:
-    """The edges of a copy: every column, by whatever name, and the rows.
+    """The edges of a copy: every column, under any name, and the rows.
 
     Args:
         source: The id of the other dataset.

@@ -109,7 +109,7 @@ def _of_namespace(known: StatementPlaces, edge: EdgeEnds) -> Place | None:
 
 @lru_cache(maxsize=4096)
 def decoded(places: str) -> StatementPlaces | None:
-    """Read the text of places; None if it is none, as that of a later version may be."""
+    """Read the text of places; None if it cannot be read, as it may be of a later version."""
     try:
         return _Reader().read(places)
     except ValueError:

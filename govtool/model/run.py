@@ -178,7 +178,7 @@ class Run:
 
 @lru_cache(maxsize=1)
 def schema() -> Any:
-    """The Arrow schema of a runs table: a row a run; what selectors look for in columns, the rest as JSON."""
+    """The Arrow schema of a runs table: one row per run. Columns hold what selectors search, JSON the rest."""
     import pyarrow as pa
 
     text, texts = pa.string(), pa.list_(pa.string())

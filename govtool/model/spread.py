@@ -11,5 +11,5 @@ def buckets_for(size: int, target: int) -> int:
 
 
 def number_of(name: str) -> int:
-    """A number by which what has a name is spread evenly, the same everywhere."""
+    """A number that spreads things evenly by name, the same on every machine."""
     return int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:4], "big")

@@ -60,7 +60,7 @@ class KeyToken:
     key: tuple[tuple[str, str], ...]
 
     def __post_init__(self) -> None:
-        """Sort the key; refuse what no token is made of."""
+        """Sort the key; refuse a text that cannot be part of a token."""
         names = [name for name, _ in self.key]
         if not self.dataset or not names or not all(names) or len(set(names)) < len(names):
             raise UsageError("a key token needs a dataset and distinct key columns", code="usage.bad-token")
@@ -89,7 +89,7 @@ class PositionToken:
     row: int
 
     def __post_init__(self) -> None:
-        """Refuse what no token is made of."""
+        """Refuse a text that cannot be part of a token."""
         if not self.dataset or not self.version or not (0 <= self.file < 1 << 63 and 0 <= self.row < 1 << 63):
             raise UsageError("a position token needs a dataset, a version, a file and a row", code="usage.bad-token")
 
@@ -111,7 +111,7 @@ class NamedToken:
     row_id: str
 
     def __post_init__(self) -> None:
-        """Refuse what no token is made of."""
+        """Refuse a text that cannot be part of a token."""
         if not self.dataset or not self.row_id:
             raise UsageError("a token needs a dataset and a row id", code="usage.bad-token")
 

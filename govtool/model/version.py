@@ -33,7 +33,7 @@ _ICEBERG = re.compile(r"metadata/(?:v(\d+)|(\d+)-[0-9a-f-]+)(?:\.gz)?\.metadata\
 
 
 class DataFile(NamedTuple):
-    """One file of a dataset. ``tag`` stands for its content: a sha256, or what the object store calls the ETag."""
+    """One file of a dataset. ``tag`` identifies its content: a sha256, or the object store's ETag."""
 
     path: str
     size: int
@@ -114,7 +114,7 @@ def identify(files: Iterable[DataFile]) -> ContentIdentity | None:
 
 
 def content_identity(files: Iterable[DataFile]) -> ContentIdentity:
-    """The identity of some files by folder and content, whatever they are called.
+    """The identity of some files by folder and content, not by name.
 
     Writers such as Spark put a random id into the name of each file; equal data under other names is equal here.
     """
@@ -128,7 +128,7 @@ def needed(paths: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def schema() -> Any:
-    """The Arrow schema of the table: a row a dataset."""
+    """The Arrow schema of the table: one row per dataset."""
     import pyarrow as pa
 
     text, number = pa.string(), pa.int64()

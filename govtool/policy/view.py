@@ -156,7 +156,7 @@ class View:
         return [self._edge(e) for e in self._governed.places.index.out_edges(self._node(column))]
 
     def path(self, source: str, target: str) -> list[Edge]:
-        """A shortest way from a column to another; empty if there is none or they are the same."""
+        """A shortest way between two columns; empty if there is none or they are the same."""
         return [self._edge(e) for e in self._way(source, target)]
 
     def has(self, name: str) -> bool:

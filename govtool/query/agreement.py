@@ -154,7 +154,7 @@ def _of_column(
 
 
 def _unmentioned(index: Index, dataset: int, mentioned: set[str]) -> Iterator[ComparedEdge]:
-    """The edges into columns of a dataset that was written, of which the oracle has no sources."""
+    """The edges into columns of a written dataset for which the oracle has no sources."""
     name = index.dataset_name(dataset)
     for node in index.columns(dataset):
         path = index.path(node)

@@ -11,7 +11,7 @@ def is_alias(index: Index, derivation: int) -> bool:
 
 
 def other_names(index: Index, dataset: int) -> set[int]:
-    """The datasets of which a dataset is another name."""
+    """The datasets for which a dataset is another name."""
     aliases = {derivation for derivation in index.makers(dataset) if is_alias(index, derivation)}
     if not aliases:
         return set()

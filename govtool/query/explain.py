@@ -15,7 +15,7 @@ from govtool.model.kinds import EdgeKind
 from govtool.query.evidence import RUNTIME, WayStep
 from govtool.query.joined_steps import EVENTS, Executions, joined
 from govtool.query.selection.select import Subject, select
-from govtool.query.through import Chain, chain_kind, chain_step, chains
+from govtool.query.temporary_tables import Chain, chain_kind, chain_step, chains
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class _StepWriter:
         return chains(self.index, edges, backward=backward) if self.passing else ((edge,) for edge in edges)
 
     def as_steps(self, found: Iterable[Chain], without: Container[EdgeKind] = ()) -> tuple[WayStep, ...]:
-        """Sorted steps of distinct chains of edges but those of some kinds; what is over the limit is counted."""
+        """Sorted steps of distinct chains of edges, without some kinds; steps over the limit are counted."""
         index = self.index
         shown = {c for c in found if chain_kind(index, c) not in without}
         ordered_chains = sorted(shown, key=lambda c: (index.edge_target[c[-1]], chain_kind(index, c), c))

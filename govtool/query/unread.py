@@ -41,7 +41,7 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _reached(index: Index, datasets: Iterable[int], *, backward: bool) -> Iterator[int]:
-    """Datasets that any way leads to, whatever its kind; those of the question first."""
+    """Datasets that any way leads to, by edges of any kind; those of the question first."""
     seen = set(datasets)
     stack = sorted(seen)
     while stack:

@@ -1,4 +1,4 @@
-"""The report for readers without scripts: a table of the datasets, their columns, and what each is made of."""
+"""The report for readers without scripts: a table of the datasets, their columns, and their sources."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
+from govtool.report.escaping import escaped
 from govtool.report.layout import contracted
-from govtool.report.marks import escaped
 from govtool.report.model import LineageView
 from govtool.report.trace_view import TraceView, trace_words
 from govtool.report.workflow_view import WorkflowView, workflow_words

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
-from govtool.report.marks import INVISIBLE, UNSAFE
+from govtool.report.escaping import INVISIBLE, UNSAFE
 
 SCRIPTS = (
     *("graph.js", "placement.js", "arrange.js", "route.js", "picture.js", "details.js", "lists.js"),

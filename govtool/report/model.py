@@ -134,7 +134,7 @@ class LineageView:
 
 
 class ViewNumbers(NamedTuple):
-    """The numbers that stand for texts and nodes in the JSON of edges."""
+    """The numbers of texts and nodes in the JSON of edges."""
 
     kinds: Mapping[str, int]
     labels: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Texts of traces and provenance graphs without values of the data: what is not on a list of allowed words is ``?``.
+"""Texts of traces and provenance graphs without values of the data: all but listed words become ``?``.
 
 The files may be made by hand, so nothing is taken for harmless by its place in them.
 """

@@ -1,4 +1,4 @@
-"""Two versions of a graph laid over each other: what was added, removed and changed is marked.
+"""Two versions of a graph laid over each other, with marks for added, removed and changed parts.
 
 Datasets and columns are the same by name, edges by their two ends and their kind, as in
 ``govtool.query.versions.diff``: other labels or masking make an edge *changed*; a statement that only moved changes
@@ -42,7 +42,7 @@ class _EdgeKey(NamedTuple):
 
 
 def union(old: LineageView, new: LineageView) -> LineageView:
-    """The new version, with what only the old one has, each part marked by its change."""
+    """The new version, with parts that only the old one has; each changed part has a mark."""
     before, after = _by_name(old), _by_name(new)
     names = sorted({*before, *after})
     datasets = tuple(_dataset(before.get(name), after.get(name)) for name in names)

@@ -47,7 +47,7 @@ def get(name: str) -> bytes | None:
 
 
 def put(found: Mapping[str, bytes]) -> None:
-    """Keep contents under their digests. A cache that cannot be written keeps nothing, and nobody is told."""
+    """Keep contents under their digests. A cache that cannot be written keeps nothing, silently."""
     total = 0
     for name, data in found.items():
         path = _path(name)

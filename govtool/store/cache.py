@@ -86,7 +86,8 @@ def publish(directory: Path, write: Callable[[Path], None], *, limit: int | None
 
 
 def evict(parent: Path, limit: int, *, keep: Path | None = None) -> int:
-    """Remove what was used longest ago until the cache has at most ``limit`` bytes, and what killed builders left.
+    """Remove the least recently used files until the cache has at most ``limit`` bytes, and remains of killed
+    builders.
 
     Args:
         parent: The folder that holds the folders of commits; the files of `BLOBS` are beside it.
@@ -129,7 +130,7 @@ _Entry = tuple[float, Path, int]
 
 
 def _folders(parent: Path) -> list[_Entry]:
-    """The complete folders of commits; what is left of builders that were killed long ago is removed."""
+    """The complete folders of commits; remains of builders that were killed long ago are removed."""
     try:
         found = [Path(entry.path) for entry in os.scandir(parent) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
@@ -145,7 +146,7 @@ def _folders(parent: Path) -> list[_Entry]:
 
 
 def _blobs(folder: Path) -> list[_Entry]:
-    """The files of `govtool.store.blobs`; what killed writers left long ago is removed."""
+    """The files of `govtool.store.blobs`; remains of writers that were killed long ago are removed."""
     found = []
     for inner, _, names in os.walk(folder):
         if inner == str(folder):

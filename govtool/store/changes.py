@@ -54,7 +54,7 @@ def fragment_changes(objects: ReadableObjects, old: Commit, new: Commit) -> Frag
 def _part(
     objects: ReadableObjects, left: list[NodeRef], right: list[NodeRef]
 ) -> tuple[list[NodeRef], list[NodeRef], list[NodeRef]]:
-    """Split two sequences of nodes into what both begin with and the rests; opens a node where one side has folded
+    """Split two sequences of nodes into the common beginning and the rests; open a node where one side has folded
     more.
     """
     shared: list[NodeRef] = []

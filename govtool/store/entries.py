@@ -28,7 +28,7 @@ def entries_of(changes: Changes, batch: str) -> tuple[list[Entry], dict[str, byt
 def placed(
     entries: list[Entry], data: Mapping[str, bytes], there: Mapping[tuple[str, str], tuple[str, int]], *, pack: bool
 ) -> tuple[list[Entry], list[tuple[str, bytes]]]:
-    """Find a place for what is added: where it is already, in a pack, or in an object of its own.
+    """Find a place for an added fragment: where it is already, in a pack, or in an object of its own.
 
     Args:
         entries: Of the commit.

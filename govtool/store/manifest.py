@@ -29,7 +29,7 @@ _SOURCES_TEXT = 256
 
 
 class Entry(NamedTuple):
-    """One line of a manifest; what has no meaning for its ``op`` is empty.
+    """One line of a manifest; fields that have no meaning for its ``op`` are empty.
 
     ``op`` is ``+`` (add, bytes that were new to the store, so that nothing before can have added them), ``~`` (add,
     bytes that may have been there), ``=`` (mark) or ``-`` (retract).

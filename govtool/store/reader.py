@@ -102,7 +102,7 @@ class Reader:
         return tuple(sorted(FragmentRef.of(entry) for entry in live.entries(source) if entry.adds))
 
     def batches(self, commit: Commit, source: str) -> frozenset[str]:
-        """The batches of which a source's live fragments are; one, for a source that is always replaced as a whole."""
+        """The batches of a source's live fragments; one, for a source that is always replaced as a whole."""
         return frozenset(entry.batch for entry in log.read_sources(self.nodes, commit, (source,)).entries(source))
 
     def read(self, ref: FragmentRef) -> bytes:

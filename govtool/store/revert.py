@@ -92,7 +92,7 @@ def revert_commit(
 
 
 def _message(undone: Commit) -> str:
-    """``revert 6: ingest sql etl``; of a revert, ``reapply 6: …``, and so on in turn."""
+    """The message: ``revert 6: ingest sql etl``; for a revert, ``reapply 6: …``, and so on."""
     again = _REVERTED.match(undone.message) if undone.summary.get("command") == "revert" else None
     if again is None:
         return f"revert {undone.seq}: {undone.message}"

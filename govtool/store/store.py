@@ -76,7 +76,7 @@ class Store(Reader):
         return None if position.head is None or position.head.closed else position.head
 
     def known(self, branch: str, source: str, batch: str) -> Commit | None:
-        """The newest commit of a branch, if what a source says there is one batch; else the same as `base`."""
+        """The newest commit of a branch, if all that a source has there is of one batch; else None."""
         head = self.base(branch)
         while head is not None and self.batches(head, source) == {batch}:
             if self._seen[branch].sure:
@@ -221,7 +221,7 @@ def _probe(objects: Objects) -> None:
 
 
 def _serialises(objects: Objects, writers: int, *, at_once: bool) -> bool:
-    """Return whether no two of several writers create an object, and what is there is what the one wrote.
+    """Return whether exactly one of several writers creates an object, and it holds that writer's bytes.
 
     Where the answer to the winner is lost, nobody knows of it: that is a network, and no race.
     """

@@ -288,7 +288,7 @@ class Writer:
         self._renew(items, self._objects.create_many(items))
 
     def _renew(self, items: list[tuple[str, bytes]], created: list[bool]) -> None:
-        """Write again what could not be created, which is safe as it is named by its content.
+        """Write again an object that could not be created, which is safe as its content is its name.
 
         Perhaps nothing refers to it yet: then this makes it young, so that gc leaves it alone. Perhaps it is not even
         there: S3 may refuse two writers who meet, and the other one may have failed.

@@ -165,11 +165,6 @@ def _refuse_zoomed(graph: ProvenanceGraph, wanted: frozenset[str]) -> None:
         )
 
 
-def all_out(graph: ProvenanceGraph) -> GraphView:
-    """Return the view of a graph with all of its modules zoomed out."""
-    return GraphView(graph, frozenset(graph.modules))
-
-
 def _chosen(graph: ProvenanceGraph, modules: frozenset[str]) -> Array:
     """Per number of a module whether it is zoomed; the last is for nodes of none (-1): bool[modules + 1]."""
     return np.array([*(name in modules for name in graph.modules), False], bool)

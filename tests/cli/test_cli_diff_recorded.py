@@ -222,4 +222,4 @@ def test_mistakes_in_policies(govtool, warehouse, project):
     govtool("ingest", "prov", str(ROOT / "fixtures/prov"))
     done = govtool("diff", "parse-19", "parse-20", "--policy", "pack:starter")
     assert done.code == 2
-    assert "--policy is for commits" in done.err
+    assert "--policy compares commits" in done.err

@@ -104,7 +104,7 @@ def joined_rows(index, graph, groups) -> set[int]:
     return found
 
 
-def naive(index, seeds, union_all=False) -> set:
+def naive(index, seeds) -> set:
     """Every (node, mode, class, passed) that is reached."""
     graph = to_networkx(index)
     keys = list(graph)
@@ -140,7 +140,7 @@ def naive(index, seeds, union_all=False) -> set:
         for one in around:
             for _, target, data in graph.out_edges(one, data=True):
                 kind = data["kind"]
-                if kind is EdgeKind.UNION_ALL and not union_all:
+                if kind is EdgeKind.UNION_ALL:
                     continue
                 if kind is EdgeKind.OPAQUE or mode is UNKNOWN:
                     yield number[target], UNKNOWN, name, passed

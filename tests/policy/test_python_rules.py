@@ -134,7 +134,7 @@ def test_waivers_and_approvals():
     ("name", "why"),
     [
         ("quits", "SystemExit: 3"),
-        ("elsewhere", "RuleError: it speaks of 'no.such.thing', which is not in the graph"),
+        ("elsewhere", "RuleError: it names 'no.such.thing', which is not in the graph"),
         ("wrong", "RuleError: it yields str, not Found"),
         ("nothing", "RuleError: it gives NoneType, not findings"),
         ("number", "RuleError: acme_module:number cannot be called"),

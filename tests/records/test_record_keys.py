@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import govtool
-from govtool.app.records.keys import rows_of_tokens
+from govtool.app.records.keys import equals_text
 from govtool.cli.main import main
 from govtool.errors import UsageError
 from govtool.model.token import KeyToken, PositionToken, parse_token
@@ -62,20 +62,9 @@ def test_a_key_column_that_is_not_there(gov):
 def test_tokens_are_read_as_they_are_printed(shop):
     configured('[keys]\nusers = "name"\n')
     lineage = govtool.open().records("report").lineage
-    printed = [str(token) for token in lineage.where("land = 'fr'").go_back_all().ids()]
-    assert any("[name=" in each for each in printed)
-    again = rows_of_tokens(lineage, [parse_token(each) for each in printed])
-    assert sorted(map(str, again.ids("users") + again.ids("views"))) == sorted(printed)
-    assert again.go_next_all().arrow().to_pydict()["land"] == ["fr"]
-
-
-def test_a_row_named_twice_is_one(shop):
-    import govtool
-
-    lineage = govtool.open().records("report").lineage
-    (place,) = lineage.input("users", "name = 'bob'").ids()
-    key = KeyToken(place.dataset, (("name", "bob"),))
-    assert rows_of_tokens(lineage, [place, key, key]).ids() == (place,)
+    tokens = lineage.where("land = 'fr'").go_back_all().ids()
+    assert {type(each) for each in tokens} == {KeyToken, PositionToken}
+    assert tuple(parse_token(str(each)) for each in tokens) == tokens
 
 
 @pytest.mark.parametrize(
@@ -93,6 +82,7 @@ def test_keys_of_types(shop, monkeypatch, kind, text, value):
 
     from govtool.records.lineage import Lineage
     from govtool.records.plan import types as t
+    from govtool.records.plan.nodes import outputs
 
     more = {pa.date32(): t.DATE, pa.decimal128(9, 2): t.Decimal(9, 2)}
     monkeypatch.setattr(recorded, "_TYPES", {**recorded._TYPES, **more})
@@ -102,22 +92,12 @@ def test_keys_of_types(shop, monkeypatch, kind, text, value):
     plan = shop.plan("SELECT k, v FROM things", "things")
     lineage = Lineage.of(plan.root, DuckExecutor(plan.session))
     (leaf,) = lineage.leaves()
-    found = rows_of_tokens(lineage, [KeyToken(leaf.dataset, (("k", text),))])
+    key = next(column for column in outputs(leaf) if column.name == "k")
+    found = lineage.input(leaf.dataset, equals_text(key, text))
     assert found.arrow().to_pydict() == {"k": [value], "v": [1]}
-    with pytest.raises(UsageError):
-        rows_of_tokens(lineage, [KeyToken(leaf.dataset, (("no such", text),))])
     if kind != pa.string():
         with pytest.raises(UsageError, match="no value of column 'k'"):
-            rows_of_tokens(lineage, [KeyToken(leaf.dataset, (("k", "x?"),))])
-
-
-def test_another_version_is_refused(shop):
-    import govtool
-
-    lineage = govtool.open().records("report").lineage
-    (place,) = lineage.input("users", "name = 'bob'").ids()
-    with pytest.raises(UsageError, match="another version"):
-        rows_of_tokens(lineage, [PositionToken(place.dataset, "0", place.file, place.row)])
+            equals_text(key, "x?")
 
 
 def test_rows_may_be_missing_where_files_are_refused(shop, gov):

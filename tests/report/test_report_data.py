@@ -289,7 +289,7 @@ def test_the_report_is_a_frame_of_its_own_in_a_notebook(shop):
 
 
 def test_show_needs_a_notebook(shop, monkeypatch):
-    with pytest.raises(UsageError, match="no notebook") as failed:
+    with pytest.raises(UsageError, match="not a notebook") as failed:
         show(store=shop.store)
     assert failed.value.code == "usage.no-notebook"
 

@@ -25,7 +25,7 @@ class Failure:
 
 
 def failures(shortfalls: Iterable[Shortfall], *, keep_literals: bool = False) -> list[Failure]:
-    """The distinct statements among shortfalls of which nothing was understood, costliest first.
+    """Return the distinct statements that were not understood at all, those with the most runs first.
 
     Their literals are redacted unless ``keep_literals``; what is redacted is parsed once more, so that the place fits.
     """

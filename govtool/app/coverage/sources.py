@@ -85,7 +85,7 @@ def reasons_of(source: str, shortfalls: Iterable[Shortfall]) -> tuple[Reason, ..
 
 
 def unread_files(diagnostics: Iterable[Diagnostic]) -> Iterator[Shortfall]:
-    """A shortfall for each file of which nothing is known: it counts as a statement that was not understood."""
+    """A shortfall for each file that was not read: it counts as a statement that was not understood."""
     from govtool.model.shortfall import Shortfall
 
     return (Shortfall("opaque", one, 1, "", "") for one in diagnostics if is_unread(one))

@@ -21,7 +21,9 @@ REACH_TABLE = "reach"
 
 
 def reach_fragments(source: str, shortfalls: Iterable[Shortfall]) -> Iterator[Fragment]:
-    """The fragment of the words of a source's statements of known reach; none if there are none."""
+    """The fragment with the reach of a source's statements that were not understood; none if there are no such
+    statements.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

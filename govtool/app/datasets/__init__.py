@@ -1,1 +1,1 @@
-"""Datasets as data: where it lies, what it is identified by, and whether it is what was recorded."""
+"""Datasets as data: their places, their identity, and whether they still are what was recorded."""

@@ -1,4 +1,4 @@
-"""The content of what runs wrote, identified after the job: inputs are known by the listing that the plan had of them.
+"""The content of outputs, identified after the job; inputs are known by the listing of the plan.
 
 A file counts only as long as it is the file that the write made, by size and modification time. What a later write
 has replaced is not identified.
@@ -136,7 +136,7 @@ def _parquet_schema(path: Path) -> str:
 
 
 def _files_of(output: RunOutput, root: Path, hashes: Mapping[Path, _Hashed]) -> list[Path] | None:
-    """The files that a write made, if they still are what it made; None if that is not known."""
+    """The files that a write made, if they have not changed since; None if that is not known."""
     if output.written is not None:
         listed = output.written.listed or _listed_again(output, root)
         paths = [Path(file.uri.removeprefix("file:")) for file in listed]

@@ -1,4 +1,4 @@
-"""A digest of the rows of a dataset, whatever their order and the files that they lie in.
+"""A digest of the rows of a dataset, independent of their order and files.
 
 Each row is written down canonically and hashed with BLAKE2b to 128 bits; the digest is the sum of the hashes modulo
 2^128, with the number of rows and the columns. A sum has no order, and unlike XOR it counts duplicates (Clarke et al.,
@@ -128,7 +128,7 @@ def _add_batches(found: RowDigest, parts: Iterator[Any], folder: str) -> None:
 
 
 def _type_name(type_: Any) -> str:
-    """A type, without what a writer chooses and a value does not: units of time, wide and dictionary forms."""
+    """A type, reduced to what its values depend on: units of time, wide and dictionary forms do not count."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(type_):

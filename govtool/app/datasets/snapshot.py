@@ -50,7 +50,7 @@ def take_snapshot(
     author: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[CommitResult, DatasetVersion]:
-    """Commit a dataset's content as a version, together with the run and the data that it was made of.
+    """Commit a dataset's content as a version, with its run and the data from which it was made.
 
     Args:
         store: The store.
@@ -196,7 +196,7 @@ def read_identity(place: str, progress: Progress | None = None) -> ContentIdenti
 
 
 def rows_of(place: str) -> str:
-    """A digest of the rows of a dataset on this machine, whatever their order and files.
+    """A digest of the rows of a dataset on this machine, independent of their order and files.
 
     Raises:
         UsageError: its rows cannot be read (``usage.rows``).

@@ -5,11 +5,11 @@
 :mod:`search <govtool.app.erasure.search>` finds its rows.
 :mod:`corrections <govtool.app.erasure.corrections>` is a plan over corrected inputs,
 :mod:`step <govtool.app.erasure.step>` evaluates it, :mod:`decided <govtool.app.erasure.decided>` judges its certainty.
-:mod:`plan <govtool.app.erasure.plan>` goes through the chain,
-:mod:`found <govtool.app.erasure.found>` is what it comes to.
+:mod:`plan <govtool.app.erasure.plan>` goes through the chain, and
+:mod:`found <govtool.app.erasure.found>` has its results.
 :mod:`copies <govtool.app.erasure.copies>` and :mod:`lines <govtool.app.erasure.lines>` write corrected files,
 :mod:`corrected <govtool.app.erasure.corrected>` those of a dataset, verified,
 :mod:`apply <govtool.app.erasure.apply>` all of them, and
 :mod:`certify <govtool.app.erasure.certify>` makes the certificate and checks it again;
-:mod:`shape <govtool.app.erasure.shape>` is what it relies on there.
+:mod:`certificate_keys <govtool.app.erasure.certificate_keys>` has the keys that the check relies on.
 """

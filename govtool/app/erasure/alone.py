@@ -1,4 +1,4 @@
-"""Rows that may come of given inputs alone: of such that nothing is known of, nothing is known of these rows either."""
+"""Rows that may come from given inputs alone: if nothing is known of the inputs, these rows are unknown, too."""
 
 from __future__ import annotations
 

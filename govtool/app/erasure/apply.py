@@ -93,7 +93,7 @@ def read_plan_file(place: Path) -> ErasurePlanFile:
             raise TypeError
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
-            "this is no erasure plan on rows",
+            "this is not an erasure plan on rows",
             code="store.format-plan",
             location=str(place),
             hint="govtool erase plan --subject crm.users.id=42 --run RUN --format json -o plan.json",
@@ -188,7 +188,7 @@ def _changed(dataset: str, uri: str, how: str) -> SourceError:
 
 
 def _check_plan(given: ErasurePlanFile, planned: PlannedErasure) -> ErasurePlanFile:
-    """Refuse a plan that is not what the store gives; return that of the store, whose files nobody has edited.
+    """Refuse a plan that differs from the store's; return that of the store, whose files nobody has edited.
 
     Raises:
         EvidenceError: ``evidence.plan``.
@@ -236,7 +236,7 @@ def check_target(to: Path, given: ErasurePlanFile) -> None:
         UsageError: ``usage.target``.
     """
     if to.is_symlink() or (to.exists() and (not to.is_dir() or any(to.iterdir()))):
-        raise UsageError("the folder has to be empty, or not there", code="usage.target", location=str(to))
+        raise UsageError("the folder must be empty or not exist", code="usage.target", location=str(to))
     real = to.resolve()
     for folder in _original_folders(given):
         if real == folder or folder in real.parents or real in folder.parents:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from govtool.answers.erasure_certificate import BEYOND, CertificateAnswer
 from govtool.answers.erasure_certificate import SCHEMA as CERTIFICATE
 from govtool.app.datasets.row_digest import digest_rows
+from govtool.app.erasure.certificate_keys import is_certificate
 from govtool.app.erasure.columns import parse_subject
 from govtool.app.erasure.corrected import CorrectedDataset, left_over
 from govtool.app.erasure.report import PlannedErasure, file_digest
 from govtool.app.erasure.search import value_text
-from govtool.app.erasure.shape import is_certificate
 from govtool.clock import iso, now
 from govtool.errors import FormatError, UsageError
 from govtool.records.execute.inputs import local_path
@@ -149,7 +149,7 @@ def read_certificate(place: Path) -> Mapping[str, Any]:
         bytes.fromhex(found["salt"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
-            "this is no certificate of an erasure", code="store.format-certificate", location=str(place)
+            "this is not an erasure certificate", code="store.format-certificate", location=str(place)
         ) from error
     return dict(found)
 

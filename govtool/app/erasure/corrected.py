@@ -106,7 +106,7 @@ def corrected_datasets(
 
 
 class _Copies:
-    """The copies on their way: what was written, by the files that it was made of."""
+    """The copies in progress: written files, by the original files."""
 
     def __init__(
         self, store: Reader, commit: Commit, planned: PlannedErasure, folder: Path, name: Callable[[str], str]

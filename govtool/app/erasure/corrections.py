@@ -87,7 +87,7 @@ class Corrections(InputChanges):
 
 
 def _added(leaf: Relation, file: File) -> Node:
-    """Rows of a file under a leaf's columns; what is no data of theirs is NULL."""
+    """Rows of a file with a leaf's columns; columns that the file lacks are NULL."""
     marks = dict(leaf.metadata)
     kinds = {column.name: column.type for column in leaf.columns}
     fields = (*leaf.schema.fields, *(Field(name, kinds[name]) for name in leaf.partitioned if name in kinds))

@@ -1,4 +1,4 @@
-"""What an erasure on rows came to: inputs with the subject's rows, outputs, and what was not followed."""
+"""Results of an erasure on rows: inputs with the subject's rows, outputs, and what was not followed."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class GraphKeys:
 
 
 def graph_keys(index: Index, columns: Iterable[str]) -> GraphKeys:
-    """Look the columns of a subject up in the column graph; what it does not know is left out."""
+    """Look up the columns of a subject in the column graph; those it does not know are left out."""
     from govtool.names import split_name
     from govtool.policy.erasure.subject import keys_of
     from govtool.query.selection.select import select

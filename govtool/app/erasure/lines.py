@@ -1,4 +1,4 @@
-"""Files with a row a line, without some rows: every other byte stays as it is."""
+"""Files with one row per line, without some rows: every other byte stays."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class _Walk:
         return link.output in self.keys.wanted or bool(link.read_places() & self._reached)
 
     def _spread(self, link: ChainLink) -> None:
-        """Note what a write made of rows of the subject, and which inputs it read beside them."""
+        """Note the results that a write derived from rows of the subject, and the inputs it read beside them."""
         if self._is_reached(link):
             self._note_joined(link)
             self._reached |= link.written_places()
@@ -160,7 +160,7 @@ class _Walk:
                 yield leaf.dataset, leaf.files
 
     def _rows_alone(self, link: ChainLink) -> str:
-        """Why rows of a write may be the subject's although no searched input says so; empty: there are none."""
+        """Say why rows of a write may be the subject's although no searched input shows it; empty if they cannot be."""
         names = dict.fromkeys(self._alone[place] for place in link.read_places() if place in self._alone)
         if not names:
             return ""
@@ -172,7 +172,7 @@ class _Walk:
         return f"rows that come of {' and '.join(sorted(names))} alone may be the subject's" if alone else ""
 
     def _lost_alone(self, link: ChainLink, why: str) -> None:
-        """Note a write that only what nothing is known of may change."""
+        """Note a write that can only change through inputs that are unknown."""
         self.outputs.append(self._sized(ErasedOutput(link, unknown=why, cut=True)))
         self._alone.update(dict.fromkeys(link.written_places(), link.output))
 

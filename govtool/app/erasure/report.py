@@ -1,4 +1,4 @@
-"""The answer of an erasure plan, made of what was found; the same question gives the same answer."""
+"""The answer of an erasure plan; the same question gives the same answer."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def event_endpoint(url: str, token: str = "") -> EventEndpoint:
     """
     parts = _split(url)
     if token and not (token.isascii() and token.isprintable() and " " not in token):
-        raise UsageError("the token has blanks or other characters that no header holds", code="usage.token")
+        raise UsageError("the token has blanks or other characters that a header cannot hold", code="usage.token")
     path = parts.path.rstrip("/")
     if not path.endswith("/lineage") and ":" not in path:  # Google's methods have a colon
         path += PATH

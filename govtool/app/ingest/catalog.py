@@ -64,7 +64,7 @@ def ingest_catalog(
     progress: Progress | None = None,
     **commit: Unpack[CommitKeywords],
 ) -> IngestResult:
-    """Read a catalog, and commit what it says to the store.
+    """Read a catalog, and commit its tables, views and facts to the store.
 
     Raises:
         RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
@@ -131,7 +131,7 @@ def _options(catalog: Catalog, request: CatalogRequest, source: str) -> Options:
 
 
 def _batch(catalog: Catalog, found: Sequence[Script | Diagnostic], settings: Options, request: CatalogRequest) -> str:
-    """A digest of what was read and how; of the address nothing, for a password is no part of the batch."""
+    """A digest of the input and its settings, without the address: a password is no part of the batch."""
     how = (settings.source, settings.dialect, settings.namespace, settings.keep_literals)
     batch = BatchDigest("catalog", *how, request.explain)
     for item in (catalog, *found):
@@ -222,7 +222,7 @@ def _undefined(relation: CatalogRelation) -> Diagnostic:
 
 
 def _unread(catalog: Catalog) -> Coverage:
-    """Views that cannot be understood as nobody says what they are."""
+    """Views that cannot be understood, as the catalog does not give their definition."""
     count = sum(relation.kind != "table" and relation.definition is None for relation in catalog.relations)
     return Coverage(statements=count, opaque=count, runs_opaque=count)
 

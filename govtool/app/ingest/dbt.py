@@ -62,7 +62,7 @@ def ingest_dbt(
     progress: Progress | None = None,
     **commit: Unpack[CommitKeywords],
 ) -> IngestResult:
-    """Read dbt's artifacts, and commit what they say to the store.
+    """Read dbt's artifacts, and commit their lineage and facts to the store.
 
     Raises:
         RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
@@ -191,7 +191,7 @@ def _declared(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]:
 
 
 def _without_sql(project: DbtArtifacts, settings: Options) -> tuple[list[Derivation], Coverage, tuple[Shortfall, ...]]:
-    """Models without compiled SQL: what they read is known, what they make of it is not."""
+    """Models without compiled SQL: their inputs are known, their columns' lineage is not."""
     from govtool.capture.sql.extract import Shortfall
 
     found = []
@@ -228,7 +228,7 @@ def _without_sql(project: DbtArtifacts, settings: Options) -> tuple[list[Derivat
 
 
 def _exposures(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]:
-    """Dashboards and the like: what they read is declared, by relation."""
+    """Dashboards and other exposures: the relations they read are declared."""
     for node in project.nodes.values():
         if node.kind != "exposure":
             continue

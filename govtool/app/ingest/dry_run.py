@@ -46,7 +46,7 @@ def ingest_or_plan(
     """
     if not dry_run:
         if policy:
-            raise UsageError("policies are for a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
+            raise UsageError("policies need a dry run", code="usage.arguments", hint="--dry-run, or govtool check")
         result = ingest(store)
         return published_ingest(store, result) if publish else result
     from govtool.store import Store

@@ -105,7 +105,7 @@ def ingest_openlineage(
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
 ) -> IngestResult:
-    """Read OpenLineage events, and commit what they say to the store.
+    """Read OpenLineage events, and commit their lineage, runs and facts to the store.
 
     What is no event is reported in the result and counted in the commit; the rest is ingested.
 
@@ -189,7 +189,7 @@ def _read_file(raw: IO[bytes], name: str, read: Read, dialect: str) -> None:
 
 
 def _condensed(notes: list[Diagnostic]) -> Iterator[Diagnostic]:
-    """Notes without repetition: of parts of events, the first of each kind stands for the rest."""
+    """Notes without repetition: for parts of events, only the first of each kind."""
     seen: dict[str, int] = {}
     for note in notes:
         if note.severity == "error":

@@ -1,4 +1,4 @@
-"""Ingests of every kind: the key of what is read, the payload that reading makes of it, and its commit.
+"""Ingests of every kind: the key of the input, the payload that is read from it, and its commit.
 
 An ingest replaces everything that its source said before. It is idempotent: the batch is named by a digest of what was
 read and how, and a batch that the store already holds makes no commit. Derivations are spread over fragments by a hash
@@ -125,7 +125,8 @@ def ingest_once(
     demand: CoverageDemand | None = None,
     without_stale: bool = False,
 ) -> IngestResult:
-    """Commit what a source says, unless the head of the branch says just this; then nothing is asked of ``extract``.
+    """Commit what ``extract`` reads for a source, unless the head of the branch has this batch already; then
+    ``extract`` is not called.
 
     Args:
         store: The store.
@@ -198,7 +199,7 @@ def require(
     empty: bool,
     replaces: bool,
 ) -> None:
-    """Refuse to commit something that is empty, or of which too little was understood.
+    """Refuse a commit that is empty, or of which too little was understood.
 
     Args:
         demand: How much has to be understood.
@@ -259,7 +260,7 @@ def commit_payload(
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
 ) -> CommitResult:
-    """Replace all that a source said before by what it says now, and what others said in its place.
+    """Replace everything that a source contributed before, and parts of other sources that it takes over.
 
     Raises:
         StoreError: the commit could not be written; the store is as it was.

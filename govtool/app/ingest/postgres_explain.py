@@ -1,4 +1,4 @@
-"""``--explain``: what stays open of SQL text is asked of PostgreSQL, and its answers take the place of guesses."""
+"""``--explain``: PostgreSQL is asked about statements that are not fully understood; its answers replace guesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark event logs into the graph: what ran, what it read and wrote, and which columns came of which."""
+"""Spark event logs into the graph: runs with their inputs and outputs, and the lineage of columns."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def ingest_spark(
     progress: Progress | None = None,
     **commit: Unpack[CommitKeywords],
 ) -> IngestResult:
-    """Read Spark event logs, and commit what they say to the store.
+    """Read Spark event logs, and commit their runs and lineage to the store.
 
     What cannot be read or understood is reported in the result and counted in the commit; the rest is ingested.
 
@@ -201,7 +201,7 @@ def _shortfalls(gathered: EventLogFindings) -> tuple[Shortfall, ...]:
 
     place = next((note for note in gathered.notes if note.severity == "error"), None)
     file, line = (place.file, place.line) if place is not None else (None, None)
-    lost = Diagnostic("not-json", "error", "a line that is no event, or cut off", file, line)
+    lost = Diagnostic("not-json", "error", "a line that is not an event, or is cut off", file, line)
     found = (*gathered.unclear, *[("opaque", lost)] * gathered.broken)
     return tuple(Shortfall(outcome, note, 1, "", "") for outcome, note in found)
 
@@ -288,7 +288,7 @@ def _runs(source: str, spilled: SpilledFindings) -> Iterator[Fragment]:
 
 
 def _batch(source: str, request: SparkRequest, logs: Iterable[EventLog]) -> str:
-    """A digest of what is read and how: the same again is the same batch."""
+    """A digest of the input and its settings: the same again is the same batch."""
     batch = BatchDigest("spark", source, request.database, request.namespace)
     for log in logs:
         batch.add_values(log.name, log.finished, list(log.missing))

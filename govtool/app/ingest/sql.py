@@ -72,7 +72,7 @@ def ingest_sql(
     replace_source: bool = False,
     demand: CoverageDemand | None = None,
 ) -> IngestResult:
-    """Read SQL, and commit what it says to the store.
+    """Read SQL, and commit its lineage to the store.
 
     What cannot be read or understood is reported in the result and counted in the commit; the rest is ingested. A file
     that cannot be read or understood any more keeps what it said before, unless ``drop_unreadable`` is set; see
@@ -173,7 +173,7 @@ def _hooks(settings: Options, root: Path) -> Iterator[Script]:
 
 
 def key_of(read: SqlTexts) -> IngestKey:
-    """Return the identity of an ingest: what is read and how; the same again is the same batch."""
+    """Return the identity of an ingest: its input and settings. The same again is the same batch."""
     digest = hashlib.sha256(json.dumps(read.how).encode())
     for item in read.found:
         texts = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.text)
@@ -289,7 +289,7 @@ def _read_twice(store: Store, branch: str, read: SqlTexts) -> tuple[Diagnostic, 
 
 
 def _with_schema(settings: Options, kept: KeptLineage) -> Options:
-    """Options that know the columns of kept datasets; what a schema gives otherwise goes before them."""
+    """Options with the columns of kept datasets; schemas that are given otherwise come first."""
     known = kept.schema()
     return replace(settings, schema=known if settings.schema is None else known.merged(settings.schema))
 

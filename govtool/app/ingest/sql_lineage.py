@@ -125,7 +125,7 @@ class SourceLineage:
         return self._earlier.facts.get(file, ()) if self._is_kept(file) else ()
 
     def _is_kept(self, file: str) -> bool:
-        """Return whether a memo of the last ingest stands for a file."""
+        """Return whether a memo of the last ingest is valid for a file."""
         return file in self._found.kept and file not in self._earlier.fresh
 
     # ---- encoding ------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class SourceLineage:
         return self._earlier.refs.get(place)
 
     def _yields_the_same(self, file: str) -> bool:
-        """Return whether a file of which there is no memo has the derivations that it had."""
+        """Return whether a file without a memo has the same derivations as before."""
         return self._yields.get(file) == self._earlier.yields.get(file, "")
 
     @cached_property

@@ -79,7 +79,7 @@ class SqlMeter:
 
 
 def counting(progress: Callable[[int, int], None] | None) -> Report | None:
-    """A report that hands on the parts that are done and their number."""
+    """A report that passes on the finished parts and their number."""
     if progress is None:
         return None
     return lambda status: progress(status.done, status.total)

@@ -291,7 +291,7 @@ def _projects(paths: Sequence[str]) -> tuple[DbtProject, ...]:
 
 
 def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Options:
-    """Options with a database's catalog as the schema; what is given otherwise goes before it."""
+    """Options with a database's catalog as the schema; schemas that are given otherwise come first."""
     from govtool.capture.catalog.read import read_catalog
     from govtool.capture.sql.schema import Schema
 

@@ -170,7 +170,7 @@ def _statements(scripts: Sequence[Script]) -> int:
 
 
 def _joined(found: Sequence[tuple[str, list[tuple[str, str]], bytes]]) -> Extracted | None:
-    """Put answers together: those that saw the same scripts which hold for all."""
+    """Combine the answers of workers with the most common guard; the others saw other scripts and are left out."""
     from govtool.capture.sql.script_memos import ScriptMemo
 
     if not found:

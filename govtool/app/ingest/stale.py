@@ -68,7 +68,7 @@ def kept_lineage(
     derivations: Sequence[Derivation],
     facts: Sequence[Fact] = (),
 ) -> KeptLineage:
-    """Find what a source said of files that cannot be read or are not understood any more.
+    """Find the earlier lineage of files that can no longer be read or understood.
 
     Args:
         store: The store.
@@ -98,7 +98,7 @@ def kept_lineage(
 
 
 def _as_before(refs: Iterable[FragmentRef], source: str, diagnostics: Sequence[Diagnostic]) -> bool:
-    """True if all files were read, and the very same was not understood before: told without reading anything."""
+    """True if all files were read and the same statements were not understood before. It reads nothing."""
     from govtool.app.coverage.sources import DIAGNOSTICS_TABLE, encode_diagnostics
 
     if any(note.code in UNREAD and note.severity == "error" for note in diagnostics):
@@ -159,7 +159,7 @@ def _lost(before: Sequence[Derivation], now: Iterable[Derivation], unread: Colle
 
 
 def _is_unread(derivation: Derivation) -> bool:
-    """Return whether a statement was not understood: at most the names of what it reads and writes are known."""
+    """Return whether a statement was not understood, so that at most the names of its inputs and outputs are known."""
     unread = any(note.code in _NOT_PARSED for note in derivation.diagnostics)
     return derivation.status == "opaque" or (unread and not derivation.columns)
 

@@ -206,7 +206,7 @@ def _sql(file: Path, unread: Iterator[int]) -> str | None:
 
 
 def _kind(file: Path, unread: Iterator[int]) -> str | None:
-    """The kind of source that a file belongs to, or of database; None: it is none, or enough files were read."""
+    """The kind of source, or of database, of a file; None if it is neither, or if enough files were read."""
     suffix = file.suffix.lower()
     if suffix not in (*_DATABASES, *_DATA) or file.name in ("package.json", "package-lock.json"):
         return None

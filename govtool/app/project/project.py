@@ -84,7 +84,7 @@ def read_store(option: str | None) -> Reader:
 
 @contextlib.contextmanager
 def _naming(uri: str) -> Iterator[None]:
-    """Let the error about a newer format say of which store."""
+    """Let the error about a newer format name the store."""
     try:
         yield
     except FormatError as error:

@@ -36,7 +36,7 @@ def sql_request(
     follow_links: bool = False,
     workers: int | None = None,
 ) -> SqlRequest:
-    """Return what SQL to read and how; an option that is not given is that of ``govtool.toml``.
+    """Return the SQL to read and its options; options that are not given come from ``govtool.toml``.
 
     An empty ``source`` is the name by default, whatever the file holds.
 

@@ -118,7 +118,7 @@ def impact_answer(
     limit: int | None,
     where: str | None = None,
 ) -> ImpactAnswer:
-    """Answer what a change reaches, or what the column is derived from; see ``govtool.query.changes.impact``.
+    """Answer what a change reaches, or from what the column is derived; see ``govtool.query.changes.impact``.
 
     Raises:
         UsageError: Policies are mistaken, or the arguments make no sense together; see also ``affected_rows``.
@@ -171,9 +171,7 @@ def _row_request(index: Index, about: Sequence[Subject], where: str, answer: Imp
     from govtool.app.trace.affected_rows import RowRequest
 
     if answer.result.direction == "up":
-        raise UsageError(
-            "--where selects rows to follow downstream", code="usage.arguments", hint="leave out --upstream"
-        )
+        raise UsageError("--where follows rows downstream only", code="usage.arguments", hint="leave out --upstream")
     selected = sorted({index.dataset_name(one.dataset) for one in about})
     if len(selected) > 1:
         raise UsageError(

@@ -35,7 +35,7 @@ def compare_oracle(
     if not agreement.edges:
         known = ", ".join(agreement.unknown[:3]) or "no dataset with columns"
         raise EvidenceError(
-            "the exports and the graph have no written dataset in common",
+            "no dataset is written in both the exports and the graph",
             code="evidence.nothing-common",
             hint=f"the exports write {known}; does the graph name them otherwise? govtool ls",
         )

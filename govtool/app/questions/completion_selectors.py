@@ -29,7 +29,7 @@ _SPECIAL = re.compile(r"[\s,\"'\[\]()*+]")
 
 
 def complete_selectors(store_option: str | None, policies: Sequence[str] | None, typed: str) -> list[str]:
-    """Whole texts for what was typed, at most ``MOST_NAMES``; only its last term is completed.
+    """Complete the last term of the typed text; at most ``MOST_NAMES`` whole texts.
 
     Args:
         store_option: As on the command line.

@@ -111,7 +111,7 @@ def _common_facts(
 def _common_runs(
     store: Reader, new: Commit, added: Sequence[FragmentRef], differing: Collection[Run]
 ) -> tuple[Run, ...]:
-    """The records that both versions have of executions of which some records differ."""
+    """The records that both versions have of executions for which some records differ."""
     if not differing:
         return ()
     ids = {run.id for run in differing}

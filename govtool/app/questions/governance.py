@@ -185,7 +185,7 @@ def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
 
 
 def _digest(files: Sequence[tuple[Path, str]]) -> str:
-    """A digest of names and texts; what cannot be read is reported by whoever loads it."""
+    """A digest of names and texts; files that cannot be read are reported by the code that loads them."""
     digest = hashlib.sha256()
     for path, name in files:
         try:

@@ -142,7 +142,7 @@ def diff_answer(
     after: Run | Commit = at if new is None else run_or_commit(store, new, branch, at)
     if isinstance(before, Run) or isinstance(after, Run):
         if rules is not None:
-            raise UsageError("--policy is for commits", code="usage.arguments", hint="leave out --policy")
+            raise UsageError("--policy compares commits", code="usage.arguments", hint="leave out --policy")
         found = compare_runs(store, at, before, after)
         if not rows:
             return RunDiffAnswer(version_of(store, at), found)
@@ -151,7 +151,7 @@ def diff_answer(
         return RunDiffAnswer(version_of(store, at), found, row_diff(store, at, found, limit))
     if rows:
         raise UsageError(
-            "--rows is for two runs; these are commits",
+            "--rows compares runs; these are commits",
             code="usage.arguments",
             hint="govtool diff JOB~1 JOB --rows",
         )

@@ -164,7 +164,7 @@ def _run_test(policies: PolicySet, test: PlacedPart[PolicyTest], today: date) ->
 
 
 def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[ToolFact], str | None]:
-    """The graph of a test's SQL, what its comments and tags say, and why it is not to be trusted, if so."""
+    """The graph of a test's SQL, with its comments and tags, and the reason if it cannot be trusted."""
     from govtool.app.ingest.sql_options import check_dialect, facts_in
     from govtool.app.versions.index import index_of
     from govtool.capture.sql.extract import Options, extract

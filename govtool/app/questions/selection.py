@@ -205,7 +205,7 @@ class Selector:
         return read_history(self._reader, self._commit)
 
     def _job(self, value: str) -> Iterable[int]:
-        """Select what statements of a file write, or what runs of a job (by glob) wrote and is still there."""
+        """Select what statements of a file write, or the existing outputs of runs of a job (by glob)."""
         runs = [run for run in self._history.runs if any(fnmatchcase(job, value) for job in run.jobs)]
         found = {*written_in(self.index, value), *self._made_by(runs)}
         if not found and not runs:
@@ -215,7 +215,7 @@ class Selector:
         return found
 
     def _run(self, value: str) -> Iterable[int]:
-        """Select what runs (by id, its beginning or end, or by glob) wrote and is still there, or was when read."""
+        """Select outputs of runs (by id, its beginning or end, or by glob) that exist, or did when they were read."""
         from govtool.app.runs.lookup import find_run, matching_runs, runs_named
 
         return self._made_by(
@@ -225,7 +225,7 @@ class Selector:
         )
 
     def _software(self, value: str) -> Iterable[int]:
-        """Select what runs with a piece of software wrote and is still there, or was when it was read.
+        """Select outputs of runs with a piece of software that exist, or did when they were read.
 
         The flawed software of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009).
         """

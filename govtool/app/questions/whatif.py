@@ -59,7 +59,7 @@ def whatif_answer(
     to: str | None,
     exclude: Sequence[str],
 ) -> WhatIfAnswer:
-    """Answer what happens if columns or datasets are changed; see ``govtool.query.changes.whatif``.
+    """Answer the effects of changes to columns or datasets; see ``govtool.query.changes.whatif``.
 
     Raises:
         UsageError: Nothing is selected, policies are mistaken, or the change makes no sense.
@@ -78,7 +78,7 @@ def whatif_answer(
 def whatif_several_answer(
     snapshot: Snapshot, changes: Sequence[PlannedChange], rules: PolicyChoice, *, exclude: Sequence[str]
 ) -> WhatIfAnswer:
-    """Answer what happens if changes of different kinds are made together; see ``govtool.query.changes.whatif``.
+    """Answer the effects of several kinds of changes together; see ``govtool.query.changes.whatif``.
 
     Raises:
         UsageError: Nothing is selected, policies are mistaken, or a change makes no sense.

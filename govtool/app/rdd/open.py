@@ -111,7 +111,7 @@ def _rebuilt(log: dict[str, Any]) -> tuple[LineageContext, RddNode]:
         session = active_session()
     except ImportError as error:
         raise EngineError(
-            "programs of RDDs are traced by Spark, and pyspark is not installed",
+            "Spark traces RDD programs, and pyspark is not installed",
             code="engine.spark",
             hint="pip install 'govtool[spark]'",
         ) from error
@@ -124,7 +124,7 @@ def _rebuilt(log: dict[str, Any]) -> tuple[LineageContext, RddNode]:
 
 
 def _refuse_missing(log: dict[str, Any]) -> None:
-    """Refuse what the log cannot give, before a session of Spark is started.
+    """Refuse questions that the log cannot answer, before a Spark session is started.
 
     Raises:
         EvidenceError: ``evidence.program-lost``.

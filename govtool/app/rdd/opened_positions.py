@@ -70,7 +70,7 @@ class OpenedPositions:
 
     @property
     def coarse(self) -> list[tuple[int, list[int], str]]:
-        """Operators of which every input counts, with what they read and the reason."""
+        """Operators for which every input counts, with what they read and the reason."""
         return [(node, stops, reason) for node, stops, reason in self.stored.facts["coarse"]]
 
     def is_source(self, node: int) -> bool:

@@ -132,7 +132,7 @@ class KeptRecords:
         return tuple(self._token(place.node, int(number)) for place in ordered for number in self._there(place))
 
     def at_lines(self, rows: Mapping[Place, set[int]]) -> KeptRecords:
-        """The result's lines at given places of the written files; those that equal them cannot be told apart.
+        """The result's lines at given places of the written files; equal lines cannot be distinguished.
 
         Raises:
             EvidenceError: The files are gone or have changed (``evidence.changed``).
@@ -161,7 +161,7 @@ class KeptRecords:
     # ---- answers ------------------------------------------------------------------------------------------------
 
     def explain(self) -> str:
-        """The steps in words, one a line."""
+        """The steps in words, one per line."""
         return "\n".join(step.text for step in (*self.steps, *map(self._step, self.places)))
 
     def answer(self, limit: int = SHOWN) -> TraceAnswer:

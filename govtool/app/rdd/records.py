@@ -128,7 +128,7 @@ class RddRecords:
         )
 
     def at_lines(self, rows: Mapping[Recorded, set[int]]) -> RddRecords:
-        """The result's lines at given places of the written files; those that equal them cannot be told apart.
+        """The result's lines at given places of the written files; equal lines cannot be distinguished.
 
         Raises:
             EvidenceError: The files are gone or have changed (``evidence.changed``).
@@ -161,7 +161,7 @@ class RddRecords:
     # ---- answers ------------------------------------------------------------------------------------------------
 
     def explain(self) -> str:
-        """The steps in words, one a line."""
+        """The steps in words, one per line."""
         return "\n".join(step.text for step in (*self.steps, *map(self._step, self._places())))
 
     def answer(self, limit: int = SHOWN) -> TraceAnswer:

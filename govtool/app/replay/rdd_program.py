@@ -31,7 +31,7 @@ def replay_program(store: Reader, commit: Commit, run: RecordRun, request: Repla
     """
     if len(request.without) + len(request.replaced) != 1:
         raise UsageError(
-            "a program of RDDs is replayed with a change of one input", code="usage.not-replayable",
+            "a replay of an RDD program can change only one input", code="usage.not-replayable",
             hint="--without DATASET --where EXPR, or --with DATASET=FILE",
         )  # fmt: skip
     if request.replaced:

@@ -38,7 +38,7 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
     if run.program:
         if request.script:
             raise UsageError(
-                "a script is replayed for runs of DataFrames and SQL; this one is of RDDs", code="usage.rdd"
+                "--script works for runs of DataFrames and SQL; this run is an RDD program", code="usage.rdd"
             )
         return replay_program(store, commit, run, request)
     opened = open_write(store, commit, run, sidecar_use(True), in_part=True)
@@ -62,7 +62,7 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
 
 def _replayed_script(opened: OpenedWrite, request: ReplayRequest) -> ReplayAnswer:
     if request.without or request.replaced:
-        raise UsageError("--script goes without --without and --with", code="usage.arguments")
+        raise UsageError("--script cannot be combined with --without or --with", code="usage.arguments")
     rows = opened.rows(request.chosen).kept()
     if request.chosen is not None and not rows.count():
         raise no_rows(opened.run.output, request.chosen)

@@ -41,7 +41,7 @@ def read_trace(trace: object, index: Index, *, include_rows: bool) -> TraceView:
     try:
         answer = _trace_object(trace)
         if not isinstance(answer, Mapping):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
         columns = () if include_rows else _names_in(index, answer.get("output"))
         return trace_view(answer, include_rows=include_rows, columns=frozenset(columns))
     except (OSError, ValueError, RecursionError) as error:

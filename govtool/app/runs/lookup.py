@@ -196,7 +196,7 @@ def compare_runs(store: Reader, commit: Commit, before: Run | Commit, after: Run
     run = before if isinstance(before, RunType) else after
     name = run.id if isinstance(run, RunType) else ""
     raise UsageError(
-        f"{name} is a run, and the other is a commit",
+        f"{name} is a run, but the other is a commit",
         code="usage.arguments",
         hint=f"two runs: govtool diff JOB~1 JOB; see govtool show {name}",
     )

@@ -117,7 +117,7 @@ def check_values(body: bytes) -> None:
 
 
 def inflated(data: bytes, size: BodySize) -> bytes:
-    """A compressed body, piece by piece: what it expands to counts before it is held.
+    """Expand a compressed body piece by piece, and count its size before it is held.
 
     Args:
         data: The body as it came, which has been counted.

@@ -250,7 +250,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _require_shapes(reader: Any) -> None:
-    """Refuse an event of which a part could not be read: its producer is there to be told, a file's is not.
+    """Refuse an event of which a part could not be read. Unlike a file, it has a producer who can be told.
 
     Raises:
         InvalidEventError: There is such a part.

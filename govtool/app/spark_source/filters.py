@@ -1,4 +1,4 @@
-"""Predicate push-down: Spark's filters as Arrow expressions, and what they say about single columns.
+"""Predicate push-down: Spark's filters as Arrow expressions, and their meaning for single columns.
 
 Only filters whose meaning is the same in both are taken over; the rest is left to Spark. Filters are known by the name
 of their class, as Spark 4.0 has none of them.

@@ -54,7 +54,7 @@ class GovtoolSource(DataSource):
         options = self._checked()
         if "rev" in options:
             raise UsageError(
-                "a commit is added to a branch, not to a rev", code="usage.arguments", hint="leave out rev"
+                "a commit is added to a branch, not to a revision", code="usage.arguments", hint="leave out rev"
             )
         table = self._table()
         write.check_columns(table, schema.fieldNames())

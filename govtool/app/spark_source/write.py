@@ -114,7 +114,7 @@ def _facts(table: Any, source: str) -> Any:
 
 
 def _declared(rows: list[dict[str, Any]], source: str, label: str) -> Iterator[Derivation]:
-    """Edges as declared derivations, one a target."""
+    """Edges as declared derivations, one per target."""
     kinds = {kind.label: kind for kind in EdgeKind}
     by_target: dict[str, list[Edge]] = {}
     for row in rows:

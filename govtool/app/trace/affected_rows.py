@@ -182,7 +182,7 @@ class _Flow:
         raise no_rows(self._request.dataset, self._request.where)
 
     def _reading(self, run: RecordRun) -> tuple[int, Rows, Sequence[RefusedFile]]:
-        """The selected rows among what a run read: how many, which; and the files that are gone."""
+        """The selected rows among the inputs of a run: their number and which they are, and the files that are gone."""
         if run.program:
             from govtool.app.rdd.program_records import input_records
 
@@ -340,7 +340,7 @@ class _Flow:
         )
 
     def _concerned(self, run: RecordRun) -> bool:
-        """Return whether a run read what the column is of or comes through."""
+        """Return whether a run read a dataset that the column belongs to or comes through."""
         return any(name in self._scope for name in _read_by(run))
 
     def _strangers(self, dataset: str) -> str:

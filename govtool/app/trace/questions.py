@@ -116,7 +116,7 @@ def _require(opened: OpenedWrite, count: int, request: TraceRequest) -> None:
 
 
 def token_lines(report: TraceReport) -> Iterable[str]:
-    """The tokens of all rows that have one, a line each: every row of the inputs, whatever is shown."""
+    """The tokens of all rows that have one, one per line: every row of the inputs, also beyond what is shown."""
     if report.direction == FORWARD or report.records is None:
         return (str(row["_id"]) for _, group in report.parts for row in group.rows if "_id" in row)
     further = (row for hop in report.hops for _, group in hop.parts for row in group.rows)

@@ -60,7 +60,7 @@ class TraceRequest:
     def __post_init__(self) -> None:
         """Refuse options that exclude each other."""
         if self.step and self.all_runs:
-            raise UsageError("one boundary, or all runs: not both", code="usage.arguments", location="all_runs")
+            raise UsageError("--step and --all-runs cannot be combined", code="usage.arguments", location="all_runs")
 
 
 def trace_report(

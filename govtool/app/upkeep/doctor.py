@@ -51,7 +51,7 @@ class Diagnosis:
 
 
 def diagnose(store: str | None, at: str | None = None, branch: str | None = None) -> Diagnosis:
-    """Look at the installation, the settings, the cache, the store and the names in the graph; what fails is told."""
+    """Check the installation, the settings, the cache, the store and the names in the graph, and report problems."""
     settings = _settings()
     checks = [*_installation(), settings, _cache()]
     if settings.state == WRONG:

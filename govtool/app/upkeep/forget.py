@@ -98,7 +98,7 @@ def _check_words(request: ForgetRequest, forms: TextForms | None) -> None:
     """Refuse a commit whose own words hold the text that is to be removed."""
     words = (request.reason, request.message or "", request.author or "")
     if forms is not None and any(map(forms.in_text, words)):
-        raise UsageError("the commit's own words hold the text that is to be removed", code="usage.text")
+        raise UsageError("the reason, message or author of the commit contains the text to remove", code="usage.text")
 
 
 def _of_sources(history: _History, sources: Sequence[str]) -> _Chosen:
@@ -223,7 +223,7 @@ def _fields(data: bytes, forms: TextForms) -> Iterator[str]:
 
 
 def _empty_caches(store: Store) -> tuple[str, ...]:
-    """Empty what this machine keeps of the store: indexes, and files whose store is not known."""
+    """Remove what this machine keeps of the store: indexes, and files whose store is not known."""
     root = cache.cache_root()
     ids = {store.store_id, store.cache_id}
     folders = [found for name in sorted(ids) for found in (root / "commits").glob(f"{name}.*")]

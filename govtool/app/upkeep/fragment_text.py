@@ -1,4 +1,4 @@
-"""Text within fragments: found and replaced, whatever table they are of and however deep it lies in them."""
+"""Text within fragments: found and replaced in any table, at any depth."""
 
 from __future__ import annotations
 

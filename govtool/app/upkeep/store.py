@@ -36,7 +36,7 @@ def repair_clock(store: Store, branch: str | None, author: str | None) -> Commit
 
 
 def collect(store: Store, *, hours: float, dry_run: bool, progress: Progress) -> Collection:
-    """Remove what nothing refers to and is older than some hours."""
+    """Remove objects that nothing refers to and that are older than some hours."""
     from govtool.store.upkeep import gc
 
     return gc.collect(store, grace=timedelta(hours=hours), dry_run=dry_run, progress=progress)

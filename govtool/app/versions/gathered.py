@@ -76,7 +76,7 @@ def read_gathered(
 def derived_gathered(
     store: Reader, commit: Commit, refs: Sequence[FragmentRef], kept: Gathered | None, taken: Taken | None = None
 ) -> Gathered:
-    """The same of all evidence, with the help of what is kept; it is kept for the next commit instead.
+    """Gather all evidence anew, using the cached columns, and keep the result for the next commit.
 
     Args:
         store: Where the commit is.

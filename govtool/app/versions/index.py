@@ -111,7 +111,7 @@ def _downloaded(remote: Published, progress: Progress | None) -> list[Any]:
 
 
 def _kept(store: Reader, commit: Commit, wanted: tuple[str, ...], make: Callable[[], list[Any]]) -> Index:
-    """The index that is made of pieces, kept in the cache if it can be written."""
+    """The index assembled from pieces, kept in the cache if it can be written."""
     directory = _directory(store, commit, wanted)
     pieces = make()
 
@@ -205,7 +205,7 @@ def _header_digest(buffer: Any) -> str:
 
 
 def forget_opened() -> None:
-    """Begin anew: what was opened before is of no concern to ``damaged_since``."""
+    """Begin anew: ``damaged_since`` ignores files that were opened before."""
     _opened.cached.clear()
 
 
@@ -250,7 +250,7 @@ def _discarded_if_damaged(directory: Path) -> bool:
 
 
 def discard_cached(store: Reader, commit: Commit) -> None:
-    """Take what the cache has of a commit's index out of the way: it may have come from a published one."""
+    """Move the cached index of a commit out of the way: it may have come from a published one."""
     for what in ("", _CHANGE):
         _discard(_directory(store, commit, (), what), damaged=False)
 
@@ -277,7 +277,7 @@ def index_of(derivations: Iterable[Derivation]) -> Index:
 
 
 def _build(store: Reader, commit: Commit, progress: Progress | None, evidence: tuple[str, ...]) -> Iterator[Any]:
-    """Build an index with the help of what the cache has of earlier ones."""
+    """Build an index, using what the cache has of earlier ones."""
     from govtool.app.versions.gathered import derived_gathered, kept_columns, missing, read_gathered
     from govtool.graph.builder.build import build_gathered
     from govtool.graph.builder.meter import BuildMeter

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What annotations are made of.
+    """The input of annotations.
 
     Attributes:
         found: The query's provenance.

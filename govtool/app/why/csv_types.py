@@ -64,7 +64,7 @@ def _header(file: Path) -> list[str]:
     repeated = [name for at, name in enumerate(names) if name.lower() in {each.lower() for each in names[:at]}]
     if repeated:
         raise UsageError(
-            f"two columns named '{repeated[0]}'", code="usage.relation-header", location=f"{file}:1"
+            f"two columns are named '{repeated[0]}'", code="usage.relation-header", location=f"{file}:1"
         )  # fmt: skip
     return names
 
@@ -78,7 +78,7 @@ def _is_number(text: str) -> bool:
 
 
 def inferred(column: Any) -> Any:
-    """A column of texts in the narrowest type that holds every one; texts where there is none."""
+    """A column of texts in the narrowest type that fits all; texts if none does."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

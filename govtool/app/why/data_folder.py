@@ -221,7 +221,7 @@ def _unique_over_all(tokens: Mapping[str, Any]) -> None:
             shared = own.filter(pc.is_in(own, value_set=texts))
             if len(shared):
                 raise UsageError(
-                    f"two tokens alike: '{shared[0]}' is a record of {other} and of {name} ({len(shared):,} in all)",
+                    f"two records have the same token: '{shared[0]}', in {other} and {name} ({len(shared):,} in all)",
                     code="usage.token-not-unique",
                     hint="tokens name one record of all relations: give _tok columns that differ",
                 )

@@ -1,4 +1,4 @@
-"""``whatif delete --sql``: what a deletion of records makes of the rows of a query; no store."""
+"""``whatif delete --sql``: the effects of deleted records on the rows of a query, without a store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def delete_rows(
     keys: Mapping[str, str] | None = None,
     dialect: str = "spark",
 ) -> list[WhatIfRowsAnswer]:
-    """What each of several deletions makes of the rows of a query; the query is annotated once.
+    """Answer several deletions for the rows of a query, which is annotated once.
 
     Args:
         sql: One SELECT.

@@ -239,7 +239,7 @@ def graph_called(
     state_nodes: StateNodes = "read",
     pig_nodes: bool = False,
 ) -> ProvenanceGraph:
-    """The graph that a file or a name stands for. What looks like a path, or is a file, is one.
+    """Open the graph of a file or a name. A text that looks like a path, or is a file, is a path.
 
     Args:
         text: A file, a name, or ``run:`` and the name of a workflow run.

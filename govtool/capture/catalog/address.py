@@ -82,7 +82,7 @@ def parse_address(url: str) -> Address:
         kind = _FILES.get(PurePath(url).suffix.lower())
         if kind is None:
             raise UsageError(
-                "this is no address of a database",
+                "this is not the address of a database",
                 code="usage.url",
                 hint="postgresql://user@host:5432/db, duckdb:///file, sqlite:///file, spark:///warehouse, sc://host",
             )

@@ -78,7 +78,7 @@ SELECT n.nspname, p.proname, pg_get_functiondef(p.oid), p.proconfig
 
 @contextmanager
 def connected(address: Address, *, read_only: bool = True) -> Iterator[Connection[Any]]:
-    """Connect, in one transaction that is rolled back at the end whatever happens.
+    """Connect, in one transaction that is always rolled back.
 
     Raises:
         SourceError: psycopg is missing, or the server cannot be reached, refuses, or fails while it is read.

@@ -1,4 +1,4 @@
-"""Spark: whatever catalogs a session sees, read by SHOW and DESCRIBE.
+"""Spark: all catalogs that a session sees, read by SHOW and DESCRIBE.
 
 ``spark:///srv/warehouse`` is a local session on a warehouse folder, ``?metastore=/srv/metastore_db`` adds the Derby
 metastore that spark-sql made, ``?spark.sql.catalog.lake=…`` any setting of Spark; ``sc://host:15002`` is a running

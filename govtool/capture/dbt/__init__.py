@@ -1,1 +1,1 @@
-"""dbt's artifacts: the compiled project, what the warehouse has, what was run."""
+"""dbt's artifacts: the compiled project, the warehouse's catalog, the results of runs."""

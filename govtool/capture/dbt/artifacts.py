@@ -109,7 +109,7 @@ def read_project(target: Path, dialect: str = "") -> DbtArtifacts:
     manifest = _artifact(folder / "manifest.json")
     if not isinstance(manifest.get("nodes"), dict):
         raise UsageError(
-            "this is no manifest of dbt: it has no nodes", code="usage.dbt", location=str(folder / "manifest.json")
+            "this is not a dbt manifest: it has no nodes", code="usage.dbt", location=str(folder / "manifest.json")
         )
     metadata = _mapping(manifest.get("metadata"))
     dialect = dialect or ADAPTERS.get(_text(metadata.get("adapter_type")), "")
@@ -167,7 +167,7 @@ def _artifact(path: Path) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or f"no JSON: {str(error)[:100]}"
         raise UsageError(f"{path.name} cannot be read: {reason}", code="usage.dbt", location=str(path)) from error
     if not isinstance(value, dict):
-        raise UsageError(f"{path.name} is no artifact of dbt", code="usage.dbt", location=str(path))
+        raise UsageError(f"{path.name} is not a dbt artifact", code="usage.dbt", location=str(path))
     return value
 
 

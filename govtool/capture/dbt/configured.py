@@ -97,7 +97,7 @@ def _along(tree: Mapping[str, Any], way: Sequence[str]) -> Iterator[dict[str, An
 
 
 def _calls(source: str) -> Iterator[dict[str, Any]]:
-    """The literal settings of each call of ``config``; what only a run of the template knows is passed over."""
+    """The literal settings of each call of ``config``; settings that only a run of the template knows are skipped."""
     for call in _CALL.finditer(source) if "config" in source else ():
         body = call[1]
         if len(body) > MAX_CALL or not any(name in body for name in _WANTED):

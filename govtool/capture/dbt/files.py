@@ -25,7 +25,7 @@ def files(folder: Path, *suffixes: str) -> list[Path]:
 
 
 def text(file: Path) -> str:
-    """The text of a file; empty where it is none, or too large."""
+    """The text of a file; empty if it is not text, or too large."""
     try:
         if not file.is_file() or file.stat().st_size > MAX_BYTES:
             return ""
@@ -35,7 +35,7 @@ def text(file: Path) -> str:
 
 
 def yaml_mapping(source: str) -> Mapping[str, Any]:
-    """The mapping that a YAML text is; empty where it is none."""
+    """The mapping in a YAML text; empty if it is not a mapping."""
     if not source:
         return {}
     import yaml

@@ -86,7 +86,7 @@ def _above(folder: Path) -> Path | None:
 
 
 def _is_project(folder: Path) -> bool:
-    """Return whether a folder holds a project; False where that cannot be seen: reading it says why."""
+    """Return whether a folder holds a project; False if that cannot be seen, as reading it reports the reason."""
     return os.path.isfile(folder / PROJECT_FILE)  # noqa: PTH113 - ``Path.is_file`` raises without rights
 
 

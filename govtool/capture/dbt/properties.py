@@ -64,7 +64,7 @@ class PropertyReader:
 
 
 def properties_in(data: Mapping[str, Any], file: str = "") -> Properties:
-    """Read one property file; what is not in dbt's form is passed over.
+    """Read one property file; parts that are not in dbt's form are skipped.
 
     Args:
         data: Its content.
@@ -102,7 +102,7 @@ def properties_in(data: Mapping[str, Any], file: str = "") -> Properties:
 
 
 def _columns(node: Mapping[str, Any]) -> Description:
-    """The columns that a node describes: those whose names can be told from slips and prose."""
+    """The columns that a node describes, without names that are slips or prose."""
     found: dict[str, DescribedColumn] = {}
     for column in mappings(node.get("columns")):
         name, quoted = written_name(column)

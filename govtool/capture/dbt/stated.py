@@ -25,7 +25,7 @@ _Pairs = Iterator[tuple[str, str]]
 
 
 def stated_facts(data: Mapping[str, Any], file: str) -> Iterator[StatedFact]:
-    """The facts of one property file; what is not in dbt's form is passed over.
+    """The facts of one property file; parts that are not in dbt's form are skipped.
 
     Args:
         data: Its content.
@@ -135,7 +135,7 @@ def mappings(value: object) -> Iterator[Mapping[str, Any]]:
 
 
 def text(mapping: Mapping[str, Any], key: str) -> str:
-    """A text without the space around it; empty where there is none."""
+    """A text without surrounding space; empty if there is none."""
     value = mapping.get(key)
     return value.strip() if isinstance(value, str) else ""
 

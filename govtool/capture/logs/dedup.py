@@ -1,4 +1,4 @@
-"""A log's records, deduplicated as they come: what is left of each is a few numbers.
+"""The records of a log, deduplicated as they arrive: only a few numbers of each are kept.
 
 A statement is kept once a fingerprint, and nothing is parsed here. Everything else that a record says becomes small
 numbers in flat arrays (about 40 bytes a record), which ``sessions`` orders and folds.
@@ -256,7 +256,7 @@ def _number(numbers: dict[str, int], names: list[str], name: str) -> int:
 
 
 def _extend(mine: array[int], theirs: array[int], numbers: array[int]) -> None:
-    """Append what another log calls by its own numbers; -1 stays what it is."""
+    """Append records of another log, whose numbers are translated; -1 stays -1."""
     import numpy as np
 
     if len(theirs):

@@ -87,7 +87,7 @@ class Mapper:
     _plans: dict[tuple[str, ...], list[tuple[str, tuple[str, ...]]]] = field(default_factory=dict)
 
     def records(self, rows: Iterator[Row | Reject]) -> Iterator[Entry]:
-        """All records, and rejects for rows that are none."""
+        """All records, and rejects for rows that are not records."""
         for row in rows:
             if isinstance(row, Reject):
                 yield row
@@ -186,7 +186,9 @@ def _time(name: str, value: Any) -> Any:
 
 
 def status_of(name: str, value: Any) -> str:
-    """``ok``, ``failed`` or ``unfinished`` for what a log calls it; what is no word for success is a failure."""
+    """The status of a log's word: ``ok``, ``failed`` or ``unfinished``. A word that does not mean success is a
+    failure.
+    """
     if isinstance(value, bool):
         return OK if value else FAILED
     if isinstance(value, (int, float)):

@@ -1,4 +1,4 @@
-"""Statements whose names mean the same whatever schema is in effect: their runs in all sessions are one."""
+"""Statements whose names mean the same in every schema: their runs in all sessions are one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BETWEEN = frozenset({"TABLE", "LATERAL", "ONLY", "INTO", "LOCAL", "UNNEST", "VA
 
 
 def needs_schema(text: str, dialect: str) -> bool:
-    """Return whether an unqualified table name may be in a statement; True where that cannot be told from its tokens.
+    """Return whether a statement may have an unqualified table name; True if its tokens do not tell.
 
     A name stands behind FROM, JOIN, INTO and their like, and behind a comma of a FROM list. It is qualified if a dot
     follows, a function if a parenthesis does, and a CTE if it is somewhere defined by ``name AS (``.

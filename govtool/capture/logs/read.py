@@ -346,7 +346,7 @@ def _first_line(sample: bytes) -> tuple[Line, Iterator[Line | Reject]]:
 
 
 def _fields(texts: Iterator[str], separator: str = ",") -> list[str]:
-    """The first record of CSV; empty where it is none, as with a bare carriage return in a field."""
+    """The first record of CSV; empty if there is none, as with a bare carriage return in a field."""
     try:
         return next(csv.reader(texts, delimiter=separator), [])
     except csv.Error:

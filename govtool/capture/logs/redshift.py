@@ -93,7 +93,7 @@ class TextMapper:
         self._size = 0
 
     def records(self, rows: Iterator[Row | Reject]) -> Iterator[Entry]:
-        """All records, and rejects for rows that are none."""
+        """All records, and rejects for rows that are not records."""
         for row in rows:
             if isinstance(row, Reject):
                 yield row

@@ -57,7 +57,7 @@ def one_a_line(line: bytes) -> bool:
 
 
 def json_lines(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Reject]:
-    """JSON objects, one a line."""
+    """JSON objects, one per line."""
     loads = json.loads
     for line in lines:
         if isinstance(line, Reject):

@@ -1,4 +1,4 @@
-"""From merged events to derivations: what several runs repeat is one derivation, with the number of sightings."""
+"""From merged events to derivations: lineage that several runs repeat is one derivation, with a count."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class _Deriver:
         self._collect()
 
     def _collect(self) -> None:
-        """Names, schemas, kinds and symlinks of datasets, from wherever they are told."""
+        """Names, schemas, kinds and symlinks of datasets, from all facets that have them."""
         schemas: dict[str, RegisterValue] = {}
         kinds: dict[str, tuple[RegisterValue, str]] = {}
         for key, registers in sorted(self.state.entities.items()):

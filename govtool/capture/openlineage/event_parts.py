@@ -33,7 +33,7 @@ def lineage_facet(body: Mapping[str, Any], definition: str) -> dict[str, Any]:
 
 
 def transformations(edges: Iterable[Edge]) -> list[dict[str, Any]]:
-    """Return the transformations that edges between the same columns stand for, each once."""
+    """Return the transformations that edges between the same columns mean, each once."""
     found: dict[str, dict[str, Any]] = {}
     for edge in edges:
         direct = edge.kind in VALUE_FLOW

@@ -1,4 +1,4 @@
-"""One event, checked and taken apart: which entity it speaks of, and what it says of it, facet by facet.
+"""One event, checked and taken apart: the entities it is about, with their facets.
 
 What it says becomes registers, ``(part, facet) -> value``: merging events is merging registers (``merge``). The parts
 of a run or a job are ``run``, ``job``, ``event``, and an ``in`` and an ``out`` part for each dataset.

@@ -1,4 +1,4 @@
-"""Facets of exported events: what one output is made of, column by column, and jobs that lead to others."""
+"""Facets of exported events: the lineage of one output, column by column, and jobs that lead to others."""
 
 from __future__ import annotations
 

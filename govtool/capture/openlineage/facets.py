@@ -46,7 +46,7 @@ def schema_url(path: str) -> str:
 
 
 def facet(producer: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """A facet with what every facet has."""
+    """A facet with the keys that every facet has."""
     return {"_producer": producer, "_schemaURL": schema_url(path), **body}
 
 
@@ -155,7 +155,7 @@ _SHAPES: Mapping[str, Any] = {
 
 
 def _fits(value: object, shape: Any) -> bool:
-    """Return whether a facet is as the spec asks: what came otherwise is kept here, and not passed on."""
+    """Return whether a facet conforms to the spec; others are kept here, and not passed on."""
     if isinstance(shape, re.Pattern):
         return isinstance(value, str) and shape.match(value) is not None
     if isinstance(shape, list):

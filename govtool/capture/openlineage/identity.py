@@ -133,7 +133,7 @@ def _text(namespace: str, name: str) -> str:
 
 
 def parse_id(text: str, namespaces: Iterable[str]) -> DatasetName:
-    """The inverse of ``DatasetName.id``, given the namespaces that there are; others are told by their form."""
+    """The inverse of ``DatasetName.id``, given the known namespaces; others are recognised by their form."""
     text = current_id(text)
     place = place_of_id(text)
     if place is not None:
@@ -160,7 +160,7 @@ def job_id(namespace: str, name: str) -> str:
 
 
 def job_file(namespace: str, name: str) -> str:
-    """Return the name that stands for a job where evidence names a file."""
+    """Return the name of a job in the place where evidence has a file."""
     return f"{namespace}/{name}".encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Events, merged: the same whatever their order and repetition.
+"""Merged events: the result does not depend on their order and repetition.
 
 A state is a map of registers, each with the time of the event that set it. Of two values the later stands, at equal
 times the greater text, so that merging is commutative, associative and idempotent. Within one run, what tells lineage,

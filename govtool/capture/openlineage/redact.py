@@ -91,7 +91,7 @@ def _names(value: Any, described: bool, depth: int) -> Any:
 
 
 def _by_column(value: dict[Any, Any], described: bool, depth: int) -> Any:
-    """What is stated by column: its keys are names of columns, whatever they are."""
+    """Redact values by column: the keys are names of columns and stay."""
     if depth > MAX_DEPTH:
         return None
     return {str(key): _names(item, described, depth + 1) for key, item in value.items()}

@@ -77,7 +77,7 @@ def _loaded(found: Mapping[EntityPart, Mapping[str, RegisterValue]]) -> dict[str
 
 
 def _software(run: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Software]:
-    """The engine, the integration that told of it, and the code: a commit, or a digest of its text."""
+    """The engine, the integration that sent the events, and the code: a commit, or a digest of its text."""
     engine, version = _text(run, "processing_engine", "name"), _text(run, "processing_engine", "version")
     if engine and version:
         yield Software(engine.lower(), version)

@@ -359,7 +359,7 @@ def _by_end(relations: Iterable[ProvRelation], end: str) -> dict[Name, list[Prov
 
 
 def _shortfall(derivation: Derivation) -> Shortfall:
-    """PROV has no columns: which column came of which is not told."""
+    """PROV has no columns, so there is no lineage of columns."""
     place = derivation.statement.file or derivation.target
     note = Diagnostic(NO_COLUMNS, "info", "the document names datasets and no columns", place, 1)
     return Shortfall("partial", note, 1, "", "")

@@ -75,7 +75,7 @@ class ProvContent:
 
 
 def read_document(data: bytes, file: str, form: str, into: ProvContent) -> bool:
-    """Add what a text says; whether it is a PROV document."""
+    """Add the statements of a text; return whether it is a PROV document."""
     from prov import Error
     from prov.model import ProvDocument
 

@@ -126,9 +126,9 @@ def output_paths(names: Iterable[str]) -> list[str]:
     return [column_path(name) if name else f"_c{position}" for position, name in enumerate(names)]
 
 
-def field_path(parts: Sequence[str], *, case_sensitive: bool = False) -> str:
+def field_path(parts: Sequence[str]) -> str:
     """The path of a field below a column: ``("address", "zip")`` is ``address.zip``."""
-    return ".".join(column_path(part, case_sensitive=case_sensitive) for part in parts)
+    return ".".join(column_path(part) for part in parts)
 
 
 def jdbc_name(url: str, table: str) -> DatasetName:

@@ -78,9 +78,9 @@ def _chosen(key: str, value: str) -> str | None:
     return " ".join(own) or None
 
 
-def first_line(message: str, limit: int = 500) -> str:
-    """An error as one line: its first that says something, without secrets."""
+def first_line(message: str) -> str:
+    """An error as one line: its first line with text, at most 500 characters, without secrets."""
     for line in message.splitlines():
         if line.strip():
-            return clean_message(line.strip())[:limit]
+            return clean_message(line.strip())[:500]
     return ""

@@ -22,7 +22,7 @@ _METADATA = 64 * 1024 * 1024
 
 
 def current_snapshot(metadata: bytes) -> int | None:
-    """The ``current-snapshot-id`` of a table; None where there is none, or the metadata cannot be read."""
+    """The ``current-snapshot-id`` of a table; None if there is none, or the metadata cannot be read."""
     found = (_document(metadata) or {}).get("current-snapshot-id")
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
 

@@ -156,7 +156,7 @@ def decode_root(data: bytes) -> Root:
             keys=header["keys"],
         )
         if len(root.digests) != DIGEST * (len(offset) - 1):
-            raise ValueError("a digest a page is wanted")
+            raise ValueError("each page needs a digest")
     except (zlib.error, struct.error, ValueError, KeyError, TypeError) as error:
         raise IntegrityError(f"the root of the index is damaged: {error}", code="store.corrupt-index") from error
     return root

@@ -36,16 +36,15 @@ class Steps:
 
     Args:
         index: The graph.
-        union_all: See ``becomes``.
         words: How many words there are.
     """
 
-    def __init__(self, index: Index, union_all: bool, words: int = 1) -> None:
+    def __init__(self, index: Index, words: int = 1) -> None:
         self.index = index
         self.words = words
         used = _tags(index)
-        self.turns = _turns(used, union_all=union_all, any_column=False)
-        self.opens = _turns(used, union_all=union_all, any_column=True)
+        self.turns = _turns(used, any_column=False)
+        self.opens = _turns(used, any_column=True)
         child, above = np.asarray(index.nested, np.int64), np.asarray(index.arrays["nested_parent"], np.int64)
         pairs_from, pairs_to = [child], [above]
         of = above
@@ -102,14 +101,14 @@ def _tags(index: Index) -> list[int]:
     return [code for code in range(TAGS) if found >> (code & KIND_MASK) & 1]
 
 
-def _turns(tags: Sequence[int], *, union_all: bool, any_column: bool) -> dict[tuple[Mode, Mode], Array]:
+def _turns(tags: Sequence[int], *, any_column: bool) -> dict[tuple[Mode, Mode], Array]:
     """For a mode before and a mode behind uint64[tags]: all ones where a tag turns the one into the other."""
     found: dict[tuple[Mode, Mode], Array] = {}
     for tag in tags:
         if tag & KIND_MASK > EdgeKind.OPAQUE:
             continue
         for mode in Mode:
-            behind = becomes(mode, EdgeKind(tag & KIND_MASK), any_column=any_column, union_all=union_all)
+            behind = becomes(mode, EdgeKind(tag & KIND_MASK), any_column=any_column)
             if behind is not None:
                 table = found.setdefault((mode, behind), np.zeros(TAGS, np.uint64))
                 table[tag] = np.uint64(ALL)
@@ -195,7 +194,7 @@ class Word:
         return bits
 
     def _sweep(self) -> Array:
-        """Go through the whole graph once in order; return what is left to do: circles, and what has other ways.
+        """Go through the whole graph once in order; return the rest: circles, and columns with other ways.
 
         The parts of a level depend on earlier levels only, and each writes to its own nodes.
         """

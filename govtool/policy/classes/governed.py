@@ -96,7 +96,7 @@ def govern(
 
 
 def require_zones(places: DatasetFacts, policies: PolicySet) -> None:
-    """Refuse policies with a zone that matches nothing: its rules would hold for a misspelled pattern.
+    """Refuse policies with a zone that matches nothing: a misspelled pattern would switch its rules off.
 
     Raises:
         UsageError: ``policy.empty-zone``.

@@ -51,7 +51,7 @@ def is_listed(listed: Iterable[str], function: str) -> bool:
 
 
 def named(listed: Iterable[str], function: str) -> bool:
-    """Return whether a function, as an edge names it, is among those that a declassifier lists, in whatever way.
+    """Return whether a declassifier lists a function, as an edge names it, by a name, a glob or a set.
 
     >>> named(["tokenize*"], "tokenize_v2"), named(["*"], "max"), named(["max"], "max"), named(["@hash"], "sha2")
     (True, False, True, True)
@@ -80,7 +80,7 @@ def is_unkeyed(function: str) -> bool:
 
 
 def keeps_a_value(function: str) -> bool:
-    """Return whether an aggregate hands on a real value, so that an aggregate over it hides nobody."""
+    """Return whether an aggregate passes on a real value, so that it hides nobody."""
     return bool(spellings(function) & _MEMBERS)
 
 

@@ -83,7 +83,7 @@ class Propagation:
         return behind(self.lattice, self.transfers, taint, self.transfers.of(edge))
 
     def lowered(self, taint: Taint) -> frozenset[str]:
-        """The classes that a taint's data has now: its own, or what declassifiers made of it."""
+        """The classes that a taint's data has now: its own, or those that declassifiers gave it."""
         if not taint.passed:
             return frozenset((taint.name,))
         return frozenset(d.to for d in self.transfers.declassify if d.name in taint.passed)
@@ -96,7 +96,6 @@ def propagate(
     seeds: Mapping[int, tuple[str, ...]],
     groups: Sequence[Mapping[int, tuple[str, ...]]] = (),
     *,
-    union_all: bool = False,
     blocked: Collection[int] = (),
     possible: PossibleClasses | None = None,
     possible_groups: Sequence[Seeds] = (),
@@ -109,7 +108,6 @@ def propagate(
         transfers: What edges do.
         seeds: Columns and their classes.
         groups: Further sets of seeds, each propagated by itself as group 1, 2 …
-        union_all: See ``becomes``.
         blocked: Nodes that nothing reaches or leaves, as if they were gone.
         possible: Columns that are not known and the classes that may be among them: group ``possible_group(0)``.
         possible_groups: The same for each of ``groups``.
@@ -128,7 +126,7 @@ def propagate(
         open_ = [one.chosen(~np.isin(one.nodes, gone)) for one in open_]
     words = packed(families(lattice, transfers, every, open_))
     place = {taint: (w, b) for w, word in enumerate(words) for b, taint in enumerate(word)}
-    steps = Steps(index, union_all, len(words))
+    steps = Steps(index, len(words))
     sets = [
         Word(index, steps, word, transfers, lattice, stopped, hidden.stops).run(
             _seed_bits(every, place, w, range(len(every))),

@@ -36,7 +36,7 @@ class Arrival(NamedTuple):
     edges: tuple[int, ...]
 
 
-def moves(spread_: Propagation, state: TaintState, *, union_all: bool = False) -> Iterator[tuple[TaintState, int]]:
+def moves(spread_: Propagation, state: TaintState) -> Iterator[tuple[TaintState, int]]:
     """Return the next places of a taint, with their edges. The fixpoint of ``propagate`` is the closure of this."""
     index = spread_.index
     node, mode, taint = state
@@ -46,17 +46,17 @@ def moves(spread_: Propagation, state: TaintState, *, union_all: bool = False) -
         around += [*index.containers(node), *index.fields(node)]
     for source in around:
         for edge in index.out_edges(source):
-            yield from _move(spread_, mode, taint, edge, any_column=False, union_all=union_all)
+            yield from _move(spread_, mode, taint, edge, any_column=False)
     if not rows and index.meta["opaque_rows"]:
         for edge in index.row_edges(index.node_dataset[node]):
-            yield from _move(spread_, mode, taint, edge, any_column=True, union_all=union_all)
+            yield from _move(spread_, mode, taint, edge, any_column=True)
 
 
 def _move(
-    spread_: Propagation, mode: Mode, taint: Taint, edge: int, *, any_column: bool, union_all: bool
+    spread_: Propagation, mode: Mode, taint: Taint, edge: int, *, any_column: bool
 ) -> Iterator[tuple[TaintState, int]]:
     index = spread_.index
-    behind = becomes(mode, index.kind(edge), any_column=any_column, union_all=union_all)
+    behind = becomes(mode, index.kind(edge), any_column=any_column)
     if behind is None or taint.stopped_by(spread_.possible.stops.get(edge, ())):
         return
     after: Taint | None = taint
@@ -229,7 +229,7 @@ def _arrives(spread: Propagation, start: TaintState) -> bool:
 
 
 def _start(spread: Propagation, edge: int, name: str) -> str:
-    """The classified column that a way's first edge leaves: the edge's source, or what it is part of."""
+    """The classified column where a way begins: the source of its first edge, or what that is a part of."""
     index = spread.index
     source = index.edge_source[edge]
     near = (source, *index.containers(source), *index.fields(source))

@@ -1,4 +1,4 @@
-"""Taints: a class on its way, how a node has it, what an edge makes of it, and how taints fit into bits.
+"""Taints: a class on its way through the graph, the mode in which a node has it, and how edges change it.
 
 edge kind                                    value becomes            influence becomes   unknown becomes
 identity, transformation, aggregation        value, declassified      influence           unknown
@@ -150,17 +150,16 @@ def possible_group(group: int) -> int:
     return -1 - group
 
 
-def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False, union_all: bool = False) -> Mode | None:
+def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False) -> Mode | None:
     """Return the mode of a taint behind an edge of a kind; None if the edge does not carry it.
 
     Args:
         mode: How it is had before.
         kind: The edge's kind.
         any_column: The edge leaves the row set of the column's dataset and stands for any column.
-        union_all: Whether the columns of UNION ALL arms count (LineageX's reading).
     """
-    if kind is EdgeKind.UNION_ALL and not union_all:
-        return None
+    if kind is EdgeKind.UNION_ALL:
+        return None  # an arm decides no rows: only LineageX counts its columns
     if kind is EdgeKind.OPAQUE or any_column:
         return None if kind is EdgeKind.READ and any_column else Mode.UNKNOWN
     if mode is Mode.VALUE:

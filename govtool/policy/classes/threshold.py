@@ -1,4 +1,4 @@
-"""Tests whether the groups of an aggregate are shown to be large enough, and of whom.
+"""Tests whether the groups of an aggregate are proven to be large enough, and whether they count the right entity.
 
 ``HAVING COUNT(*) >= k`` counts rows; where a declassifier names the ``entity`` columns, k must count distinct values of
 one of them (BigQuery and Snowflake do the same in their aggregation thresholds). What a statement counts is said by its
@@ -169,7 +169,7 @@ def _combined(index: Index, edge: int) -> str:
 
 
 def _multiplied_before(index: Index, derivation: int) -> str:
-    """A dataset among those whose rows are counted, or that these are made of, whose rows are those of a join."""
+    """A dataset, among those whose rows are counted or their origins, whose rows come from a join."""
     stack, seen = _read_by(index, derivation), set[int]()
     while stack:
         dataset = stack.pop()

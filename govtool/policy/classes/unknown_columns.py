@@ -1,4 +1,4 @@
-"""Classes that columns which are not known may have: ``dataset.?`` stands for them, and unknown is not absent.
+"""Classes that unknown columns may have: ``dataset.?`` stands for these columns, and unknown is not absent.
 
 ``create table share.a as select * from crm.u`` copies a column ``email`` if ``crm.u`` has one, whether or not anybody
 says so. Where a dataset's columns are not all known, what ``classify`` says of a column that may be among them is said
@@ -124,7 +124,7 @@ def _opaque(index: Index, unknown: Iterable[int]) -> frozenset[int]:
 
 
 def is_call(dataset: str) -> bool:
-    """Return whether a dataset is what a call returns: ``"name(what is called)"``, or one of ``CALLS``.
+    """Return whether a dataset is the result of a call: ``"name(what is called)"``, or one of ``CALLS``.
 
     >>> is_call('"exec(crm.get_users)"'), is_call('"crm.get_users(…)"'), is_call('"openrowset"')
     (True, True, True)

@@ -183,7 +183,7 @@ def _equalities(text: str, dialect: str) -> tuple[tuple[_Term, _Term], ...] | No
 
 
 def _using(join: object) -> Iterator[tuple[_Term, _Term]]:
-    """``USING`` and ``NATURAL`` name no sides: no pair of them can be told by name, which is said by naming none."""
+    """Pairs of columns of ``USING``, which does not name its sides: an empty name stands for either."""
     from sqlglot import exp
 
     if isinstance(join, exp.Join):

@@ -1,4 +1,4 @@
-"""YAML files with the line of every key and value, so that whatever is wrong with them can be pointed at."""
+"""YAML files with the line of every key and value, so that errors can point at them."""
 
 from __future__ import annotations
 

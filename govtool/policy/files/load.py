@@ -38,7 +38,7 @@ class Offer:
 
 
 def offers() -> dict[str, tuple[Offer, ...]]:
-    """The rules that can be named; several offers of one name are told apart by no one, and are a mistake."""
+    """The rules that can be named; several rules with one name are a mistake."""
     found: dict[str, tuple[Offer, ...]] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
         found[point.name] = (*found.get(point.name, ()), Offer(point))
@@ -122,7 +122,7 @@ def validated(document: PolicyDocument, problems: list[UsageError]) -> PolicyFil
 
 
 def _misspelled_first(items: Sequence[Any]) -> list[Any]:
-    """Unknown keys before what is missing for want of them: ``clas`` is one mistake, not also a missing ``class``."""
+    """Report unknown keys before missing ones: ``clas`` is one mistake, not also a missing ``class``."""
     extra = [item for item in items if item["type"] == "extra_forbidden"]
     misspelled = {(*item["loc"][:-1], near) for item in extra for near in _near_keys(item["loc"])[:1]}
     rest = [

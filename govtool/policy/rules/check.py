@@ -298,7 +298,7 @@ _PURPOSES = "put it into a zone with purposes: (zones: in a policy)"
 
 
 def _purposes(governed: Governed, body: Purpose) -> dict[int, Truth]:
-    """Datasets where none of the purposes is pursued, and those of which that is not known."""
+    """Datasets whose zones have none of the purposes, and those of which that is not known."""
     allowed = set(body.any_of)
     found = {}
     for dataset in governed.places.index.datasets():

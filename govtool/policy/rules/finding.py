@@ -1,4 +1,4 @@
-"""Findings: what a rule has to say of a column; verdicts, fingerprints, waivers in policies and in SQL comments."""
+"""Findings of rules: verdicts, fingerprints, waivers in policies and in SQL comments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class InlineWaiver:
 
 @dataclass(frozen=True, slots=True)
 class MistakenComment:
-    """A comment that begins like a waiver and is none."""
+    """A comment that begins like a waiver but is malformed."""
 
     text: str
     place: str
@@ -134,7 +134,7 @@ class Finding:
 
     @property
     def failed(self) -> bool:
-        """True if it says that its rule failed; no waiver, baseline or base takes that for known."""
+        """True if its rule failed; no waiver, baseline or base hides it."""
         return self.state == FAILED
 
     @property
@@ -144,7 +144,7 @@ class Finding:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same rule, source, sink and state, whatever the lines and the text of the SQL."""
+        """A digest of rule, source, sink and state; the lines and the text of the SQL do not count."""
         key = json.dumps([self.rule, former_id(self.source), former_id(self.column), self.state])
         return hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
@@ -182,7 +182,7 @@ class PolicyRemark:
 
 
 def exceeds(finding: Finding, verdict: str | None, strength: str | None, measured: int | None = None) -> str:
-    """Return what was accepted of a finding where it is more now: a strength, ``unknown`` or a size; else empty.
+    """Return the accepted strength, ``unknown`` or size if a finding exceeds it; else an empty text.
 
     Args:
         finding: As it is now.
@@ -312,7 +312,7 @@ def _line(finding: Finding) -> str:
 
 
 def _excused(finding: Finding, waiver: _AppliedWaiver) -> Finding:
-    """A finding as waived; with what is accepted, where it is more than that."""
+    """The finding as waived; if it exceeds what the waiver accepts, the finding with that limit."""
     if is_worse(finding.strength, waiver.at_most):
         return replace(finding, worse_than=waiver.at_most or "")
     if is_smaller(finding, waiver.min_group):

@@ -89,7 +89,7 @@ def judge(
 
 
 def _reported(findings: Collection[Finding]) -> list[Finding]:
-    """The findings without what is unknown of columns that violate, or are unknown already."""
+    """The findings, without unknown ones of columns that violate the rule or are unknown already."""
     closed = {each.column for each in findings if each.verdict is RuleVerdict.VIOLATED}
     found = []
     for each in findings:

@@ -78,7 +78,7 @@ def _python(policies: PolicySet) -> Iterator[PolicyRemark]:
 
 
 def _declassifiers(policies: PolicySet) -> Iterator[PolicyRemark]:
-    """Functions that do not hide what they are said to hide."""
+    """Functions that do not hide values although a declassifier lists them."""
     for item in policies.declassify:
         one = item.value
         for function in one.functions:

@@ -108,7 +108,7 @@ def _finding(item: Any, view: View, rule: PlacedPart[Rule]) -> Finding:
         raise RuleError(f"{item!r:.300} has a part that is not allowed")
     for name in (item.column, *([item.source] if item.source else [])):
         if not view.has(name):
-            raise RuleError(f"it speaks of {name!r}, which is not in the graph")
+            raise RuleError(f"it names {name!r}, which is not in the graph")
     finding = Finding(
         rule=rule.value.id,
         title=rule.value.title,

@@ -1,4 +1,4 @@
-"""Changes, verdicts, and what each kind of edge does to them.
+"""Changes, verdicts, and the effect of each kind of edge.
 
     logic       what value flow reaches ``changes``, what only row sets reach is ``rows``
     drop        every output of a statement that names the column ``breaks``, and so does whatever reads those; a column

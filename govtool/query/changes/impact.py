@@ -37,7 +37,7 @@ from govtool.query.selection.select import Subject, few, nothing_selected, selec
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of the whole answer, whatever the limit. Columns implied by rows are counted one by one."""
+    """Counts of the whole answer, regardless of the limit. Columns implied by rows are counted one by one."""
 
     verdicts: tuple[tuple[ChangeVerdict, int], ...]
     """Columns per verdict, the worst first; empty upstream."""
@@ -94,7 +94,7 @@ def impact(
     limit: int | None = None,
     small: int = SMALL,
 ) -> ImpactResult:
-    """Compute what a change reaches, or (``direction="up"``) what a column or dataset is made of.
+    """Compute what a change reaches, or (``direction="up"``) from what a column or dataset is derived.
 
     Args:
         index: The graph.
@@ -178,7 +178,7 @@ def _check_request(direction: str, depth: int | None) -> None:
     if direction not in ("down", "up"):
         raise UsageError(f"{direction!r} is not a direction", code="usage.direction", nearest=("down", "up"))
     if depth is not None and depth < 0:
-        raise UsageError(f"A depth of {depth} makes no sense", code="usage.depth", hint="--depth 1")
+        raise UsageError(f"a depth of {depth} is not possible", code="usage.depth", hint="--depth 1")
 
 
 class _RulesOf(Protocol):
@@ -230,7 +230,7 @@ def _kind(subjects: Sequence[Subject]) -> str:
 def _summary(
     index: Index, ranking: Ranking, subjects: Iterable[Subject], affected: int, *, with_verdicts: bool
 ) -> Summary:
-    """Count what is reached; ``affected`` columns are, whatever depth and kinds the request has."""
+    """Count what is reached; ``affected`` columns are counted regardless of the request's depth and kinds."""
     visible = sum(_visible(index, one) for one in subjects)
     return Summary(
         verdicts=tuple((verdict, ranking.columns[verdict]) for verdict in ChangeVerdict) if with_verdicts else (),
@@ -243,7 +243,7 @@ def _summary(
 
 
 def _require_free(index: Index, subjects: Iterable[Subject], change: Change | None) -> None:
-    """Refuse to rename to what another column of the dataset, or another dataset, is called: the database would.
+    """Refuse to rename to the name of another column of the dataset, or of another dataset, as a database would.
 
     Raises:
         UsageError: ``usage.name-taken``.

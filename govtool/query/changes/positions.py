@@ -1,4 +1,4 @@
-"""Columns that a ``*`` hands on by their position: what their loss or a new name does to the statement.
+"""Columns that a ``*`` passes on by position, and the effect of a lost or renamed one on the statement.
 
     INSERT INTO t SELECT * FROM s       the names of s do not matter. A column less: too few values, or those behind it
                                         land in other columns
@@ -203,7 +203,7 @@ def _is_numbered(index: Index, derivation: int, node: int, name: str) -> bool:
 
 
 def _is_part(index: Index, edge: int) -> bool:
-    """Return whether the target is made of several columns of the ``*``: a struct, a row."""
+    """Return whether several columns of the ``*`` make the target: a struct, a row."""
     source = index.edge_source[edge]
     return any(
         other != source and index.node_dataset[other] == index.node_dataset[source]

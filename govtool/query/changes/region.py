@@ -62,7 +62,7 @@ class Region:
         return set(np.flatnonzero(region).tolist())
 
     def _touched(self, nodes: Any) -> Any:
-        """The datasets of nodes and of all that hangs on them; what is said of rows is said of all columns."""
+        """The datasets of nodes and of all their fields and rows; a statement about rows is one about all columns."""
         import numpy as np
 
         from govtool.arrays.csr import spread

@@ -57,7 +57,7 @@ def reached_subjects(
 def read_subjects(
     index: Index, parts: Sequence[SubjectPart], rules: Rules, walk_from: Callable[[list[int]], Reach]
 ) -> list[ReachedSubject]:
-    """Return the nodes of subjects that other subjects are made of, nearest first; arguments as above.
+    """Return the nodes of subjects from which other subjects are derived, nearest first; arguments as above.
 
     The rows of a column's relation are the column's own: what decides over them decides over it. Where subjects of
     another relation read them they are listed, under no subject.
@@ -104,7 +104,7 @@ def _reached(
 
 
 def _worst_implied(index: Index, reach: Reach, rules: Rules, node: int, known: set[int]) -> Reached | None:
-    """A column or field in the worst state that the rows of its relation stand for; None if the rows are known."""
+    """A column or field in the worst state that the rows of its relation imply; None if the rows are known."""
     rows = index.rows(index.node_dataset[node])
     if rows in known:
         return None
@@ -114,7 +114,7 @@ def _worst_implied(index: Index, reach: Reach, rules: Rules, node: int, known: s
 
 
 def _keep(best: dict[int, ReachedSubject], found: Reached | None, reach: Reach, part: SubjectPart) -> None:
-    """Keep what was found of a node if it is worse, or nearer, than what is known."""
+    """Keep a result for a node if it is worse, or nearer, than the known one."""
     if found is not None and (found.node not in best or _order(found) < _order(best[found.node].found)):
         best[found.node] = ReachedSubject(found, reach, part.text)
 

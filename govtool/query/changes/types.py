@@ -63,7 +63,7 @@ _SYNONYMS = {
 
 
 def same_type(one: str | None, other: str | None) -> bool:
-    """Return whether two texts are one type by another name; what is not known to be the same is not.
+    """Return whether two texts name one type; types that are not known to be the same are not.
 
     >>> same_type("INT", "integer"), same_type("VARCHAR(20)", "varchar( 20 )"), same_type("varchar(20)", "varchar(30)")
     (True, True, False)
@@ -72,7 +72,7 @@ def same_type(one: str | None, other: str | None) -> bool:
 
 
 def _plain(text: str) -> tuple[str, str]:
-    """The name of a type, of several the one that stands for them, and its arguments."""
+    """The canonical name of a type, and its arguments."""
     plain = re.sub(r"\s*([(),<>])\s*", r"\1", " ".join(text.lower().split()))
     arguments = "".join(re.findall(r"\([^()]*\)", plain))
     name = plain if "<" in plain else " ".join(re.sub(r"\([^()]*\)", " ", plain).split())

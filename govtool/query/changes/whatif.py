@@ -196,7 +196,7 @@ def _in_order(affected: Iterable[Affected]) -> tuple[Affected, ...]:
 
 
 def _gone(index: Index, answer: WhatIf, subjects: Sequence[Subject]) -> set[int]:
-    """The nodes that a change takes away: what is dropped or deleted, and what is lost with it."""
+    """The nodes that a change removes: dropped and deleted ones, and those lost with them."""
     gone = {n for one in subjects for n in _nodes(index, one)} if answer.action in _GOES else set()
     lost = ((a.dataset, a.column.removeprefix(f"{a.dataset}.")) for a in answer.affected if a.verdict == "lost")
     return gone | {node for end in lost if (node := index.find(ColumnRef(*end))) is not None}
@@ -292,7 +292,7 @@ def _lost(index: Index, node: int, verdict: str, cause: str, reached: Affected |
 
 
 def _survives(index: Index, entry: Affected, gone: Collection[str]) -> tuple[str, ...]:
-    """The datasets that the rows of an affected dataset are still made of."""
+    """The datasets from which the rows of an affected dataset still come."""
     number = index.find_dataset(entry.dataset)
     if number is None:
         return ()
@@ -302,7 +302,7 @@ def _survives(index: Index, entry: Affected, gone: Collection[str]) -> tuple[str
 
 
 def unused(index: Index, gone: set[int]) -> set[int]:
-    """Columns that served only what is gone, and what served only these; they themselves are not gone."""
+    """Columns that only removed columns used, directly or not; the removed ones are not among them."""
     found: set[int] = set()
     stack = sorted(gone)
     while stack:

@@ -1,4 +1,4 @@
-"""Two runs compared, aspect by aspect: what differs, what is equal, and what a run does not record.
+"""The comparison of two runs, aspect by aspect: differences, equality, and aspects that a run does not record.
 
 Content decides before names and times do. Of an output, the files count by folder and content first, whatever they
 are called; where these differ, the digest of rows, which has no order. Of an input, the listing that its plan had, and

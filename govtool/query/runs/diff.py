@@ -220,7 +220,7 @@ def _nothing(first: Run, second: Run) -> str:
 
 
 def _upstream(history: History, dataset: str, first: Run, second: Run) -> Cause:
-    """Follow a dataset of which two runs read different content to where the difference begins."""
+    """Follow a dataset of which two runs read different content to the beginning of the difference."""
     way: tuple[str, ...] = ()
     seen: set[tuple[int, int]] = set()
     while True:

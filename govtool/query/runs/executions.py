@@ -1,4 +1,4 @@
-"""One run of every execution: what several sources recorded of the same execution is joined.
+"""One run per execution: the records that several sources have of one execution are joined.
 
 A job that was recorded while it ran, whose event log was read and whose OpenLineage events came in is one job that ran
 once. Its records share Spark's application id; live records and event logs also share the number of the execution,

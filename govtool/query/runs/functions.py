@@ -29,7 +29,7 @@ class FunctionGap(NamedTuple):
 
 
 def changed_functions(before: Sequence[FunctionCode], after: Sequence[FunctionCode]) -> Iterator[FunctionChange]:
-    """Yield what is other in the functions of the second run; what one of them does not know is left out."""
+    """Yield the differences in the functions of the second run; aspects that one of them lacks are left out."""
     for old, new in _pairs(before, after):
         name = f"function {(old or new or FunctionCode('')).name}"
         if old is None or new is None:

@@ -190,7 +190,7 @@ class History:
     def _add_lasting(
         self, version: WrittenVersion, steps: dict[WrittenVersion, int], hops: int
     ) -> list[WrittenVersion]:
-        """Add a version and those after it that still hold it; what is there already has been followed."""
+        """Add a version and later ones that still hold it; versions that are already there have been followed."""
         added: list[WrittenVersion] = []
         for writing in self.versions(version.dataset)[version.number - 1 :]:
             if writing.version in steps or (writing.replaces and writing.version != version):
@@ -210,7 +210,7 @@ class History:
         return added
 
     def derived(self, versions: Iterable[WrittenVersion]) -> dict[WrittenVersion, int]:
-        """Versions with something of these in them or made of them, each with the number of runs between."""
+        """Versions that contain or derive from some of these, each with the number of runs between."""
         steps = dict.fromkeys(versions, 0)
         frontier, hops = list(steps), 0
         while frontier:
@@ -221,7 +221,7 @@ class History:
         return steps
 
     def ancestors(self, version: WrittenVersion) -> dict[WrittenVersion, int]:
-        """The versions that a version holds or was made of, itself with 0 runs between."""
+        """The versions that a version contains or derives from, itself with 0 runs between."""
         steps: dict[WrittenVersion, int] = {}
         frontier, hops = self._add_parts(version, steps, 0), 0
         while frontier:

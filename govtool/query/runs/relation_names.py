@@ -40,7 +40,7 @@ def _is_run_folder(part: str, folders: Container[str]) -> bool:
 
 
 def workflow_relation(dataset: str) -> tuple[str, str] | None:
-    """The state folder and ``NODE/RELATION`` of what an execution wrote; None: it is no such dataset."""
+    """The state folder and ``NODE/RELATION`` of an execution's output; None if the dataset is not one."""
     parts = dataset.split("/")
     at = next((at for at in range(len(parts) - 3, 0, -1) if _EXECUTION.fullmatch(parts[at])), None)
     return None if at is None else ("/".join(parts[:at]), "/".join(parts[at + 1 :]))
@@ -104,7 +104,7 @@ class _RelationNames:
         return run if same else replace(run, inputs=inputs, outputs=outputs)
 
     def _output(self, written: RunOutput) -> RunOutput:
-        """An output; what an execution writes into its own folder is a whole version, and adds to none."""
+        """An output; an execution writes a whole version into its own folder, and adds to none."""
         mode = "create" if workflow_relation(written.dataset) is not None else written.mode
         return replace(written, dataset=self.of(written.dataset), mode=mode)
 

@@ -99,7 +99,7 @@ class Pattern:
         return self.regex.search(name) if self.is_regex else self.regex.fullmatch(name)
 
     def _may_end(self, path: str) -> bool:
-        """Return whether a column of this path may match, whatever its dataset."""
+        """Return whether a column of this path may match, in any dataset."""
         if self.is_regex:
             return self.regex.search(path)
         return self.last is None or self.last.fullmatch(split_name(path)[-1])
@@ -145,7 +145,7 @@ class Pattern:
         return found
 
     def _ending(self, paths: ColumnPaths) -> list[int]:
-        """The paths, by number, of which a column may match, whatever its dataset."""
+        """The paths, by number, of columns that may match, in any dataset."""
         if not self.is_regex and self.last is None:
             return list(range(paths.path_count))
         if paths.path_count <= FEW:

@@ -108,7 +108,7 @@ def _remedy(index: Index, text: str) -> str:
 
 
 def complete(index: Index, typed: str, limit: int = 200) -> list[str]:
-    """Full names of datasets and columns that begin as typed, or of which a part does; for shell completion."""
+    """Full names of datasets and columns that begin, or have a part that begins, as typed; for completion."""
     names: list[str] = []
     owner, dot, _ = typed.rpartition(".")
     if dot:

@@ -78,7 +78,7 @@ def select_many(
     Raises:
         UnknownNameError: No such column, dataset or method.
         AmbiguousNameError: Several.
-        UsageError: The text is no selector (``usage.selector``).
+        UsageError: The text is not a selector (``usage.selector``).
     """
     if not texts and not exclude:
         return Selection(tuple(index.datasets()), ())
@@ -103,7 +103,7 @@ def subjects(index: Index, selection: Selection) -> tuple[Subject, ...]:
 
 
 def _tidy(index: Index, nodes: set[int], left_out: set[int]) -> Selection:
-    """Whole datasets apart from columns; a dataset of which a column was left out is no longer whole."""
+    """Whole datasets, and single columns; a dataset of which a column was removed is no longer whole."""
     holed = {index.node_dataset[n] for n in left_out}
     whole = {index.node_dataset[n] for n in nodes if index.is_rows(n) and index.node_dataset[n] not in holed}
     columns = [n for n in nodes if not index.is_rows(n) and index.node_dataset[n] not in whole]
@@ -140,13 +140,13 @@ class _Selector:
     def _intersection(self, text: str) -> set[int]:
         parts = [self._term(part) for part in _split(text, ",")]
         if not parts:
-            raise UsageError(f"{text[:80]!r} is no selector", code="usage.selector", hint="govtool ls --help")
+            raise UsageError(f"{text[:80]!r} is not a selector", code="usage.selector", hint="govtool ls --help")
         return set.intersection(*parts)
 
     def _term(self, text: str) -> set[int]:
         found = _TERM.fullmatch(text)
         if found is None or (found["at"] and (found["up"] is not None or found["down"] is not None)):
-            raise UsageError(f"{text[:80]!r} is no selector", code="usage.selector", hint="govtool ls --help")
+            raise UsageError(f"{text[:80]!r} is not a selector", code="usage.selector", hint="govtool ls --help")
         base = self._base(found["body"])
         if found["at"]:
             below = base | self._spread(base, down=True, depth=None)
@@ -262,7 +262,7 @@ class _Selector:
                 yield index.edge_target[edge]
 
     def _unused(self, value: str) -> Iterable[int]:
-        """Columns that no statement names and nothing is made of; ``unused:dataset``: datasets that nobody reads."""
+        """Columns that no statement uses; with ``unused:dataset``, datasets that nothing reads."""
         index = self.index
         for dataset in index.datasets():
             read = [

@@ -48,7 +48,7 @@ class SoftwareSpec:
         spec = cls(_plain(found["name"]), "==" if operator == "=" else operator, found["version"] or "")
         if spec.operator in ("<", "<=", ">", ">=", "~=") and _parsed(spec.version) is None:
             raise UsageError(
-                f"{spec.version[:40]!r} is no version that can be compared with {spec.operator}",
+                f"{spec.version[:40]!r} is not a version that can be compared with {spec.operator}",
                 code="usage.software",
                 hint=f"software:{spec.name}==VERSION",
             )

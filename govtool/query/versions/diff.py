@@ -83,7 +83,7 @@ Facts = Mapping[_Key, _Fact]
 
 
 def facts(index: Index, datasets: Collection[str] | None = None) -> Facts:
-    """Everything that an index says, or what it says of some datasets: they, their columns, the edges into them."""
+    """Everything in an index, or in some of its datasets: datasets, columns, and the edges into them."""
     found: dict[_Key, _Fact] = {}
     proofs: dict[int, Evidence] = {}
 
@@ -121,7 +121,7 @@ def facts(index: Index, datasets: Collection[str] | None = None) -> Facts:
 
 
 def unlike(old: Index, new: Index) -> set[str]:
-    """The names of all datasets of which two versions may say different things, told by their digests."""
+    """The names of all datasets that may differ between two versions, by their digests."""
     from govtool.graph.digests import unequal
 
     sides = old.resident(), new.resident()

@@ -19,7 +19,7 @@ from govtool.query.versions.diff import ADDED, CHANGED, REMOVED, GraphChange
 
 @dataclass(frozen=True, slots=True)
 class RecordedParts:
-    """All that one side says; only what is in fragments that the other side does not have."""
+    """The rows of one side, from fragments that the other side does not have."""
 
     facts: tuple[Fact, ...] = ()
     runs: tuple[Run, ...] = ()
@@ -42,7 +42,7 @@ def record_changes(
 
 
 def differing_subjects(old: RecordedParts, new: RecordedParts) -> set[tuple[str, str | None]]:
-    """The datasets and columns whose facts may differ: what is left when both sides are set against each other."""
+    """The datasets and columns whose facts may differ: those with facts that only one side has."""
     sides = [{_content(fact) for fact in side.facts} for side in (old, new)]
     return {(dataset, column) for dataset, column, _, _ in sides[0] ^ sides[1]}
 

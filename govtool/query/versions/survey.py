@@ -146,7 +146,7 @@ class FragmentSurvey:
                 return {self._strings.texts[i] for i in np.flatnonzero(found).tolist()}
 
     def speaking(self, names: Collection[str]) -> dict[int, Any]:
-        """The rows that together say of some datasets what the whole says: places in each fragment that has any."""
+        """The rows that decide some datasets as the whole does: places in each fragment that has any."""
         import numpy as np
 
         r = self._joined()
@@ -166,7 +166,7 @@ class FragmentSurvey:
         return {int(r.fragment[part[0]]): r.place[part] for part in np.split(chosen, cuts) if len(part)}
 
     def _unstable(self) -> Any:
-        """Datasets of which some statements may not stand: temporary, dropped, renamed, replaced within one file."""
+        """Datasets whose statements may not all be in effect: temporary, dropped, renamed, replaced within one file."""
         import numpy as np
 
         r = self._joined()

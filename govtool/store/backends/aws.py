@@ -1,4 +1,4 @@
-"""The usual AWS environment: what obstore does not read itself, which is the profile and the shared files.
+"""The usual AWS environment that obstore does not read itself: the profile and the shared files.
 
 The order is that of the AWS SDKs ("Standardized credential providers", "Service-specific endpoints" in the AWS SDKs and
 Tools Reference Guide): variables of the environment, then the profile (``AWS_PROFILE``, else ``default``) in

@@ -30,7 +30,7 @@ def compaction_due(commit: Commit, live: int) -> bool:
 
 
 def keep_compact(store: WritableStore, commit: Commit, entries: int, *, author: str) -> CommitResult | None:
-    """After a commit: compact its branch if that is due. Never fails; the commit stands whatever happens here.
+    """Compact a commit's branch if that is due. It never fails: the commit is done already.
 
     Looking takes a read of the manifest, so it is done only when that has grown to twice its size, from a thousand
     entries on: a handful of times in the life of a store.

@@ -185,7 +185,7 @@ def _commit(
     always: bool,
     about: tuple[str, str],
 ) -> Commit | None:
-    """Commit to a branch what is left of the sources that are touched; None if there are none."""
+    """Commit the rest of the sources concerned to a branch; None if there are none."""
 
     def attempt() -> Commit | None:
         head = existing(store, branch)

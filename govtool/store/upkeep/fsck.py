@@ -287,7 +287,7 @@ class _Checker:
         self._tombstones = read_tombstones(self._objects)
 
     def _check_forgotten(self, there: Collection[str]) -> None:
-        """Report what was forgotten and is there; but a source that was removed as a whole may be ingested again."""
+        """Report forgotten objects that exist; but a source that was removed as a whole may be ingested again."""
         wanted: set[str] = set()
         if self._forgotten.intersection(there):
             self._attempt(FORGOTTEN, lambda: wanted.update(self._ingested_again()))

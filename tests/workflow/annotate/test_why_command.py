@@ -122,9 +122,9 @@ def test_files_that_are_no_relations(run, data):
     (data / "plain.csv").write_text("1,2\n3,4\n", encoding="utf-8")
     assert "has no header" in run("why", "select city from customers")[2]
     (data / "plain.csv").write_text("_tok,a\nc1,4\n", encoding="utf-8")
-    assert "two tokens alike: 'c1'" in run("why", "select city from customers")[2]
+    assert "two records have the same token: 'c1'" in run("why", "select city from customers")[2]
     (data / "plain.csv").write_text("a,A\n1,4\n", encoding="utf-8")
-    assert "two columns named" in run("why", "select city from customers")[2]
+    assert "two columns are named" in run("why", "select city from customers")[2]
     (data / "plain.csv").unlink()
     (data / "orders.parquet").write_bytes(b"no")
     assert "two files of relation" in run("why", "select city from customers")[2]

@@ -14,7 +14,7 @@ from govtool.workflow import vocabulary as terms
 from govtool.workflow.deletion import removed_by
 from govtool.workflow.dependency import dependency
 from govtool.workflow.subgraph import lineage, subgraph
-from govtool.workflow.zoom import GraphView, all_out
+from govtool.workflow.zoom import GraphView
 
 seeds = st.integers(0, 1 << 30)
 few = settings(max_examples=100, deadline=None)
@@ -98,7 +98,7 @@ def _loose(body):
 @given(bodies)
 def test_all_modules_zoomed_leave_their_borders_only(body):
     graph = graph_of(body)
-    view = all_out(graph)
+    view = GraphView(graph, frozenset(graph.modules))
     left = np.flatnonzero(~view.hidden)
     inner = {terms.OPERATOR, terms.VALUE, terms.MODULE_STATE}
     kept = {n for n in left.tolist() if graph.type[n] in inner}

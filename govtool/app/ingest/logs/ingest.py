@@ -1,4 +1,4 @@
-"""Reads query logs into the graph: records, deduplicated and grouped by session, then what is distinct is parsed once.
+"""Query logs into the graph: records are deduplicated and grouped by session, and distinct statements parsed once.
 
 Memory is bounded by the distinct statements and by some forty bytes a record; trees are held for a group of statements
 at a time.
@@ -164,9 +164,9 @@ def _check_engine(request: LogRequest) -> None:
             hint=f"--engine {'|'.join(ENGINES)}",
         )
     if request.engine == "spark" and request.workers is not None:
-        raise UsageError("--workers is of the local engine", code="usage.arguments", hint="--master local[4]")
+        raise UsageError("--workers applies only to the local engine", code="usage.arguments", hint="--master local[4]")
     if request.engine != "spark" and request.master is not None:
-        raise UsageError("--master is of the Spark engine", code="usage.arguments", hint="--engine spark")
+        raise UsageError("--master applies only to the Spark engine", code="usage.arguments", hint="--engine spark")
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def _pieces(surveyed: Mapping[str, _Surveyed], how: LogOptions) -> list[Piece]:
 def _batch(
     source: str, settings: Options, how: LogOptions, request: LogRequest, surveyed: Mapping[str, _Surveyed]
 ) -> str:
-    """A digest of what is read and how: the same again is the same batch."""
+    """A digest of the input and its settings: the same again is the same batch."""
     batch = BatchDigest(
         "log",
         source,
@@ -278,7 +278,7 @@ def _batch(
 
 
 def _check_unchanged(surveyed: Mapping[str, _Surveyed], engine: _Engine) -> None:
-    """Refuse to commit what is neither the log as it was nor as it is; lines that were added do no harm.
+    """Refuse to commit a mixture of two states of a log; lines that were added do no harm.
 
     Raises:
         EngineError: A log changed while it was read (``engine.log-changed``).

@@ -107,7 +107,7 @@ def _weight(note: Diagnostic) -> tuple[object, ...]:
 
 
 def costliest(shortfalls: Sequence[Shortfall]) -> list[Shortfall]:
-    """The statements that were run most of those of which nothing was understood, as many as are kept."""
+    """The most frequently run statements of those that were not understood at all, as many as are kept."""
     opaque = [s._replace(text=s.text[:LONGEST]) for s in shortfalls if s.status == "opaque"]
     return nsmallest(MAX_FAILURES, opaque, key=lambda s: (-s.runs, *_weight(s.diagnostic), s.text, s.dialect))
 

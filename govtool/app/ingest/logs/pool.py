@@ -1,4 +1,4 @@
-"""Runs steps in this process or in several, keeps what they make, and does not do again what an earlier run has done.
+"""Runs steps in this process or in several, keeps their results, and uses those of an earlier run.
 
 A step is a function of a ``Setup`` and of arguments that can be sent to another process; it returns bytes, which are
 kept under the name of the job. With a spool they are kept on disk, where a killed ingest finds them again.
@@ -112,7 +112,7 @@ class Pool:
             _end(processes)  # all answers are here: processes that end by themselves first free what they hold
 
     def results(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, bytes]]:
-        """Run jobs, as many at a time as there are processes; what they made comes in their order.
+        """Run jobs, as many at a time as there are processes; results come in the order of the jobs.
 
         Raises:
             EngineError: a process died.
@@ -245,7 +245,7 @@ def _add(counts: Any, *more: int) -> None:
 
 def _died() -> EngineError:
     return EngineError(
-        "a worker process ended without an answer; the system may have killed it for want of memory",
+        "a worker process ended without an answer; the system may have killed it for lack of memory",
         code="engine.worker",
         hint="run the command again: it goes on where it was; --workers 1 takes the least memory",
     )

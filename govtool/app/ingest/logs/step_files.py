@@ -82,7 +82,7 @@ def spool_key(batch: str) -> str:
 
 @contextmanager
 def spooled(key: str) -> Iterator[StepFiles]:
-    """The spool of a piece of work: what is there already, for as long as the work takes; removed when it is done.
+    """The spool of a piece of work, with results that are there already; removed when the work is done.
 
     Two processes that do the same at the same time do not disturb each other: the second has a spool of its own.
 

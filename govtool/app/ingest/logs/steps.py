@@ -151,7 +151,7 @@ def groups_for(queries: int) -> int:
 
 
 def group_of(script: LoggedScript, groups: int) -> int:
-    """The group of a query: its text decides, wherever and in whatever order it is asked."""
+    """The group of a query, which depends on its text only."""
     return zlib.crc32(script.statements[0].text.encode("utf-8", "surrogatepass")) * groups >> 32
 
 

@@ -280,7 +280,7 @@ def _ordered_rows(scripts: Iterable[Ordered]) -> Iterator[ExchangeRow]:
 
 
 def definitions_step(rows: Iterator[ExchangeRow], settings: Options) -> Iterator[ExchangeRow]:
-    """All definitions to what they say, in words for the store and in knowledge for the queries."""
+    """Resolve all definitions, to fragments for the store and knowledge for the queries."""
     from govtool.capture.logs.scripts import Ordered, named
 
     scripts = named(Ordered(row.number, False, script_in(row.data)) for row in rows)
@@ -290,7 +290,7 @@ def definitions_step(rows: Iterator[ExchangeRow], settings: Options) -> Iterator
 
 
 def queries_step(rows: Iterator[ExchangeRow], settings: Options, groups: int, final: bool) -> Iterator[ExchangeRow]:
-    """Queries, with the knowledge that is sent along, to what they say."""
+    """Resolve queries, with the knowledge of the definitions."""
     from govtool.capture.sql.knowledge import Knowledge, usage_of_value
 
     context: dict[str, dict[int, bytes]] = {"knowledge": {}, "usage": {}}

@@ -108,39 +108,53 @@ def _read(
     sources: Sequence[p.Node],
     batch: p.Node | None,
 ) -> PlanText:
+    known = known or {}
     locations = _locations(tree, metadata or {})
-    builder = Builder(tree, known or {}, lambda operator: source_of(operator, names, locations.get(operator.id)), batch)
+    builder = Builder(tree, known, lambda operator: source_of(operator, names, locations.get(operator.id)), batch)
     write = write_of(tree, names)
     unplaced = write is None and has_target(tree) and "TempView" not in text
-    command = write is None and not unplaced and is_command(tree)
+    if write is None and not unplaced and is_command(tree):
+        return _command(tree, names, builder)
     try:
-        if write is not None:
-            node = _of_write(write, builder, known or {}, sources)
-        else:
-            node = p.Values(()) if command else builder.node(tree.root)
-        written = None if command else _as_written(text, builder, known or {}, write)
-        node, flow = written or (node, flow_of(node, expand_views=True))
+        node = builder.node(tree.root) if write is None else _of_write(write, builder, known, sources)
+        as_written = _as_written(text, builder, known, write)
+        node, flow = as_written or (node, flow_of(node, expand_views=True))
     except RecursionError as error:
         raise PlanTextError("a plan that is nested too deep") from error
+    notes = builder.lineage.notes
+    if as_written is None:
+        notes = [*notes, *optimized_notes(tree, writes=write is not None)]
+    else:
+        notes = [note for note in notes if note.code != TRUNCATED]  # the analyzed plan is whole where this one is cut
+    return replace(
+        _plan_text(tree, builder, flow, notes),
+        write=write,
+        unplaced=unplaced,
+        uncertain=0 if as_written is not None else builder.reader.uncertain,
+        source=_joined(tree, builder) if write is None else None,
+        root=node if write is None else None,
+        ids=tuple(output.id for output in p.outputs_of(node)),
+    )
+
+
+def _command(tree: PlanTree, names: Names, builder: Builder) -> PlanText:
+    """A plan that only does something to the catalog or the session."""
+    found = _plan_text(tree, builder, flow_of(p.Values(()), expand_views=True), builder.lineage.notes)
+    return replace(found, command=True, defined=defined_in(tree, names), source=_joined(tree, builder))
+
+
+def _plan_text(tree: PlanTree, builder: Builder, flow: PlanDependencies, notes: Sequence[Diagnostic]) -> PlanText:
+    """What every plan has, whether it writes or not."""
     lineage = builder.lineage
-    notes = [note for note in lineage.notes if written is None or note.code != TRUNCATED]
-    if written is None and not command:
-        notes += optimized_notes(tree, writes=write is not None)
     return PlanText(
-        write,
+        None,
         flow,
         lineage.sources,
         tuple(lineage.scans),
         lineage.attributes,
         tuple(dict.fromkeys(notes)),
         normalised(tree, builder.reader),
-        builder.reader.uncertain if written is None else 0,
-        command,
-        unplaced=unplaced,
-        defined=defined_in(tree, names) if command else None,
-        source=_joined(tree, builder) if write is None else None,
-        ids=tuple(output.id for output in p.outputs_of(node)),
-        root=node if write is None and not command else None,
+        builder.reader.uncertain,
     )
 
 

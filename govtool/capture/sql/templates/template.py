@@ -1,16 +1,15 @@
 """Jinja templates (dbt, Airflow, plain) rendered to SQL, with permissive defaults and the lines of the original file.
 
-What a template needs and nobody gave is *unknown*: it renders to a harmless identifier, and where an ``if`` depends
-on it both
-branches are rendered, each in a variant of its own: one variant per branch that is not in the first, not all
-combinations.
-Rendering is sandboxed and bounded: iterations, calls, output and the sizes of values.
+A value that a template needs and that nobody gave is *unknown*: it renders to a harmless identifier. Where an ``if``
+depends on it, both branches are rendered, each in a variant of its own. There is one variant per branch that is not in
+the first variant, not one per combination. Rendering is sandboxed and bounded: iterations, calls, output and the sizes
+of values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from govtool.capture.sql.lexer import word_set
@@ -136,19 +135,26 @@ def render(
     for output, _ in runs:
         variant = _variant(output, variables, unknown)
         variants.setdefault(variant.text, variant)
-    reasons = {name: why for _, run in reversed(runs) for name, why in run.reasons.items()}
-    lines = text.split("\n")
-    for name, line in sorted(unknown.items()):
-        message = (
-            as_written(_missing(name, reasons), lines[line - 1]) if line <= len(lines) else _missing(name, reasons)
-        )
-        diagnostics.append(Diagnostic("template", "warning", message, file or None, line))
-    for message in sorted({message for _, run in runs for message in run.beside}):
-        diagnostics.append(Diagnostic("template", "warning", message, file or None))
+    done = [run for _, run in runs]
+    diagnostics += _notes_of_unknown(unknown, done, text.split("\n"), file)
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
         diagnostics.append(Diagnostic("template", "info", message, file or None))
-    return _rendered(variants, diagnostics, unknown, [run for _, run in runs])
+    return _rendered(variants, diagnostics, unknown, done)
+
+
+def _notes_of_unknown(
+    unknown: Mapping[str, int], runs: Sequence[TemplateRun], lines: Sequence[str], file: str
+) -> Iterator[Diagnostic]:
+    """Say what is missing and why, at the line that needs it. The reason of the first rendering counts."""
+    reasons = {name: why for run in reversed(runs) for name, why in run.reasons.items()}
+    for name, line in sorted(unknown.items()):
+        message = _missing(name, reasons)
+        if line <= len(lines):
+            message = as_written(message, lines[line - 1])
+        yield Diagnostic("template", "warning", message, file or None, line)
+    for message in sorted({message for run in runs for message in run.beside}):
+        yield Diagnostic("template", "warning", message, file or None)
 
 
 def _all_runs(

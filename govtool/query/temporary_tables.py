@@ -1,4 +1,4 @@
-"""Edges that end in a temporary table, carried on to what it is made of, or to what is made of it."""
+"""Edges into and out of temporary tables, continued to the permanent ends."""
 
 from __future__ import annotations
 

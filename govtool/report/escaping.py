@@ -1,4 +1,4 @@
-"""Characters of other people's texts that must not reach a page as they are."""
+"""Escapes texts for a page: markup, and characters that are invisible or turn the direction of text."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ UNSAFE = re.compile(f"[<>&{_INVISIBLE}]")
 
 
 def escaped(value: str) -> str:
-    """A text of other people as HTML; marks that are invisible or turn the direction are written out."""
+    """A text as HTML; characters that are invisible or turn the direction are written out."""
     return html.escape(INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value))
