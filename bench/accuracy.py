@@ -17,6 +17,7 @@ from bench.oracles.cluster import Cluster
 from bench.oracles.compare import ASPECTS, Outcome, compare_views
 from bench.oracles.corpora import (
     EXPLAINED,
+    EXPLAINED_GENERATED,
     EXPLAINED_SPARK,
     ONE_WIDTH,
     generated_views,
@@ -82,7 +83,7 @@ subqueries, and names that clash; of those, PostgreSQL refuses the ones that are
 
 {table(["share of views that are equal", *outcomes], [count, refused, *_shares(outcomes, ASPECTS)])}
 
-{_differences(outcomes, EXPLAINED)}
+{_differences(outcomes, EXPLAINED | EXPLAINED_GENERATED)}
 """
 
 
@@ -95,13 +96,13 @@ def _shares(outcomes: Mapping[str, Outcome], aspects: Mapping[str, str]) -> list
 
 
 def _differences(outcomes: Mapping[str, Outcome], explained: Mapping[str, str]) -> str:
-    """The differences that are explained, and those that are not."""
+    """The differences that are explained, by query or name of a view, and those that are not."""
     lines = ["Differences that are explained:", "", *(f"* `{query}`: {reason}." for query, reason in explained.items())]
     different = [
         f"* `{verdict.view.name}`, {key}: {detail}"
         for outcome in outcomes.values()
         for verdict in outcome.verdicts
-        if verdict.view.query not in explained
+        if verdict.view.query not in explained and verdict.view.name not in explained
         for key, detail in verdict.differences.items()
     ]
     return "\n".join([*lines, *(["", "Not explained:", "", *different] if different else [])])

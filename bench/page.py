@@ -100,7 +100,7 @@ def machine() -> str:
     return (
         f"*{_processor()}, {os.cpu_count()} cores, {_memory()}, {platform.system()}, "
         f"Python {platform.python_version()}, {packages}; load {os.getloadavg()[0]:.1f}; "
-        f"govtool at {_commit()}{''.join(noted)}.*"
+        f"govtool at {commit()}{''.join(noted)}.*"
     )
 
 
@@ -158,7 +158,8 @@ def _memory() -> str:
     return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GB"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit of the tree, as a page names it."""
     command = ["git", "-C", str(ROOT), "describe", "--always"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "an unknown commit"

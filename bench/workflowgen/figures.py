@@ -6,7 +6,7 @@
 
 A piece is one run of one setting. Settings of one family on as many cores share a JVM, which is warmed up once.
 Results are written down after each execution, so that a break loses one; a run that was broken off counts with the
-executions that it has.
+executions that it has. The page keeps the rows of settings that have no results here, with the commit of theirs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from bench.page import add_conditions, check_conditions
+from bench.page import add_conditions, check_conditions, commit
 from bench.records.results import Results
 from bench.workflowgen.arctic import ArcticFamily
 from bench.workflowgen.arms import ARMS
@@ -103,11 +103,12 @@ def main(words: list[str]) -> int:
     for _, pieces in groupby(wanted, lambda each: each[1].machine):
         _measure(results, list(pieces), options.executions, until)
     if options.page or "page" in options.only:
-        from bench.page import merge
+        from bench.page import merge, page_sections
         from bench.run import SECTIONS, WORKFLOW_SECTION
         from bench.workflowgen.report import section
 
-        merge(WORKFLOW_SECTION, section(results.entries), [*SECTIONS, WORKFLOW_SECTION])
+        before = page_sections().get(WORKFLOW_SECTION, "")
+        merge(WORKFLOW_SECTION, section(results.entries, before), [*SECTIONS, WORKFLOW_SECTION])
     return 0
 
 
@@ -146,7 +147,7 @@ def _measure(results: Results, pieces: list[tuple[str, Setting]], executions: in
                 spark.conf.set(PARTITIONS, setting.partitions)
                 for costs in run_arms(family, spec, spark, place, setting.arms, store, len(runs), until):
                     arms = {arm: asdict(cost) for arm, cost in costs.items()}
-                    runs[-1] = {"load": round(os.getloadavg()[0], 1), "arms": arms}
+                    runs[-1] = {"load": round(os.getloadavg()[0], 1), "commit": commit(), "arms": arms}
                     results.save()
                 print(f"{name}: {len(runs)} of {setting.runs}", file=sys.stderr, flush=True)
         finally:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from govtool.query.evidence import RUNTIME
+from govtool.wording import count
+
 if TYPE_CHECKING:
+    from govtool.model.derivation import Statement
     from govtool.model.places import Place
     from govtool.query.evidence import Evidence, WayStep
 
@@ -21,8 +26,23 @@ def evidence_object(evidence: Evidence) -> dict[str, object]:
         "first_seen": evidence.first_seen,
         "last_seen": evidence.last_seen,
         "count": evidence.count,
+        **({"users": users_of(evidence.principal)} if evidence.principal else {}),
         **_expression(evidence.expression),
     }
+
+
+def users_of(principal: str | None) -> list[str]:
+    """Those who ran a statement, by name; the number of those who are not named is left out."""
+    return re.sub(r" and \d+ more\Z", "", principal).split(", ") if principal else []
+
+
+def runs_words(statement: Statement | Evidence) -> str:
+    """``4 runs by ann, bob, 2026-11-01 to 2026-11-03`` of a statement of a log; empty where no log says so."""
+    if statement.count < 2 and (not statement.principal or statement.how in RUNTIME):
+        return ""
+    users = f" by {statement.principal}" if statement.principal else ""
+    days = dict.fromkeys(moment[:10] for moment in (statement.first_seen, statement.last_seen) if moment)
+    return ", ".join([f"{count(statement.count, 'run')}{users}", *([" to ".join(days)] if days else [])])
 
 
 def step_object(step: WayStep) -> dict[str, object]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Cell, GraphAnswer
 from govtool.answers.diagnostics import diagnostic_object
-from govtool.answers.evidence import step_object
+from govtool.answers.evidence import runs_words, step_object, users_of
 from govtool.query.selection.select import few
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from govtool.model import Diagnostic
-    from govtool.model.derivation import Statement
     from govtool.model.fact import Fact
     from govtool.query.evidence import WayStep
     from govtool.query.explain import DatasetDefinition, Explanation
@@ -59,7 +57,8 @@ class Explained:
         for name in one.reads:
             yield "reads", name, "", ""
         for step in one.outgoing:
-            yield "goes to", step.target if of_column else _ends(step), _how(step), step.place
+            how = ", ".join(filter(None, [_how(step), runs_words(step.evidence)]))
+            yield "goes to", step.target if of_column else _ends(step), how, step.place
         for name in one.readers:
             yield "read by", name, "", ""
         for step in one.opaque:
@@ -149,17 +148,7 @@ def _state(definition: DatasetDefinition) -> str:
     notes = [] if definition.status == "understood" else [definition.status]
     notes += [] if definition.names_column else ["does not name it"]
     notes += [] if definition.complete else ["may have more columns"]
-    notes += _runs(definition.statement)
-    return ", ".join([definition.mode, *notes])
-
-
-def _runs(statement: Statement) -> list[str]:
-    """``4 runs by ann, bob, 2026-11-01 to 2026-11-03`` of a statement that a log has more than once."""
-    if statement.count < 2:
-        return []
-    users = f" by {statement.principal}" if statement.principal else ""
-    days = dict.fromkeys(moment[:10] for moment in (statement.first_seen, statement.last_seen) if moment)
-    return [f"{statement.count:,} runs{users}", *([" to ".join(days)] if days else [])]
+    return ", ".join(filter(None, [definition.mode, *notes, runs_words(definition.statement)]))
 
 
 def _place(definition: DatasetDefinition) -> str:
@@ -198,11 +187,6 @@ def _subject_object(result: Explanation) -> dict[str, object]:
     }
 
 
-def _users(principal: str | None) -> list[str]:
-    """Those who ran a statement, by name; the number of those who are not named is left out."""
-    return re.sub(r" and \d+ more\Z", "", principal).split(", ") if principal else []
-
-
 def _definition_object(definition: DatasetDefinition) -> dict[str, object]:
     statement = definition.statement
     return {
@@ -219,7 +203,7 @@ def _definition_object(definition: DatasetDefinition) -> dict[str, object]:
         "fingerprint": statement.fingerprint,
         "run": statement.run,
         "principal": statement.principal,
-        "users": _users(statement.principal),
+        "users": users_of(statement.principal),
         "first_seen": statement.first_seen,
         "last_seen": statement.last_seen,
         "count": statement.count,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 from govtool.api.arguments import Day, Ref, Texts, checked, texts
 from govtool.api.changes import ChangeQuestions
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from govtool.answers.listing import ListAnswer
     from govtool.answers.path import PathAnswer
     from govtool.answers.suggestions import SuggestionsAnswer
+    from govtool.answers.whatif import WhatIfAnswer
     from govtool.api.arguments import Paths
     from govtool.app.project.requests import PathArgument
 
@@ -49,6 +50,39 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         chosen = branch or self._branch
         return Graph(self._reader, commit_at(self._reader, str(ref), chosen), chosen, self._progress)
 
+    @overload
+    def impact(
+        self,
+        column: str,
+        *,
+        change: Literal["delete", "mask"],
+        exclude: Texts | None = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
+        limit: int | None = None,
+        strict: bool = False,
+    ) -> WhatIfAnswer: ...
+
+    @overload
+    def impact(
+        self,
+        column: str,
+        *,
+        change: str | None = None,
+        to: str | None = None,
+        upstream: bool = False,
+        depth: int | None = None,
+        kind: Texts | None = None,
+        semantics: str = "precise",
+        exclude: Texts | None = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
+        limit: int | None = None,
+        evidence: Texts | None = None,
+        strict: bool = False,
+        where: str | None = None,
+    ) -> ImpactAnswer: ...
+
     @checked
     def impact(
         self,
@@ -67,12 +101,13 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         evidence: Texts | None = None,
         strict: bool = False,
         where: str | None = None,
-    ) -> ImpactAnswer:
+    ) -> ImpactAnswer | WhatIfAnswer:
         """List what depends on a column or dataset, and what a change would break.
 
         Args:
             column: A column or dataset by the shortest unambiguous end of its name, or a selector.
-            change: ``drop``, ``rename``, ``retype`` or ``logic`` (the default).
+            change: ``drop``, ``rename``, ``retype`` or ``logic`` (the default); ``delete`` and ``mask`` are answered as
+                by ``whatif``.
             to: The new name, or the new type; also ``change="rename:NEW"``.
             upstream: Its sources, instead.
             depth: Hops to go at most.
@@ -96,7 +131,12 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
                 mistaken, no row meets it (``usage.no-rows``), or no recorded run read the dataset (``usage.no-run``).
         """
         from govtool.app.questions.columns import edge_kinds, impact_answer, parse_change
+        from govtool.query.changes.change import OF_WHATIF, require_none
 
+        if (action := (change or "").strip().lower()) in OF_WHATIF:
+            walked = {"upstream": upstream, "depth": depth is not None, "kind": kind, "evidence": evidence}
+            require_none({**walked, "semantics": semantics != "precise", "where": where, "to": to}, action)
+            return self.whatif(action, column, exclude=exclude, policy=policy, today=today, limit=limit, strict=strict)
         chosen, kinds, rules = (
             parse_change(change, to=to, upstream=upstream),
             edge_kinds(texts(kind)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,11 @@ from govtool.cli.options import (
     MinCoverageOption,
     StrictOption,
 )
+from govtool.cli.sql_arguments import show_remedy
 from govtool.cli.ui import Ui
+
+if TYPE_CHECKING:
+    from govtool.answers.coverage import CoverageReport
 
 _SHOWN = 50
 
@@ -45,6 +49,19 @@ def coverage(
             for number, part in enumerate(tables(answer, details=details, limit=most)):
                 ui.write([""] if number else [])
                 ui.table(part)
+            if details:
+                _show_lines(ui, answer.report, most)
         else:
             ui.write(render(form, answer, details=details, limit=most), file)
     answer.check_coverage(strict=strict, min_coverage=min_coverage)
+
+
+def _show_lines(ui: Ui, report: CoverageReport, limit: int | None) -> None:
+    """Write the lines of files at which parsers gave up, each with a caret, and what to do."""
+    from govtool.app.coverage.source_lines import with_source_lines
+    from govtool.render.errors import diagnostic_lines
+
+    for diagnostic, line in with_source_lines(report, limit):
+        ui.write([""])
+        ui.write("".join(span.text for span in spans) for spans in diagnostic_lines(diagnostic, line))
+    show_remedy(ui, [diagnostic for _, diagnostic in report.diagnostics[:limit]])

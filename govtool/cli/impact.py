@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -99,6 +98,8 @@ def impact(
     Verdicts, the worst first: breaks, unknown, changes, rows (only which there are), passes. DATASET.* (rows) is one of
     which only the rows matter. With --where, exit code 3: rows could not be counted. Delete and mask: as whatif.
     """
+    from govtool.query.changes.change import OF_WHATIF, require_none
+
     if (action := (change or "").strip().lower()) in OF_WHATIF:
         given: dict[str, object] = {
             "--upstream": upstream,
@@ -110,7 +111,7 @@ def impact(
             "--where": where,
             "--to": to,
         }
-        _require_none(given, action)
+        require_none(given, action)
         options = WhatIfOptions(
             *(limit, all, format, output, at, branch, store),
             *(exclude, policy, today, fail_on, strict),
@@ -157,17 +158,3 @@ def impact(
     if strict:
         answer.check_strict()
     return EXIT_OK if answer.affected is None or answer.affected.is_complete else EXIT_EVIDENCE
-
-
-OF_WHATIF = ("delete", "mask")
-"""Changes that only ``govtool whatif`` knows."""
-
-
-def _require_none(given: Mapping[str, object], change: str) -> None:
-    """Refuse options of a walk for a change that is answered without one.
-
-    Raises:
-        UsageError: ``usage.arguments``.
-    """
-    for name in (name for name, value in given.items() if value):
-        raise UsageError(f"{name} is not for --change {change}", code="usage.arguments", hint=f"leave out {name}")

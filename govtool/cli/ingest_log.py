@@ -81,7 +81,7 @@ def ingest_log(
     rolled back are counted and not used. Literals are redacted. A killed ingest, run again, goes on where it was.
     """
     from govtool.api.ingest import ingest_log as ingest
-    from govtool.render.progress import log_label
+    from govtool.render.progress import log_label, log_left
 
     def read(progress: Progress) -> IngestResult:
         return ingest(
@@ -99,7 +99,7 @@ def ingest_log(
             max_errors=max_errors,
             namespace=namespace,
             stdin=sys.stdin.buffer,
-            progress=lambda status: progress(status.done, status.total, log_label(status), status.left),
+            progress=lambda status: progress(status.done, status.total, log_label(status), log_left(status)),
             **options.keywords(),
         )
 

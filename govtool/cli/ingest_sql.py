@@ -64,7 +64,7 @@ def ingest_sql(
     it is gone. Exit code 3 commits nothing.
     """
     from govtool.api.ingest import ingest_sql as ingest
-    from govtool.render.progress import log_label
+    from govtool.render.progress import log_label, log_left
 
     def read(progress: Progress) -> IngestResult:
         return ingest(
@@ -82,7 +82,7 @@ def ingest_sql(
             follow_links=follow_links,
             workers=workers,
             stdin=sys.stdin.buffer,
-            report=lambda status: progress(status.done, status.total, log_label(status)),
+            report=lambda status: progress(status.done, status.total, log_label(status), log_left(status)),
             **options.keywords(),
         )
 

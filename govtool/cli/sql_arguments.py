@@ -116,8 +116,14 @@ def show_diagnostics(
         rest = Counter(d.code for d in wanted[len(shown) :])
         kinds = ", ".join(f"{number} {code}" for code, number in rest.most_common())
         ui.note(f"… and {count(len(wanted) - len(shown), 'more diagnostic')}: {kinds} (all of them: -v)")
+    if remedy:
+        show_remedy(ui, shown)
+
+
+def show_remedy(ui: Ui, shown: Sequence[Diagnostic]) -> None:
+    """Write the hint for diagnostics, where one is known."""
     hint = next((hint for code, hint in _HINTS.items() if any(d.code == code for d in shown)), None)
     if hint is None and any(d.code == "opaque" and _NOT_UNDERSTOOD in d.message for d in shown):
         hint = _BROKEN
-    if remedy and hint is not None:
+    if hint is not None:
         ui.hint(hint)

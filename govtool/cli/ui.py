@@ -30,7 +30,10 @@ class Progress(Protocol):
     """Draws how far the work is."""
 
     def __call__(self, done: int, total: int, label: str | None = None, left: float | None = None) -> None:
-        """So much of so much; a label takes the place of the one before it, and seconds left that of a reckoning."""
+        """So much of so much; a label takes the place of the one before it.
+
+        Seconds left take the place of a reckoning; infinite: nobody knows.
+        """
 
 
 _SHOW_AFTER = 0.4

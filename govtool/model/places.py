@@ -81,7 +81,7 @@ def place_of(places: str | None, line: int, columns: Mapping[str, int], edge: Ed
 def _found(known: StatementPlaces, columns: Mapping[str, int], edge: EdgeEnds) -> Place | None:
     kind = int(edge.kind)
     clause = known.clauses.get((f"{edge.source.dataset}~{edge.source.path}", kind))
-    clause = clause or known.clauses.get((edge.source.path, kind))
+    clause = clause or known.clauses.get((edge.source.path, kind)) or _of_namespace(known, edge)
     if clause is not None or edge.target_path == ROWS:
         return clause
     rank = columns.get(edge.target_path)
@@ -92,6 +92,19 @@ def _found(known: StatementPlaces, columns: Mapping[str, int], edge: EdgeEnds) -
         return arms[0] if arms else None
     number = (edge.arm - 1) % ARMS if edge.arm else len(arms)  # which arm it is of is not known
     return arms[number] if number < len(arms) else None
+
+
+def _of_namespace(known: StatementPlaces, edge: EdgeEnds) -> Place | None:
+    """Return the place of a clause whose dataset is told apart by its name, which is kept without its namespace."""
+    dataset, tail = edge.source.dataset, f"~{edge.source.path}"
+    found: tuple[str, Place] = ("", Place(0, None, 0, None))
+    for (text, kind), place in known.clauses.items():
+        name = text.removesuffix(tail)
+        if kind != int(edge.kind) or name == text or not dataset.endswith(name):
+            continue
+        if dataset.removesuffix(name).endswith(("/", ":")) and len(name) > len(found[0]):
+            found = name, place  # of "b" and "a/b", the dataset ns/a/b is the latter
+    return found[1] if found[0] else None
 
 
 @lru_cache(maxsize=4096)

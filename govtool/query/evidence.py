@@ -30,6 +30,7 @@ class Evidence:
     first_seen: str | None = None
     last_seen: str | None = None
     count: int = 1
+    principal: str | None = None
     expression: Place | None = None
     """The part of the statement that makes the edge; None where it is not known, or no edge is meant."""
 
@@ -123,6 +124,7 @@ def evidence(index: Index, derivation: int, expression: Place | None = None) -> 
         first_seen=index.field(derivation, "first_seen"),
         last_seen=index.field(derivation, "last_seen"),
         count=index.arrays["derivation_count"][derivation],
+        principal=index.field(derivation, "principal"),
         expression=expression,
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from govtool.errors import FormatError, UsageError
 from govtool.records.execute.inputs import relations
+from govtool.records.lake.leaf_options import table_options, without_table
 from govtool.records.leaves import with_relations
 from govtool.records.plan import codec
 from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, Union
@@ -51,9 +52,12 @@ def taken_apart(plan: Plan) -> PlanParts:
     """Separate a plan from its files, its session and its private values."""
     leaves = relations(plan.root)
     listed = tuple(
-        Relation(leaf.leaf, leaf.dataset, leaf.format, leaf.files, (), Struct(()), version=leaf.version)
+        Relation(
+            leaf.leaf, leaf.dataset, leaf.format, leaf.files, (), Struct(()), options=table_options(leaf),
+            version=leaf.version,
+        )
         for leaf in leaves
-    )
+    )  # fmt: skip
     listings = codec.dumps(Plan(Union(listed, ()), plan.session))
     bare = with_relations(plan.root, _unlisted)
     encoded = codec.encode(Plan(bare, _NO_SESSION))
@@ -93,6 +97,8 @@ def put_together(body: str, listings: str, values: str | None, names: dict[int, 
     def placed(leaf: Relation) -> Relation:
         own = listed.get(leaf.leaf)
         files, version = ((), "") if own is None else (own.files, own.version)
+        if own is not None and table_options(own):
+            leaf = replace(leaf, options=(*leaf.options, *table_options(own)))
         return _with(leaf, files, version or listing_version(files), names.get(leaf.leaf, leaf.dataset))
 
     return Plan(with_relations(bare.root, placed), around.session)
@@ -148,7 +154,7 @@ def _with(leaf: Relation, files: Any, version: str, dataset: str) -> Relation:
 
 
 def _unlisted(leaf: Relation) -> Relation:
-    return _with(leaf, (), "", leaf.dataset)
+    return replace(_with(leaf, (), "", leaf.dataset), options=without_table(leaf))
 
 
 def _private_places(objects: list[list[Any]]) -> Iterator[tuple[list[Any], int]]:

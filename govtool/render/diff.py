@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from govtool.answers.diff import change_object, plural
 from govtool.query.versions.diff import DIFFERING
 from govtool.render.answer import places
+from govtool.render.change_words import SIGNS, change_detail, change_name
 from govtool.render.pictures import PICTURES, diff_drawing, picture
 from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from govtool.store import Commit
 
 FORMATS = (*ROW_FORMATS, *PICTURES)
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
 
 
@@ -45,7 +45,7 @@ def _table(answer: DiffAnswer) -> Table:
 
 def change_table(changes: Sequence[GraphChange], truncated: int, more: str = "--all") -> Table:
     """A row a change; the summary has what is left out, and the option ``more`` that shows it."""
-    rows = [(_SIGNS[c.change], c.what, _name(c), _detail(c), places(c.evidence)) for c in changes]
+    rows = [(SIGNS[c.change], c.what, change_name(c), change_detail(c), places(c.evidence)) for c in changes]
     return Table(
         columns=(
             TableColumn(""),
@@ -61,22 +61,11 @@ def change_table(changes: Sequence[GraphChange], truncated: int, more: str = "--
     )
 
 
-def _name(change: GraphChange) -> str:
-    return change.name if change.source is None else f"{change.source} → {change.name}"
-
-
-def _detail(change: GraphChange) -> str:
-    how = f"{change.kind}: " if change.kind else ""
-    if change.change == "changed":
-        return f"{how}{change.before or 'unknown'} → {change.after or 'unknown'}"
-    return how + (change.after or change.before or "") if how or change.after or change.before else ""
-
-
 def difference_sentence(result: Difference) -> str:
     """The numbers of changes: ``datasets +1 · columns +3 -1``; empty without any."""
     parts = []
     for what in DIFFERING:
-        numbers = [f"{sign}{n:,}" for change, sign in _SIGNS.items() if (n := result.count(what, change))]
+        numbers = [f"{sign}{n:,}" for change, sign in SIGNS.items() if (n := result.count(what, change))]
         if numbers:
             parts.append(f"{plural(what)} {' '.join(numbers)}")
     return " · ".join(parts)

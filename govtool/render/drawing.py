@@ -38,7 +38,7 @@ class Drawing:
     edge_marks: dict[tuple[str, str], str] = field(default_factory=dict)
     """Likewise of edges."""
     note: str = ""
-    """A line about what the picture leaves out."""
+    """Lines about what the picture leaves out."""
     _count: int = 0
 
     def add_node(self, dataset: str, column: str) -> str:
@@ -85,7 +85,7 @@ def dot(drawing: Drawing) -> Iterator[str]:
     for ends, kinds in drawing.edges.items():
         yield f"  {ends[0]} -> {ends[1]} [label={_dot_text(edge_label(drawing, ends))}, style={edge_style(kinds)}];"
     if drawing.note:
-        yield f"  label={_dot_text(drawing.note)};"
+        yield f"  label={_dot_text(_one_line(drawing.note))};"
     yield "}"
 
 
@@ -105,7 +105,7 @@ def mermaid(drawing: Drawing) -> Iterator[str]:
         yield f"  classDef {mark} fill:{COLOURS[mark]},color:#000"
         yield f"  class {nodes} {mark}"
     if drawing.note:
-        yield f'  note0["{_mermaid_text(drawing.note)}"]'
+        yield f'  note0["{_mermaid_text(_one_line(drawing.note))}"]'
 
 
 def edge_label(drawing: Drawing, ends: tuple[str, str]) -> str:
@@ -123,6 +123,10 @@ def edge_style(kinds: set[str]) -> str:
     if kinds & _VALUE:
         return "solid"
     return "dashed" if kinds & {"conditional", "window"} else "dotted"
+
+
+def _one_line(note: str) -> str:
+    return note.replace("\n", "; ")
 
 
 def _dot_text(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from govtool.answers.evidence import runs_words
 from govtool.render.answer import closing, heading
 from govtool.render.pictures import PICTURES, explain_drawing, picture
 from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
@@ -102,7 +103,8 @@ def statements(result: Explanation) -> Iterator[str]:
     for definition in result.definitions:
         if definition.statement.text:
             yield ""
-            yield f"-- {printable(definition.statement.file)}:{definition.statement.line}"
+            place = f"{definition.statement.file}:{definition.statement.line}"
+            yield f"-- {printable(' · '.join(filter(None, [place, runs_words(definition.statement)])))}"
             yield from (printable(line) for line in definition.statement.text.splitlines())
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.answers.impact import verdict_of
+from govtool.render.change_words import change_words
 from govtool.render.drawing import Drawing, dot, mermaid
 from govtool.render.text import count
 
@@ -24,6 +25,8 @@ PICTURES = ("dot", "mermaid", "svg")
 """Formats that are pictures."""
 MOST_EDGES = 60
 """Edges in a picture of a comment; GitHub draws no more than 500, and nobody reads as many."""
+MOST_LISTED = 10
+"""Changes of neither columns nor edges that a picture lists, where there is nothing to draw."""
 _NO_VALUE = "names"
 """The label of an edge over which nothing is handed on."""
 
@@ -110,15 +113,20 @@ def explain_drawing(answer: ExplainAnswer) -> Drawing:
 
 
 def diff_drawing(answer: ChangesAnswer) -> Drawing:
-    """The columns and edges that were added, removed or changed, each with its sign."""
-    others = sum(change.what not in ("column", "edge") for change in answer.changes)
-    notes = [_more(answer.truncated), f"{count(others, 'other change')} (-f table)" if others else ""]
-    drawn = Drawing(note="; ".join(filter(None, notes)))
+    """The columns and edges that were added, removed or changed, each with its sign; without any, the other changes."""
+    drawn = Drawing()
     for change in answer.changes:
         if change.what == "edge" and change.source is not None:
             drawn.add_edge(change.source, change.name, [change.kind or _NO_VALUE], mark=change.change)
         elif change.what == "column":
             drawn.mark(change.name, change.change)
+    others = [change for change in answer.changes if change.what not in ("column", "edge")]
+    parts = [_more(answer.truncated), f"{count(len(others), 'other change')} (-f table)" if others else ""]
+    if not drawn.datasets:
+        listed = [change_words(change) for change in others[:MOST_LISTED]]
+        rest = f"{count(len(others) - len(listed), 'more change')} (-f table)" if len(others) > len(listed) else ""
+        parts = ["no column or edge differs", *listed, rest, parts[0]]
+    drawn.note = "\n".join(filter(None, parts))
     return drawn
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,9 +17,12 @@ _COUNTED = 1000
 
 def log_label(status: Status) -> str:
     """``reading 10,512/s, 4,300 distinct, 12 failed``: statements a second, and what came of them until now."""
-    rate = f" {status.rate:,.0f}/s" if status.rate >= 1 else ""
-    failed = f", {status.failed:,} failed" if status.failed else ""
-    return f"{status.stage}{rate}, {status.distinct:,} distinct{failed}"
+    return f"{status.stage} {status.rate:,.0f}/s, {status.distinct:,} distinct, {status.failed:,} failed"
+
+
+def log_left(status: Status) -> float:
+    """Seconds that the rest of an ingest takes; infinite while nobody knows."""
+    return inf if status.left is None else status.left
 
 
 def rated_label(label: str, unit: str, done: int, total: int, passed: float) -> str:
@@ -51,6 +55,8 @@ def time_left(done: int, total: int, passed: float) -> str:
 
 
 def seconds_left(seconds: float) -> str:
-    """``~0:01:20 left``."""
+    """``~0:01:20 left``; empty where nobody knows yet, which is an infinite time."""
+    if seconds == inf:
+        return ""
     left = round(seconds)
     return f"~{left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"

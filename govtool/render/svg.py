@@ -37,8 +37,10 @@ class _Box:
 def svg(drawing: Drawing) -> Iterator[str]:
     """One SVG document in one line, but for its header."""
     boxes = _boxes(drawing)
-    wide = max((box.x + box.width for box in boxes.values()), default=0.0) + _MARGIN
-    high = max((box.y + box.height for box in boxes.values()), default=0.0) + _MARGIN + (_ROW if drawing.note else 0)
+    notes = [printable(line) for line in drawing.note.splitlines()]
+    right = [box.x + box.width for box in boxes.values()] + [_MARGIN + width(line) * _CELL for line in notes]
+    wide = max(right, default=0.0) + _MARGIN
+    high = max((box.y + box.height for box in boxes.values()), default=0.0) + _MARGIN + _ROW * len(notes)
     root = ElementTree.Element(
         "svg",
         {
@@ -57,8 +59,8 @@ def svg(drawing: Drawing) -> Iterator[str]:
         _draw_edge(root, drawing, ends, places)
     for dataset, box in boxes.items():
         _draw_box(root, drawing, dataset, box)
-    if drawing.note:
-        _text(root, _MARGIN, high - _MARGIN, drawing.note)
+    for place, line in enumerate(reversed(notes)):
+        _text(root, _MARGIN, high - _MARGIN - place * _ROW, line)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield ElementTree.tostring(root, encoding="unicode")
 

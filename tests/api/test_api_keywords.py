@@ -11,6 +11,7 @@ import pytest
 import govtool
 from govtool.api.graph import Graph
 from govtool.cli.commands import COMMANDS, Command
+from govtool.errors import UsageError
 
 SHOWN = frozenset(
     [
@@ -93,8 +94,6 @@ def test_options_are_keywords_of_the_same_names(command: str) -> None:
 
 
 def test_impact_takes_the_new_name_as_the_command_does(tmp_path) -> None:
-    from govtool.errors import UsageError
-
     graph = _graph(tmp_path)
     renamed = graph.impact("s.a", change="rename", to="b").to_dict()
     assert renamed["columns"]
@@ -118,3 +117,12 @@ def _graph(folder) -> Graph:
     govtool.init(store)
     govtool.ingest_sql(folder / "v.sql", store=store, dialect="postgres")
     return govtool.open(store)
+
+
+def test_impact_of_a_deletion_is_that_of_whatif(tmp_path) -> None:
+    graph = _graph(tmp_path)
+    for action in ("delete", "mask"):
+        answer = graph.impact("s.a", change=action)
+        assert answer.to_dict() == graph.whatif(action, "s.a").to_dict()
+    with pytest.raises(UsageError, match="depth is not for the change delete"):
+        graph.impact("s.a", change="delete", depth=1)

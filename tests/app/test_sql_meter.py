@@ -68,12 +68,15 @@ def test_the_rate_is_that_of_the_stage_and_the_bar_never_runs_back() -> None:
         return seen[-1]
 
     assert at(10, "parsing", 0, 100, 0, 0, 0).rate == 0
-    assert at(12, "parsing", 50, 100, 300, 200, 4) == Status("parsing", 165, 1000, 300, 150.0, 200, 4)
+    assert at(12, "parsing", 50, 100, 300, 200, 4) == Status("parsing", 165, 1000, 300, 150.0, 200, 4, 2 * 835 / 165)
     assert at(20, "resolving", 0, 600, 0, 400, 4).rate == 0
     assert at(21, "resolving", 300, 600, 300, 400, 4).rate == 300
     assert at(22, "parsing", 1, 100, 6, 6, 0).done == 495
     meter.wrote(1, 2)
     assert (seen[-1].stage, seen[-1].done) == ("writing", 910)
+    now[0] = 23
+    meter.wrote(2, 2)
+    assert (seen[-1].rate, seen[-1].left) == (300, 0)
 
 
 def test_without_a_callback_nothing_is_counted() -> None:

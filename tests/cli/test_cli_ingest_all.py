@@ -84,6 +84,19 @@ def test_init_names_the_folders_that_hold_nothing_but_their_kind(govtool):
     assert set(outcomes(govtool)) == {label for _, _, label in found}
 
 
+def test_init_passes_over_folders_of_macros(govtool):
+    """They are no source of their own: nothing runs them, and their ingest would fail for ever."""
+    write(
+        "shared/macros/cents.sql", "{# a % b #}\n{% macro cents(c) -%}\n {{ c }} / 100\n{%- endmacro %}\n-- the end\n"
+    )
+    write("shared/macros/empty.sql", "")
+    write("shared/tests/some.sql", "{% test some(model) %}select 1 from {{ model }}{% endtest %}")
+    write("etl/both.sql", "{% macro two() %}2{% endmacro %}\ncreate view v as select a * {{ two() }} as b from t")
+    write("cut/off.sql", "{% macro two() %}2")
+    govtool("init")
+    assert {source.written for source in load_config(Path.cwd()).sources} == {("etl",), ("cut",)}
+
+
 def test_init_leaves_a_file_that_is_there_and_a_store_elsewhere_writes_none(govtool):
     write("wh/x.sql", "create view v as select a from t")
     assert govtool("init", "--store", "elsewhere").code == 0

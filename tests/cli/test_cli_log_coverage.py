@@ -75,3 +75,50 @@ def test_a_temporary_table_is_no_reader(govtool, project):
 
 def test_a_store_in_memory_is_announced_to_end(govtool, project):
     assert "a store in memory is gone when this command ends" in govtool("init", "--store", "memory://x").err
+
+
+def test_details_show_where_a_parser_gave_up_while_the_file_still_says_so(govtool, project):
+    govtool("init")
+    (project / "s").mkdir()
+    file = project / "s" / "a.sql"
+    file.write_text("create table t (a int);\n\ncreate view w as selec b frm u;\ninsert into d selct 1;\n")
+    govtool("ingest", "sql", "s")
+    done = govtool("coverage", "--details")
+    lines = done.out.splitlines()
+    at = lines.index(" 3 | create view w as selec b frm u;")
+    assert lines[at + 1] == "   |                          ^"
+    assert lines[at - 2] == "  --> a.sql:3:26"
+    assert lines[lines.index(" 4 | insert into d selct 1;") + 1] == "   |               ^"
+    assert "is the --dialect right?" in done.err
+    file.write_text("create table t (a int);\n\ncreate view w as select b from u;\ninsert into d selct 1;\n")
+    later = govtool("coverage", "--details").out.splitlines()
+    assert not any("create view w as select" in line for line in later)  # the line is another one now
+    assert " 4 | insert into d selct 1;" in later
+    file.unlink()
+    assert not any(" | " in line for line in govtool("coverage", "--details").out.splitlines())
+
+
+def test_who_ran_a_statement_and_when_is_said_with_edges_and_texts(govtool, project):
+    runs = [
+        {"statement": text, "user": user, "start_time": f"2026-01-0{day}T00:00:00Z"}
+        for day, (text, user) in enumerate(
+            [
+                *[("insert into d.t select b.a as x from s.a b", u) for u in ("ann", "bob")],
+                ("select x from d.t", "kim"),
+            ],
+            1,
+        )
+    ]
+    (project / "q.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
+    govtool("init")
+    govtool("ingest", "log", "q.jsonl", "--map", "text=statement")
+    shown = govtool("explain", "d.t.x", "-v").out
+    assert "append, 2 runs by ann, bob, 2026-01-01 to 2026-01-02" in shown
+    assert "-- q.jsonl:1 · 2 runs by ann, bob, 2026-01-01 to 2026-01-02" in shown
+    assert "copy, 1 run by kim, 2026-01-03" in shown
+    answer = json.loads(govtool("explain", "d.t.x", "-f", "json").out)
+    assert answer["made_of"][0]["evidence"]["users"] == ["ann", "bob"]
+    assert answer["goes_to"][0]["evidence"]["users"] == ["kim"]
+    jsonschema.validate(answer, json.loads(SCHEMA.with_name("explain-1.json").read_text()))
+    impact = json.loads(govtool("impact", "s.a.a", "-f", "json").out)
+    assert impact["columns"][0]["evidence"][0]["users"] == ["ann", "bob"]

@@ -156,3 +156,20 @@ def test_the_comment_of_a_pull_request_has_a_picture(graph):
     inside = checked.partition("```mermaid\n")[2].partition("```")[0]
     assert ("crm.users.email", "stg.users.email") in drawn(inside)[1]
     assert "class " in inside
+
+
+def test_a_difference_without_edges_is_said_in_the_picture(govtool):
+    govtool("init", "--no-sources")
+    for tag in ("", " with tag (pii = 'email')"):
+        Path("t.sql").write_text(f"create table t (a text{tag}, b int);\n")
+        assert govtool("ingest", "sql", "t.sql", "--dialect", "snowflake").code == 0
+    words = ["no column or edge differs", "+ fact t.a tag: pii:email"]
+    assert f'note0["{"; ".join(words)}"]' in govtool("diff", "1", "2", "-f", "mermaid").out
+    assert f'label="{"; ".join(words)}"' in govtool("diff", "1", "2", "-f", "dot").out
+    root = ElementTree.fromstring(govtool("diff", "1", "2", "-f", "svg").out.split("\n", 1)[1])
+    texts = [each for each in root if each.tag.endswith("text")]
+    assert [each.text for each in texts][::-1] == words
+    assert float(root.attrib["width"]) > 7 * max(map(len, words))  # nothing is cut off
+    assert 0 < float(texts[1].attrib["y"]) < float(texts[0].attrib["y"]) < float(root.attrib["height"])
+    same = govtool("diff", "2", "2", "-f", "mermaid").out
+    assert 'note0["no column or edge differs"]' in same

@@ -15,6 +15,9 @@ _PARTS: Final = 1000
 _SPANS: Final = {"parsing": (0, 330), "resolving": (330, 660), "describing": (660, 820), "writing": (820, _PARTS)}
 """By stage the parts of all the work before and after it, as measured on folders of some thousand scripts."""
 
+_LEAST: Final = 50
+"""The share of the work, as a fraction's denominator, from which on its speed says what the rest takes."""
+
 
 class SqlMeter:
     """Reports the stages of an extraction and the writing after it.
@@ -29,8 +32,10 @@ class SqlMeter:
         self._clock = clock
         self._stage = ""
         self._began = 0.0
+        self._first: float | None = None
         self._reached = 0
         self._counts = (0, 0)
+        self._statements = 0
 
     @property
     def report(self) -> Callable[[StageProgress], None] | None:
@@ -40,14 +45,17 @@ class SqlMeter:
     def wrote(self, done: int, total: int) -> None:
         """So many fragments are written, of so many."""
         if self._send is not None:
-            self._notify("writing", done, total, 0)
+            self._notify("writing", done, total, self._statements * done // max(1, total))
 
     def _extracting(self, stage: StageProgress) -> None:
         self._counts = (stage.distinct, stage.failed)
+        self._statements = max(self._statements, stage.statements)
         self._notify(stage.name, stage.done, stage.total, stage.statements)
 
     def _notify(self, name: str, done: int, total: int, statements: int) -> None:
         now = self._clock()
+        if self._first is None:
+            self._first = now
         if name != self._stage:
             self._stage, self._began = name, now
         passed = now - self._began
@@ -55,8 +63,11 @@ class SqlMeter:
         # Memos that do not hold begin the extraction again: the bar waits then, and does not run back.
         self._reached = max(self._reached, low + (high - low) * done // max(1, total))
         rate = statements / passed if passed > 0 else 0.0
+        left = None
+        if self._reached * _LEAST >= _PARTS:
+            left = (now - self._first) * (_PARTS - self._reached) / self._reached
         assert self._send is not None
-        self._send(Status(name, self._reached, _PARTS, statements, rate, *self._counts))
+        self._send(Status(name, self._reached, _PARTS, statements, rate, *self._counts, left))
 
 
 def counting(progress: Callable[[int, int], None] | None) -> Report | None:

@@ -23,11 +23,14 @@ _NOT_NAMED = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "dbt_packages", "dbt_modules", "site-packages"})
 _MAX_FILES = 20_000
 _MAX_READ = 1_000
-"""Number of files whose first bytes are read; files of SQL are known by their names."""
+"""Number of files whose first bytes are read; beyond it, files of SQL are known by their names."""
 _MAX_DEPTH = 8
 _HEAD = 65_536
 _SCHEMA_HEAD = 200
 _PROV_MARKS = (b'"wasGeneratedBy"', b'"prov:type"', b'"prov:label"', b'"prov:entity"', b'"prov:activity"')
+_LINE_COMMENT = re.compile(rb"^[ \t]*--.*$", re.MULTILINE)
+_DEFINITION = re.compile(rb"\{%[-+]?\s*(?P<closing>end)?(?:macro|test|data_test|materialization|docs)\b[^%]*%\}")
+"""The tags around what dbt keeps for later."""
 _DATA = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".provn", ".jsonld", ".gz", ".zst", "")
 _DATABASES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 _ENGINES = ("sqlite", "duckdb")
@@ -87,7 +90,7 @@ def discover_sources(root: Path) -> tuple[SourceSettings, ...]:
     kinds: dict[str, str | None] = {}
     unread = iter(range(_MAX_READ))
     for file in islice(_files(root, projects), _MAX_FILES):
-        kinds[file.relative_to(root).as_posix()] = "sql" if is_sql(file.name) else _kind(file, unread)
+        kinds[file.relative_to(root).as_posix()] = _sql(file, unread) if is_sql(file.name) else _kind(file, unread)
     settings = [SourceSettings("sql" if _raw(root, each) else "dbt", (_dbt_path(root, each),)) for each in projects]
     settings += [
         SourceSettings("catalog", (f"{kind}:///{place}",)) for place, kind in kinds.items() if kind in _ENGINES
@@ -184,6 +187,22 @@ def _raw(root: Path, project: str) -> bool:
 
 def _dbt_path(root: Path, project: str) -> str:
     return project if _raw(root, project) else (Path(project) / "target").as_posix()
+
+
+def _sql(file: Path, unread: Iterator[int]) -> str | None:
+    """``sql``; None of an empty file, and of one that only defines macros or tests, which nothing runs as they are."""
+    if not file.is_file() or next(unread, None) is None:
+        return "sql"
+    first, *commented = _LINE_COMMENT.sub(b"", _head(file)).split(b"{#")
+    text = b"".join((first, *(piece.partition(b"#}")[2] for piece in commented)))
+    depth, outside, end = 0, b"", 0
+    for tag in _DEFINITION.finditer(text):
+        if depth == 0:
+            outside += text[end : tag.start()]
+        depth = max(0, depth + (-1 if tag["closing"] else 1))
+        end = tag.end()
+    defines = end > 0 or file.stat().st_size == 0  # what cannot be read is not empty
+    return None if defines and depth == 0 and not (outside + text[end:]).strip() else "sql"
 
 
 def _kind(file: Path, unread: Iterator[int]) -> str | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.model.run import Run
     from govtool.records.captured import Planned
     from govtool.records.plan.nodes import File, Plan, Relation
+    from govtool.records.plan.tree import Node
     from govtool.records.plan.types import Type
 
 PRIVATE = "private"
@@ -84,10 +85,19 @@ def _plans(found: Iterable[Planned], runs: Mapping[int, tuple[str, ...]]) -> tup
     return plans, [untraceable(name, why) for name, why in problems.items() if name not in plans]
 
 
+def _changes_rows(action: Executed) -> bool:
+    """Return whether a statement changes rows of a table: what it runs on its way is not the plan of its rows."""
+    return any(output.mode in _CHANGES for output in action.run.outputs)
+
+
 def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator[RecordedWrite]:
+    from govtool.records.plan.nodes import Write
+
     for action in executed:
         plan = plans.get(action.run.id)
         if plan is None or action.run.status != "complete" or action.outcome == "ignored":
+            continue
+        if _changes_rows(action) and not isinstance(plan.root, Write):
             continue
         output = action.target if action.run.outputs else None
         files = None
@@ -100,6 +110,10 @@ CONNECT = (
     "it ran through Spark Connect, which keeps plans on the server: run the job in a classic session to record its rows"
 )
 STREAM = "a streaming query wrote it by itself: write its batches with foreachBatch to have them recorded"
+
+
+CHANGED = "MERGE, UPDATE and DELETE write rows anew that they do not change: trace what reads the table, by its version"
+_CHANGES = ("merge", "update", "delete")
 
 
 def untraceable_writes(processes: Iterable[ProcessActions], known: Container[str]) -> Iterator[Executed]:
@@ -128,6 +142,8 @@ def reason_of(action: Executed, problems: Iterable[str]) -> str:
         action: The write.
         problems: Remarks that were made already.
     """
+    if _changes_rows(action):
+        return CHANGED
     begin = untraceable(action.run.id, "")
     known = next((each.removeprefix(begin) for each in problems if each.startswith(begin)), "")
     if known:
@@ -185,6 +201,9 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
 
     root = plan.root
     folder = _folder(place)
+    table = _table(root, folder)
+    if table is not None:
+        return _of_table(plan, output, table, run)
     if not isinstance(root, Write) or folder is None or len(root.columns) != len(outputs(root.child)):
         return None
     spelled = {name.lower(): name for name in root.partitioned if name not in root.columns}  # as its folders are
@@ -202,6 +221,35 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     kind = root.format or _format(files)
     left = Relation(0, output, kind, files, attributes, schema, root.partitioned, root.options)
     return left if made is None or made == len(files) else in_part(left, made)
+
+
+def _table(root: Node, folder: Path | None) -> tuple[str, str] | None:
+    """The format and the place of the table that a write went to; None of plain files."""
+    from govtool.records.lake.leaf_options import table_of
+    from govtool.records.plan.nodes import Write
+
+    known = table_of(root) if isinstance(root, Write) else None
+    if known is None and folder is not None and (folder / "_delta_log").is_dir():
+        return "delta", str(folder)
+    return known
+
+
+def _of_table(plan: Plan, output: str, table: tuple[str, str], run: Run) -> Relation | None:
+    """The files of the commit that a write made."""
+    from dataclasses import replace
+
+    from govtool.records.lake.written import written_to_table
+    from govtool.records.plan.nodes import Write, outputs
+
+    begin, end = _moment(run.started), _moment(run.ended)
+    if begin is None or end is None or not isinstance(plan.root, Write):
+        return None
+    columns = outputs(plan.root.child)
+    if len({column.name.lower() for column in columns}) < len(columns):
+        return None
+    window = (int((begin - _SLACK).timestamp() * 1000), int((end + _SLACK).timestamp() * 1000) + 1)
+    found = written_to_table(*table, columns, window, run.application)
+    return None if found is None else replace(found, dataset=output)
 
 
 def _folder(place: DatasetPlace | None) -> Path | None:

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 _INTEGER = r"^[+-]?[0-9]+$"
 _DOUBLE = r"^\s*([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|NaN|[+-]?Inf(inity)?)\s*$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_TIMESTAMP = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"
-)
+_ZONE = r"(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])"
+_TIMESTAMP = rf"{_DATE[:-1]}([T ][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?)?{_ZONE}?)?$"
 _BOOLEAN = r"^(?i:true|false)$"
 
 
@@ -98,7 +97,7 @@ def inferred(column: Any) -> Any:
                 return convert(column)
             except pa.ArrowInvalid:  # such as a date that is none
                 continue
-    return column
+    return _moments(column)
 
 
 def _integers(column: Any) -> Any:
@@ -134,3 +133,19 @@ def _timestamps(column: Any) -> Any:
     plain = pc.replace_substring_regex(plain, r"^([0-9-]{10}.[0-9]{2}:[0-9]{2})(Z|[+-].*)?$", r"\1:00\2")
     plain = pc.replace_substring_regex(plain, r"^([0-9-]{10}.[0-9:.]*)$", r"\1Z")
     return pc.cast(plain, pa.timestamp("us", "UTC"))
+
+
+def _moments(column: Any) -> Any:
+    """A column of timestamps in any form that Spark reads, else the texts."""
+    import pyarrow as pa
+
+    from govtool.app.why.moments import moment
+
+    known: dict[str, Any] = {}
+    for text in column.drop_null().to_pylist():
+        if text not in known:
+            known[text] = moment(text)
+            if known[text] is None:
+                return column
+    found = [None if text is None else known[text] for text in column.to_pylist()]
+    return pa.chunked_array([pa.array(found, pa.timestamp("us", "UTC"))])

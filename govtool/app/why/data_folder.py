@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TOKEN = "_tok"
 """The column that holds a record's token; it is no column of the relation."""
+_EXACT = 2**53
+"""Below it, every whole number is a float of its own."""
 _SUFFIXES = {".csv": "csv", ".parquet": "parquet"}
 
 
@@ -181,8 +183,15 @@ def _as_text(column: Any) -> Any:
 
     array = column.combine_chunks()
     if pa.types.is_floating(array.type):
-        return pa.array([None if each is None else f"{each:g}" for each in array.to_pylist()], pa.string())
+        return pa.array([None if each is None else _float_text(each) for each in array.to_pylist()], pa.string())
     return pc.cast(array, pa.string())
+
+
+def _float_text(number: float) -> str:
+    """A number as a token has it: whole ones as they were before a NULL among them made them floats."""
+    whole = number.is_integer() and abs(number) < _EXACT
+    short = str(int(number)) if whole else f"{number:g}"
+    return short if float(short) == number else repr(number)
 
 
 def _unique(name: str, column: str, tokens: Any, file: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,8 @@ SEMIRINGS = (
 DEFAULT = ("polynomial", "which", "count")
 MOST = 20
 """Parts of a sum that a capped polynomial has."""
+_WHOLE = 2**53
+"""Up to it, whole numbers and their sums are exact."""
 VALUED = ("cost", "trust", "prob")
 """Semirings that need a value for every token."""
 
@@ -74,7 +78,7 @@ def checked_semirings(semirings: Sequence[str], values: Mapping[str, Mapping[str
 
     Raises:
         UnknownNameError: There is no such semiring (``usage.unknown-semiring``).
-        UsageError: One needs values, and there are none (``usage.values``).
+        UsageError: One needs values, and there are none, or some that are no numbers (``usage.values``).
     """
     import difflib
 
@@ -92,6 +96,9 @@ def checked_semirings(semirings: Sequence[str], values: Mapping[str, Mapping[str
             raise UsageError(
                 f"{name} needs a value for every token", code="usage.values", hint=f"--values {name}=FILE.json"
             )
+    for name, own in values.items():
+        for token, value in own.items():
+            _check_value(name, token, value)
     return names
 
 
@@ -148,17 +155,43 @@ def read_values(options: Sequence[str]) -> dict[str, dict[str, float]]:
         if not equals or name not in VALUED:
             raise UsageError(f"no values: {option}", code="usage.values", hint="--values cost=FILE.json, trust=, prob=")
         try:
-            read = json.loads(Path(file).read_text(encoding="utf-8"))
+            read = json.loads(Path(file).read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
         except (OSError, ValueError) as error:
             raise UsageError(f"cannot read values: {error}", code="usage.values", location=file) from error
-        if not isinstance(read, dict) or not all(_is_number(value) for value in read.values()):
+        if not isinstance(read, dict):
             raise UsageError("values are an object of numbers by token", code="usage.values", location=file)
         found[name] = read
     return found
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON whose keys differ.
+
+    Raises:
+        ValueError: One is repeated.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"two values of {next(name for name in names if names.count(name) > 1)}")
+    return found
+
+
+def _check_value(name: str, token: str, value: object) -> None:
+    """Refuse what is not a number that is computed with as it stands.
+
+    Raises:
+        UsageError: It is text, not finite, or a whole number of more digits than a float has (``usage.values``).
+    """
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole and not (isinstance(value, float) and isfinite(value)):
+        raise UsageError(
+            f"the {name} of {token} is no finite number: {str(value)[:40]}",
+            code="usage.values",
+            hint="values are an object of numbers by token",
+        )
+    if isinstance(value, Integral) and abs(int(value)) > _WHOLE:
+        raise UsageError(f"the {name} of {token} has more digits than are computed with", code="usage.values")
 
 
 def read_keys(options: Sequence[str]) -> dict[str, str]:
@@ -172,5 +205,6 @@ def read_keys(options: Sequence[str]) -> dict[str, str]:
         table, equals, column = option.partition("=")
         if not equals or not table or not column:
             raise UsageError(f"no key: {option}", code="usage.key", hint="--key TABLE=COLUMN")
-        found[table] = column
+        if found.setdefault(table, column) != column:
+            raise UsageError(f"two keys of {table}: {found[table]} and {column}", code="usage.key")
     return found

@@ -2,8 +2,8 @@
 
     [NODE/]RELATION[@EXECUTION]["[" value or column=value {"," …} "]"]
 
-Values without a column are those of the first columns. State is named by its slot, ``MODULE.RELATION``; a version of it
-is what an invocation left.
+Values without a column are those of the first columns; a quote within quotes is doubled. State is named by its slot,
+``MODULE.RELATION``; a version of it is what an invocation left.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def _key(text: str) -> Iterator[tuple[str | int, str]]:
 
 def _plain(text: str) -> str:
     bare = text.strip()
-    return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"" else bare
+    quote = bare[:1]
+    is_quoted = len(bare) > 1 and quote == bare[-1] and quote in "'\""
+    return bare[1:-1].replace(quote * 2, quote) if is_quoted else bare
 
 
 def versions_of(run: WorkflowRun) -> list[AddressedRelation]:

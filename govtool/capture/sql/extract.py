@@ -168,7 +168,7 @@ def _extract_group(
             parts: list[ScriptPart] = []
             for each in batch.scripts:
                 parts.append(maker.part(each))
-                stages.described(len(parts), len(batch.scripts))
+                stages.described(len(parts), len(batch.scripts), parts[-1].counts["opaque"])
             return joined(parts, diagnostics)
 
 

@@ -362,18 +362,18 @@ class _Attempt:
         kept: set[str] = set()
         memos: dict[str, ScriptMemo] = {}
         for script in self._batch.scripts:
-            stages.described(len(parts) + 1, len(self._batch.scripts))
             memo = self._memos.get(script)
             if memo is not None:
                 kept.add(script.file)
                 memos[script.file] = memo
-                parts.append(part_of(script.file, memo))
-                continue
-            part = maker.part(script)
-            part.read = self._notes.get(script.file, [])
+                part = part_of(script.file, memo)
+            else:
+                part = maker.part(script)
+                part.read = self._notes.get(script.file, [])
+                if has_memo(script, part):
+                    memos[script.file] = memo_of(script, part, maker)
             parts.append(part)
-            if has_memo(script, part):
-                memos[script.file] = memo_of(script, part, maker)
+            stages.described(len(parts), len(self._batch.scripts), part.counts["opaque"])
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
 
 

@@ -46,7 +46,7 @@ class Stages:
         self._report = report
         self._texts: set[int] = set()
         self._statements = 0
-        self._failed = 0
+        self._failed = self._opaque = 0
 
     def parsed(self, done: int, total: int, script: ScriptState | None) -> None:
         """So many scripts are parsed; the last is ``script``, None for what could not be read."""
@@ -66,8 +66,13 @@ class Stages:
         if self._report is not None and (done % EVERY == 0 or done == total):
             self._notify(RESOLVING, done, total, done)
 
-    def described(self, done: int, total: int) -> None:
-        """The derivations of so many scripts are made."""
+    def described(self, done: int, total: int, opaque: int = 0) -> None:
+        """The derivations of so many scripts are made; of the last so many statements are not understood at all.
+
+        Some of them were parsed: what is wrong with them was found later.
+        """
+        self._opaque += opaque
+        self._failed = max(self._failed, self._opaque)
         if self._report is not None and (done % EVERY == 0 or done == total):
             self._notify(DESCRIBING, done, total, self._statements * done // max(1, total))
 

@@ -18,7 +18,7 @@ The worst verdict wins, in the order of ``ChangeVerdict``. See docs/primer.md, "
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -76,8 +76,18 @@ class Change:
         return cls(kind, to or None)
 
 
-_OF_WHATIF = ("delete", "mask")
+OF_WHATIF = ("delete", "mask")
 """Changes that only ``whatif`` knows."""
+
+
+def require_none(given: Mapping[str, object], change: str) -> None:
+    """Refuse options of a walk for a change that is answered without one.
+
+    Raises:
+        UsageError: ``usage.arguments``.
+    """
+    for name in (name for name, value in given.items() if value):
+        raise UsageError(f"{name} is not for the change {change}", code="usage.arguments", hint=f"leave out {name}")
 
 
 def _no_change(text: str, kind: str, *, needs: bool) -> UsageError:
@@ -85,7 +95,7 @@ def _no_change(text: str, kind: str, *, needs: bool) -> UsageError:
     if needs:
         what = "type" if kind == "retype" else "name"
         return UsageError(f"{text!r} lacks the new {what}", code="usage.change", hint=f"--change {kind}:NEW")
-    if kind in _OF_WHATIF:
+    if kind in OF_WHATIF:
         return UsageError(
             f"{text!r} is not a change of one column", code="usage.change", hint=f"govtool whatif {kind} SELECTOR"
         )

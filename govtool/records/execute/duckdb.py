@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from govtool.errors import EngineError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.csv_files import CsvFiles
 from govtool.records.execute.inputs import local_path
+from govtool.records.lake.deleted import TABLES, deleted_records
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Literal
 from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, outputs
@@ -196,6 +198,8 @@ class DuckExecutor:
         """
         if leaf.format == "csv":
             leaf = self._csv.as_parquet(leaf)
+        if leaf.format in TABLES:
+            return self._live_rows(leaf)
         if leaf.format != "parquet":
             raise NotExact(f"files of format {leaf.format}")
         dialect = DuckDialect(self.session)
@@ -219,6 +223,22 @@ class DuckExecutor:
         join = self._joined_files(leaf, paths, dialect) if is_joined else ""
         left = f" WHERE data.{mark} >= 0" if mark else ""
         return f"SELECT {', '.join(values) or '1 AS nothing'} FROM {source} AS data{join}{left}"
+
+    def _live_rows(self, leaf: Relation) -> str:
+        """The rows of files of which some are deleted."""
+        import pyarrow as pa
+
+        record = Attribute(max((abs(each.id) for each in leaf.columns), default=0) + 1, RECORD, t.LONG)
+        plain = replace(
+            leaf, format="parquet", columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, RECORD))
+        )
+        name = f"deleted_{next(self._numbers)}"
+        self.connection.register(f"{name}_given", pa.table({"record": deleted_records(leaf)}))
+        self._run(f"CREATE TEMP TABLE {name} AS SELECT record FROM {name}_given")
+        self.connection.unregister(f"{name}_given")
+        columns = ", ".join(f"live.{column_name(each)}" for each in leaf.columns) or "1 AS nothing"
+        text = f"SELECT {columns} FROM ({self.view(plain)}) AS live"
+        return f"{text} ANTI JOIN {name} ON live.{column_name(record)} = {name}.record"
 
     def _types_in(self, source: str) -> dict[str, str]:
         """The columns of files, with their types."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from govtool.errors import UsageError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.places import plain_uri
+from govtool.records.lake.deleted import TABLES, deleted_records
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import Literal
+from govtool.records.plan.expressions import Attribute, Literal
 from govtool.records.plan.nodes import Plan, Relation, Session
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.spark import SparkDialect, string, udf_name
@@ -30,6 +32,8 @@ _PARTITION_BITS = 33
 """Of ``monotonically_increasing_id``: the row's number in its partition."""
 _WHOLE = 1 << 50
 """Bytes of a partition, and of opening a file: so every file is a partition of its own."""
+_DELETED = 100_000
+"""Deleted rows that a statement lists at most."""
 _FORMATS = ("parquet", "csv", "json", "text", "orc")
 _IGNORED = frozenset({"inferschema", "mergeschema", "basepath", "path", "pathglobfilter", "recursivefilelookup"})
 """Options that say which files or which schema: both are recorded."""
@@ -110,6 +114,8 @@ def view(leaf: Relation, spark: SparkSession) -> DataFrame:
     """
     from pyspark.sql import functions as F
 
+    if leaf.format in TABLES:
+        return _live_rows(leaf, spark)
     if leaf.format not in _FORMATS:
         raise NotExact(f"files of format {leaf.format}")
     records = {number for number, name in leaf.metadata if name == RECORD}
@@ -136,6 +142,24 @@ def view(leaf: Relation, spark: SparkSession) -> DataFrame:
     return files.select(*columns)
 
 
+def _live_rows(leaf: Relation, spark: SparkSession) -> DataFrame:
+    """The rows of files of which some are deleted.
+
+    Raises:
+        NotExact: There are too many, or what deletes them cannot be read.
+    """
+    gone = deleted_records(leaf)
+    if len(gone) > _DELETED:
+        raise NotExact(f"a table with {len(gone):,} deleted rows")
+    record = Attribute(max((abs(each.id) for each in leaf.columns), default=0) + 1, RECORD, t.LONG)
+    columns, metadata = (*leaf.columns, record), (*leaf.metadata, (record.id, RECORD))
+    files = view(replace(leaf, format="parquet", columns=columns, metadata=metadata), spark)
+    if len(gone):
+        deleted = spark.sql(f"SELECT * FROM VALUES {', '.join(f'({number}L)' for number in gone)} AS deleted (record)")
+        files = files.join(deleted, files[f"c{record.id}"] == deleted["record"], "left_anti")
+    return files.drop(f"c{record.id}")
+
+
 def _read(leaf: Relation, spark: SparkSession) -> DataFrame:
     from pyspark.sql.types import StructType
 
@@ -145,7 +169,7 @@ def _read(leaf: Relation, spark: SparkSession) -> DataFrame:
     schema = StructType.fromJson(t.to_json(t.bare(leaf.schema)))
     reader = spark.read.format(leaf.format).schema(schema)
     for name, value in leaf.options:
-        if name.lower() not in _IGNORED:
+        if name.lower() not in _IGNORED and not name.startswith("govtool."):
             reader = reader.option(name, value)
     return reader.load([_path(each.uri) for each in leaf.files])
 

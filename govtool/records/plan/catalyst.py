@@ -97,6 +97,7 @@ class _Reader:
         self._next = 0
         self._leaves = 0
         self._definitions: dict[int, tuple[Attribute, ...]] = {}
+        self.raw = captured["nodes"]
         for raw in captured["nodes"]:
             for name in ("id", "exprId"):
                 value = raw["f"].get(name)
@@ -115,8 +116,11 @@ class _Reader:
             "RebalancePartitions": self._repartition, "CoalescePartitions": self._repartition,
             "SubqueryAlias": lambda f: self.node(f["child"]), "View": lambda f: self.node(f["child"]),
             "ResolvedHint": lambda f: self.node(f["child"]), "CollectMetrics": lambda f: self.node(f["child"]),
-            "InsertIntoHadoopFsRelationCommand": self._insert, "SaveIntoDataSourceCommand": self._save,
-            "CreateDataSourceTableAsSelectCommand": self._create_table,
+            "InsertIntoHadoopFsRelationCommand": self._insert,
+            "SaveIntoDataSourceCommand": lambda f: writes.save(f, self.node(f["query"])),
+            "CreateDataSourceTableAsSelectCommand": lambda f: writes.create_table(f, self.node(f["query"])),
+            "AppendData": self._append, "OverwriteByExpression": self._append,
+            "OverwritePartitionsDynamic": self._append,
             "PipeOperator": lambda f: self.node(f["child"]), "SQLFunctionNode": lambda f: self.node(f["child"]),
             "OneRowRelation": lambda f: LocalRows(self.leaf(), (), ((),)), "LocalRelation": self._local,
             "Range": self._range, "LogicalRelation": self._relation, "LogicalRDD": self._driver,
@@ -235,6 +239,8 @@ class _Reader:
         return leaves.relation(fields, columns, self.leaf(), self.terms)
 
     def _connector(self, fields: Json) -> Node:
+        if "$lake" in fields:
+            return leaves.relation(fields, self.attributes(fields["output"]), self.leaf(), self.terms)
         raise Unread(leaves.no_table(fields))
 
     # ---- operators ------------------------------------------------------------------------------------------------
@@ -358,11 +364,8 @@ class _Reader:
         partitioned = tuple(each.name for each in self.attributes(fields["partitionColumns"]))
         return writes.insert(fields, self.node(fields["query"]), partitioned)
 
-    def _create_table(self, fields: Json) -> Node:
-        return writes.create_table(fields, self.node(fields["query"]))
-
-    def _save(self, fields: Json) -> Node:
-        return writes.save(fields, self.node(fields["query"]))
+    def _append(self, fields: Json) -> Node:
+        return writes.into_table(fields, self.raw[fields["table"]["$"]]["f"], self.node(fields["query"]))
 
     def _repartition(self, fields: Json) -> Node:
         return Repartition(self.node(fields["child"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from govtool.records.lake.leaf import table_relation, written_to
 from govtool.records.plan import types as t
 from govtool.records.plan.captured_values import read_value
 from govtool.records.plan.expressions import Attribute, Value
@@ -22,7 +23,7 @@ _SECRET = ("password", "secret", "token", "accesskey", "access.key", "credential
 
 _KINDS = {"JDBCRelation": "a database", "KafkaRelation": "Kafka"}
 _LAKES = {".delta.": "a table of Delta Lake", ".iceberg.": "a table of Iceberg"}
-"""By a part of a class's name. Their rows are not those of their files: deletion vectors, columns under other names."""
+"""By a part of a class's name. What is not a version of the table, as changes between versions, is no files."""
 
 
 def no_files(name: str) -> str:
@@ -50,6 +51,8 @@ def relation(fields: Json, columns: tuple[Attribute, ...], leaf: int, terms: Ter
     Raises:
         Unread: It reads something else, or where its files are is not known.
     """
+    if "$lake" in fields:
+        return table_relation(fields["$lake"], _table(fields), columns, leaf, terms)
     found = (fields["relation"] or {}).get("$files") if isinstance(fields["relation"], dict) else None
     if found is None:
         name = (fields["relation"] or {}).get("$object") or (fields["relation"] or {}).get("$product") or "nothing"
@@ -76,6 +79,14 @@ def relation(fields: Json, columns: tuple[Attribute, ...], leaf: int, terms: Ter
         options_of(found["options"]),
         metadata=_metadata(columns, schema, partitions),
     )
+
+
+def _table(fields: Json) -> str:
+    """The name of a table, or the place of one without a name."""
+    table = fields.get("catalogTable")
+    if isinstance(table, dict) and "f" in table:
+        return table_name(table)
+    return written_to(fields["$lake"])
 
 
 def _dataset(fields: Json, found: Json) -> str:

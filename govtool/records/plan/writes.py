@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from govtool.records.lake.leaf import written_to
+from govtool.records.lake.leaf_options import target_options
 from govtool.records.plan import leaves
 from govtool.records.plan.nodes import Write, outputs
 from govtool.records.plan.term_pieces import Unread
@@ -49,6 +51,26 @@ def save(fields: Json, child: Node) -> Write:
     options = {str(key).lower(): str(value) for key, value in (fields["options"] or {"$map": []})["$map"]}
     dataset = options.get("path") or options.get("dbtable") or ""
     return Write(child, dataset, "", _mode(fields["mode"]), _names(fields, child))
+
+
+def into_table(fields: Json, table: Json, child: Node) -> Write:
+    """Read a command that writes rows, by position, into a table of Delta Lake or Iceberg.
+
+    Args:
+        fields: Of the command.
+        table: Of the ``DataSourceV2Relation`` that it writes to.
+        child: What it writes.
+
+    Raises:
+        Unread: It is a table of another connector.
+    """
+    found = table.get("$lake")
+    if found is None:
+        raise Unread(leaves.no_table(table))
+    mode = "overwrite" if "deleteExpr" in fields else "append"
+    names = tuple(each.name for each in outputs(child))
+    options = target_options(str(found["format"]), str(found["location"])) if found["location"] else ()
+    return Write(child, written_to(found), "parquet", mode, names, options=options)
 
 
 def _options(kind: str, found: Json) -> tuple[tuple[str, str], ...]:

@@ -50,6 +50,9 @@ public class PlanWalker implements java.util.function.Function {
   private final Map attributes = new HashMap();
   private final Map clocks = new HashMap();
   private boolean clock;
+  private Map reads = new java.util.LinkedHashMap();
+  private Object execution;
+  private boolean searched;
   private String[] settings = new String[0];
   private int count;
   private long values;
@@ -73,6 +76,8 @@ public class PlanWalker implements java.util.function.Function {
     StringBuilder out = new StringBuilder("{\"settings\":{");
     effective(out, given);
     PlanWalker walker = new PlanWalker();
+    walker.reads = reads;
+    walker.execution = execution;
     out.append("},\"exact\":").append(walker.write(plan == null ? execution.analyzed() : plan, 200000L));
     if (walker.clock) {
       StringBuilder now = new StringBuilder();
@@ -299,6 +304,9 @@ public class PlanWalker implements java.util.function.Function {
         }
       }
     }
+    if (kind.equals("LogicalRelation") || kind.equals("DataSourceV2Relation")) {
+      lake(out, (LogicalPlan) tree, started);
+    }
     if (kind.equals("LocalRelation")) {
       name(out, "$rows", started);
       rows(out, (org.apache.spark.sql.catalyst.plans.logical.LocalRelation) tree);
@@ -504,6 +512,208 @@ public class PlanWalker implements java.util.function.Function {
       }
     }
     out.append("]");
+  }
+
+  // ---- tables of Delta Lake and Iceberg ------------------------------------------------------------------------
+
+  /**
+   * Where a table is and which version of it was read: {"format": .., "location": a path of Hadoop, "id": .., "version": ..}.
+   * The version is that of the optimized plan: an index of Delta reads what is newest when the query is planned. Where
+   * the optimizer left the leaf out, or the query ran within a command, it is that of the same columns in the query of
+   * that command, or the one of the analysis if that is still the newest; else null.
+   */
+  private void lake(StringBuilder out, LogicalPlan leaf, boolean started) {
+    StringBuilder found = new StringBuilder();
+    try {
+      if (leaf.getClass().getSimpleName().equals("DataSourceV2Relation")) {
+        connected(found, leaf, call(leaf, "table"));
+      } else {
+        logged(found, leaf, call(leaf, "relation"));
+      }
+    } catch (Exception error) {
+      return; // of a version that is not known: it is no lake, then
+    }
+    if (found.length() > 0) {
+      name(out, "$lake", started);
+      out.append("{").append(found).append("}");
+    }
+  }
+
+  private void logged(StringBuilder out, LogicalPlan leaf, Object relation) throws Exception {
+    if (!(relation instanceof org.apache.spark.sql.execution.datasources.HadoopFsRelation)) {
+      return;
+    }
+    Object index = ((org.apache.spark.sql.execution.datasources.HadoopFsRelation) relation).location();
+    if (!index.getClass().getName().endsWith(".delta.files.TahoeLogFileIndex")) {
+      return;
+    }
+    Object root = ((scala.collection.Iterable) call(index, "rootPaths")).iterator().next();
+    table(out, "delta", root, call(call(index, "metadata"), "id"));
+    Object at = call(call(index, "snapshotAtAnalysis"), "version");
+    Object version = read(leaf);
+    if (version == null && (call(index, "isTimeTravelQuery").equals(Boolean.TRUE)
+        || call(call(index, "getSnapshot"), "version").equals(at))) {
+      version = at;
+    }
+    version(out, version);
+    if (((scala.collection.Seq) call(index, "partitionFilters")).nonEmpty()) {
+      out.append(",\"part\":true");
+    }
+    schema(out, (org.apache.spark.sql.execution.datasources.HadoopFsRelation) relation);
+  }
+
+  private void schema(StringBuilder out, org.apache.spark.sql.execution.datasources.HadoopFsRelation relation) {
+    out.append(",\"schema\":");
+    dataType(out, relation.dataSchema());
+    out.append(",\"partitions\":");
+    dataType(out, relation.partitionSchema());
+    out.append(",\"options\":");
+    value(out, relation.options());
+  }
+
+  private void connected(StringBuilder out, LogicalPlan leaf, Object table) throws Exception {
+    String kind = table.getClass().getName();
+    scala.Option named = (scala.Option) call(leaf, "identifier");
+    scala.Option catalog = (scala.Option) call(leaf, "catalog");
+    if (kind.endsWith(".delta.catalog.DeltaTableV2")) { // what is written to
+      Object log = call(table, "deltaLog");
+      table(out, "delta", call(log, "dataPath"), null);
+      version(out, null);
+    } else if (kind.endsWith("StagedDeltaTableV2")) { // of CREATE TABLE AS: it has no place yet
+      table(out, "delta", "", null);
+      version(out, null);
+    } else if (kind.startsWith("org.apache.iceberg.spark.") && kind.endsWith("SparkTable")) {
+      Object own = call(table, "table");
+      if (hidden(own, "metadataTableType") != null) {
+        return; // of another table's snapshots, files, ..
+      }
+      Object metadata = null;
+      try {
+        metadata = call(call(call(own, "operations"), "current"), "metadataFileLocation");
+      } catch (Exception error) {
+        metadata = null; // the newest below the table's place, then
+      }
+      table(out, "iceberg", call(own, "location"), metadata);
+      Object version = read(leaf);
+      if (version == null) {
+        Object current = call(own, "currentSnapshot");
+        Object pinned = hidden(table, "snapshotId");
+        version = pinned == null ? hidden(table, "version") : pinned;
+        boolean empty = current == null && version == null;
+        if (empty) {
+          version = "";
+        } else if (pinned == null && (current == null || version == null
+            || !String.valueOf(call(current, "snapshotId")).equals(String.valueOf(version)))) {
+          version = null;
+        }
+      }
+      version(out, version);
+    }
+    if (out.length() > 0 && named.isDefined()) {
+      out.append(",\"name\":[");
+      if (catalog.isDefined()) {
+        text(out, String.valueOf(call(catalog.get(), "name")));
+        out.append(",");
+      }
+      String[] space = (String[]) call(named.get(), "namespace");
+      for (int i = 0; i < space.length; i++) {
+        text(out, space[i]);
+        out.append(",");
+      }
+      text(out, String.valueOf(call(named.get(), "name")));
+      out.append("]");
+    }
+  }
+
+  private void table(StringBuilder out, String format, Object location, Object id) {
+    out.append("\"format\":");
+    text(out, format);
+    out.append(",\"location\":");
+    text(out, String.valueOf(location));
+    out.append(",\"id\":");
+    value(out, id);
+  }
+
+  private void version(StringBuilder out, Object version) {
+    out.append(",\"version\":");
+    value(out, version == null ? null : String.valueOf(version));
+  }
+
+  /** The version that a leaf was read at, of the optimized plan or of one that ran within it. */
+  private Object read(LogicalPlan leaf) {
+    if (execution == null) {
+      return null;
+    }
+    try {
+      Object phase = ((scala.collection.Map) call(call(execution, "tracker"), "phases")).apply("optimization");
+      long from = ((Number) call(phase, "startTimeMs")).longValue();
+      if (!searched) {
+        searched = true;
+        readAt((LogicalPlan) call(execution, "optimizedPlan"), new Long(from));
+      }
+      for (scala.collection.Iterator items = leaf.output().iterator(); items.hasNext(); ) {
+        Object[] found = (Object[]) reads.get(new Long(((Attribute) items.next()).exprId().id()));
+        if (found != null && ((Long) found[1]).longValue() >= from) {
+          return found[0];
+        }
+      }
+    } catch (Exception error) {
+      return null;
+    } catch (StackOverflowError error) {
+      return null;
+    }
+    return null;
+  }
+
+  private void readAt(LogicalPlan plan, Long from) {
+    String kind = plan.getClass().getSimpleName();
+    Object version = null;
+    try {
+      if (kind.equals("LogicalRelation")) {
+        Object relation = call(plan, "relation");
+        if (relation instanceof org.apache.spark.sql.execution.datasources.HadoopFsRelation) {
+          Object index = ((org.apache.spark.sql.execution.datasources.HadoopFsRelation) relation).location();
+          if (index.getClass().getName().endsWith(".PreparedDeltaFileIndex")) {
+            version = call(call(index, "preparedScan"), "version");
+          }
+        }
+      } else if (kind.equals("DataSourceV2ScanRelation")) {
+        Object scan = call(plan, "scan");
+        if (scan.getClass().getName().startsWith("org.apache.iceberg.spark.")) {
+          version = hidden(scan, "snapshotId");
+        }
+      }
+    } catch (Exception error) {
+      version = null;
+    }
+    if (version != null) {
+      for (scala.collection.Iterator items = plan.output().iterator(); items.hasNext(); ) {
+        reads.put(new Long(((Attribute) items.next()).exprId().id()), new Object[] {version, from});
+      }
+      while (reads.size() > 10000) {
+        reads.remove(reads.keySet().iterator().next());
+      }
+    }
+    for (scala.collection.Iterator items = plan.children().iterator(); items.hasNext(); ) {
+      readAt((LogicalPlan) items.next(), from);
+    }
+    for (scala.collection.Iterator items = plan.subqueries().iterator(); items.hasNext(); ) {
+      readAt((LogicalPlan) items.next(), from);
+    }
+  }
+
+  /** What a method without arguments returns, public or not; null where there is none. */
+  private static Object hidden(Object target, String name) {
+    for (Class kind = target.getClass(); kind != null; kind = kind.getSuperclass()) {
+      try {
+        Method method = kind.getDeclaredMethod(name, new Class[0]);
+        method.setAccessible(true);
+        return method.invoke(target, new Object[0]);
+      } catch (Exception error) {
+        continue;
+      }
+    }
+    return null;
   }
 
   // ---- data ----------------------------------------------------------------------------------------------------

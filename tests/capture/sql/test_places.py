@@ -8,6 +8,7 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.model import EdgeKind
 from govtool.model.places import EdgeEnds, Place, decoded, place_of, ranks
+from govtool.names import dataset_id
 
 READS = (EdgeKind.READ, EdgeKind.OPAQUE, EdgeKind.UNION_ALL)
 
@@ -145,3 +146,18 @@ def test_where_the_arm_is_not_known_the_place_is_that_of_the_item_outside() -> N
     joined = "(select a + 1 as x from s union all select b + 2 from t) q join u on true"
     found = texts(f"create view v as select x from (select q.x from {joined} union all select c from w) z")
     assert found["s.a", "v.x"] == found["t.b", "v.x"] == "q.x"
+
+
+@pytest.mark.parametrize("namespace", ["prod", "postgres://db:5432", "s3://bucket", "hive:"])
+def test_columns_of_one_name_have_places_of_their_own_in_a_namespace(namespace: str) -> None:
+    sql = "CREATE VIEW v AS\nSELECT o.x FROM o\nJOIN p ON o.id = p.o\nJOIN q ON q.id = p.q\nJOIN o_q ON o_q.id = p.r"
+    (found,) = extract([Script("q.sql", sql)], Options(dialect="postgres", namespace=namespace)).derivations
+    lines = {
+        edge.source.text: place.line
+        for edge in found.edges
+        if edge.kind is EdgeKind.JOIN
+        for place in [place_of(found.statement.places, 1, {"x": 0}, EdgeEnds(edge.source, edge.target_path, edge.kind))]
+        if place is not None
+    }
+    names = {name: f"{dataset_id(name, namespace)}.id" for name in ("o", "q", "o_q")}
+    assert [lines[names["o"]], lines[names["q"]], lines[names["o_q"]]] == [3, 4, 5]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import jsonschema
@@ -165,6 +166,36 @@ def test_moments_are_read_as_spark_reads_them(cells, hour):
         assert (found.to_pylist()[0].hour, found.to_pylist()[-1]) == (hour, None)
 
 
+AT = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("cell", "moment"),
+    [  # as Spark 4.3 reads them, session time zone UTC
+        ("2020-1-1", AT),
+        ("2020-01", AT),
+        (" 2020-01-01 ", AT),
+        ("2020-01-01 1:00", AT + timedelta(hours=1)),
+        ("2020-01-01 00:00:00.123456789", AT + timedelta(microseconds=123456)),
+        ("2020-01-01T00:00:00+0100", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00+1", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00-18:00", AT + timedelta(hours=18)),
+        ("2020-01-01T00:00:00UTC", AT),
+        ("2020-01-01T00:00:00GMT+1", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00 Europe/Paris", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00+19:00", None),
+        ("2020-02-30 00:00:00", None),
+        ("2020-01-01T25:00:00", None),
+        ("2020-01-01T00:00:00Nowhere/Else", None),
+        ("12:00", None),  # Spark puts it on the day of the query
+    ],
+)
+def test_moments_in_all_forms_that_spark_casts(cell, moment):
+    found = inferred(pa.chunked_array([pa.array([cell, None, "2020-01-01T00:00:00Z"])]))
+    expected = [cell, None, "2020-01-01T00:00:00Z"] if moment is None else [moment, None, AT]
+    assert found.to_pylist() == expected
+
+
 def test_records_without_tokens_are_named_by_their_row(run, data):
     pq.write_table(pa.table({"k": [7, 8]}), data / "plain.parquet")
     assert rows(run, "select k from plain")[(8,)]["which"] == ["plain:1"]
@@ -266,3 +297,35 @@ def test_options_of_columns_are_refused_for_records(run, option):
     code, _, err = run("whatif delete", JOINED, "o1", option)
     assert code == 2
     assert f"{option.partition('=')[0]} is for columns" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"o1": 1' + "0" * 400 + "}", "more digits"),
+        ('{"o1": 9007199254740993}', "more digits"),
+        ('{"o1": 1e400}', "no finite number"),
+        ('{"o1": NaN}', "not numbers by name"),
+        ('{"o1": true}', "not numbers by name"),
+        ('{"o1": "1"}', "not numbers by name"),
+        ('{"o1": 1, "o2": 1, "o1": 2}', "two values of o1"),
+        ("[1]", "an object of numbers"),
+    ],
+)
+def test_values_that_are_not_computed_with_as_they_stand_are_refused(run, tmp_path, text, message):
+    (tmp_path / "cost.json").write_text(text, encoding="utf-8")
+    code, _, err = run("why", "select cust from orders", "--as", "cost", "--values", f"cost={tmp_path / 'cost.json'}")
+    assert code == 2
+    assert message in err
+
+
+def test_two_keys_of_one_relation_are_refused(run):
+    code, _, err = run("why", "select cust from orders", "--key", "orders=cust", "--key", "orders=amount")
+    assert (code, "two keys of orders" in err) == (2, True)
+
+
+def test_keys_of_floats_are_named_whole(run, data):
+    """Ids are floats where a NULL was among them once; they are told apart beyond six digits."""
+    (data / "seen.csv").write_text("id,v\n1234567.0,1\n1234568.0,2\n0.12345678,3\n1e20,4\n", encoding="utf-8")
+    found = rows(run, "select v from seen", "--key", "seen=id", "--as", "which")
+    assert [found[v,]["which"] for v in (1, 2, 3, 4)] == [["1234567"], ["1234568"], ["0.12345678"], ["1e+20"]]

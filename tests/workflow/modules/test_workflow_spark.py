@@ -11,6 +11,7 @@ import govtool
 from bench.workflowgen.car import CarFamily, workflow
 from bench.workflowgen.family import read_parquet
 from govtool.app.records.tables import read_record_runs
+from govtool.app.workflow_runs.addresses import parse_address
 from govtool.cli.main import main
 from govtool.errors import EngineError, UsageError
 from govtool.store import Store
@@ -464,6 +465,16 @@ def test_bad_addresses(dealers, capsys, rows):
     capsys.readouterr()
     assert main(["why", rows, "--run", "car", "--store", str(folder / "store")]) == 2
     assert WHY_BAD[rows] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["it's", 'a "b"', 'it\'s "x"', "a=b", "x]", "[y", "#1", "a, b", "\x1b[31m", "''", ""])
+def test_any_value_can_be_written_in_a_key(value):
+    """In either quote, which is doubled within."""
+    for quote in "'\"":
+        text = f"Rel[k={quote}{value.replace(quote, quote * 2)}{quote}]"
+        assert parse_address(text).key == (("k", value),), text
+        bare = text.replace("k=", "", 1)
+        assert parse_address(bare).key == ((0, value),), bare
 
 
 def test_options_of_why_that_do_not_go_together(dealers, capsys):

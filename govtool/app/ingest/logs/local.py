@@ -281,9 +281,12 @@ def _settings(setup: Setup, catalog: str | None) -> Options:
 
 
 def _definitions(setup: Setup, scripts: Sequence[LoggedScript], catalog: str | None) -> bytes:
-    part, knowledge = steps.resolve_definitions(scripts, _settings(setup, catalog), setup.advance)
-    part.more["knowledge"] = knowledge.to_json()
-    return parts.dump(part)
+    from govtool.capture.sql.collector import uncollected
+
+    with uncollected():  # a collection while the part is written down would visit the trees of all definitions
+        part, knowledge = steps.resolve_definitions(scripts, _settings(setup, catalog), setup.advance)
+        part.more["knowledge"] = knowledge.to_json()
+        return parts.dump(part)
 
 
 def _usage(setup: Setup, shown: list[dict[str, list[str]]]) -> bytes:

@@ -106,9 +106,8 @@ class Pool:
         executor = self._executor
         if executor is not None:
             processes = list((executor._processes or {}).values())
-            executor.shutdown(wait=kind is None, cancel_futures=True)
-            if kind is not None:
-                _end(processes)
+            executor.shutdown(wait=False, cancel_futures=True)
+            _end(processes)  # all answers are here: processes that end by themselves first free what they hold
 
     def results(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, bytes]]:
         """Run jobs, as many at a time as there are processes; what they made comes in their order.

@@ -53,7 +53,7 @@ class Status:
     distinct: int = 0
     failed: int = 0
     left: float | None = None
-    """Seconds that the rest takes, where the stage itself says so."""
+    """Seconds that the rest takes; None until the stage says so."""
 
 
 Report = Callable[[Status], None]

@@ -1,0 +1,114 @@
+"""The files that a write added to a Delta or Iceberg table, by the commit that it made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from govtool.capture.tables.delta import delta_commits
+from govtool.capture.tables.iceberg import snapshot_files
+from govtool.records.lake import delta, iceberg
+from govtool.records.lake.leaf_options import as_table, table_of
+from govtool.records.lake.places import delta_at, live_files, newest_metadata, open_log
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import Relation
+from govtool.records.plan.term_pieces import Unread
+
+_ROWS = ("append", "overwrite")
+"""Operations of snapshots that add rows."""
+
+
+def written_to_table(
+    format: str, location: str, columns: Sequence[Attribute], window: tuple[int, int], application: str
+) -> Relation | None:
+    """The files of the one commit of a time, as a relation; None where there is not just one, or it does not tell.
+
+    Args:
+        format: ``delta`` or ``iceberg``.
+        location: The table's place.
+        columns: What was written; their names are those in the table.
+        window: The earliest and the latest time of the commit, in milliseconds.
+        application: That of Spark; Iceberg keeps it.
+    """
+    try:
+        if format == "delta":
+            return _delta(location, columns, window)
+        return _iceberg(location, columns, window, application)
+    except Unread:
+        return None
+
+
+def is_live(relation: Relation) -> bool:
+    """Return whether the files of a version are live in the table now; files of no table are."""
+    table = table_of(relation)
+    if table is None:
+        return True
+    live = live_files(table[1], table[0])
+    return live is not None and all(file.uri in live for file in relation.files)
+
+
+def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int]) -> Relation | None:
+    log = open_log(location, "delta")
+    commits = None if log is None else delta_commits(log[0], log[1], *window)
+    wrote = {version: files for version, files in (commits or {}).items() if any(file.changes for file in files)}
+    if len(wrote) != 1:
+        return None
+    ((version, files),) = wrote.items()
+    state = delta_at(location, version)
+    schema = None if state is None else _schema(state.metadata.get("schemaString"))
+    if state is None or schema is None or delta.why_not(state) or any(file.vector for file in files):
+        return None
+    listed = state.metadata.get("partitionColumns")
+    partitioned = tuple(str(each) for each in listed) if isinstance(listed, (list, tuple)) else ()
+    known = {field.name.lower(): field for field in schema.fields}
+    own = [known.get(column.name.lower()) for column in columns]
+    fields = [field for field in own if field is not None]
+    if len(fields) < len(columns) or any(
+        t.bare(f.type) != t.bare(c.type) for f, c in zip(fields, columns, strict=True)
+    ):
+        return None
+    inner = t.Struct(tuple(field for field in fields if field.name in partitioned))
+    if len(inner.fields) < len(partitioned):
+        return None
+    inner = t.Struct(tuple(next(f for f in inner.fields if f.name == name) for name in partitioned))
+    data = t.Struct(tuple(field for field in fields if field.name not in partitioned))
+    attributes = tuple(Attribute(i, field.name, field.type) for i, field in enumerate((*data.fields, *inner.fields)))
+    made = Relation(0, "", "parquet", delta.listed(location, files, inner), attributes, data, partitioned)
+    return as_table(made, "delta", location, str(version))
+
+
+def _schema(text: object) -> t.Struct | None:
+    try:
+        found = t.from_json(json.loads(text)) if isinstance(text, str) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, t.Struct) else None
+
+
+def _iceberg(location: str, columns: Sequence[Attribute], window: tuple[int, int], application: str) -> Relation | None:
+    newest = newest_metadata(location)
+    if newest is None:
+        return None
+    table, _, read = newest
+    fits = [
+        each
+        for each in table.snapshots.values()
+        if window[0] <= each.time <= window[1]
+        and each.summary.get("operation") in _ROWS
+        and _is_by(each.summary, application)
+    ]
+    if len(fits) != 1:
+        return None
+    files = snapshot_files(table, fits[0].id, read)
+    added = None if files is None else [file for file in files if file.added == fits[0].id]
+    if added is None or iceberg.why_not(added) or any(file.deletes for file in added):
+        return None
+    attributes = tuple(Attribute(i, column.name, column.type) for i, column in enumerate(columns))
+    data = t.Struct(tuple(t.Field(column.name, column.type) for column in columns))
+    made = Relation(0, "", "parquet", iceberg.listed(location, added), attributes, data)
+    return as_table(made, "iceberg", location, str(fits[0].id))
+
+
+def _is_by(summary: Mapping[str, object], application: str) -> bool:
+    return not application or summary.get("spark.app.id") in (None, application)
