@@ -52,6 +52,7 @@ COMPILED = (
     "capture/sql/extract.py",
     "capture/sql/fingerprint.py",
     "capture/sql/literals.py",
+    "capture/sql/redact.py",
     "capture/sql/results.py",
     "capture/sql/surroundings.py",
     "capture/sql/tables.py",

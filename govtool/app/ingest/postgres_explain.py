@@ -223,7 +223,8 @@ class _State:
         return join_name(parts)
 
     def _evidence(self, statement: _Written, like: Statement) -> Statement:
-        from govtool.capture.sql.fingerprint import fingerprint, redact
+        from govtool.capture.sql.fingerprint import fingerprint
+        from govtool.capture.sql.redact import redact
         from govtool.capture.sql.results import MAX_TEXT
 
         text, dialect = statement.text, self.settings.dialect

@@ -14,7 +14,8 @@ from govtool.capture.openlineage.events import EntityPart, Event
 from govtool.capture.openlineage.identity import DatasetName, Fields, scheme_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.fingerprint import fingerprint, redact
+from govtool.capture.sql.fingerprint import fingerprint
+from govtool.capture.sql.redact import redact
 from govtool.capture.sql.results import MAX_TEXT
 from govtool.capture.sql.schema import Schema
 from govtool.model import ColumnRef, Derivation, Diagnostic

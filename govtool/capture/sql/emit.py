@@ -43,6 +43,7 @@ from govtool.names import DEFAULT_NAMESPACE, dataset_id, split_name
 # Compiled, a constant of a module is read without looking anything up.
 _KINDS: Final = tuple(EdgeKind)
 _READ: Final = EdgeKind.READ
+_UNION_ALL: Final = EdgeKind.UNION_ALL
 _EDGE: Final = Edge
 _COLUMN: Final = OutputColumn
 _REF: Final = ColumnRef
@@ -183,14 +184,14 @@ class Emitter:
     def _references(self, draft: Draft, edges: list[Edge]) -> tuple[ColumnRef, ...]:
         """The columns that the statement names and that no edge shows to be named, in order."""
         # UNION ALL decides over no row: an edge of that kind only means that an arm has the column.
-        shown = {edge.source for edge in edges if not edge.star and edge.kind is not EdgeKind.UNION_ALL}
+        shown = {edge.source for edge in edges if not edge.star and edge.kind is not _UNION_ALL}
         listed = {self._ref(number) for number in draft.write.listed}
         refs = {self._ref(number) for number in draft.write.named} | listed
         refs = {ref for ref in refs if ref.path not in (_ROWS, HIDDEN)}
         positions = {ref for ref in listed if ref.dataset not in self._named_too}
         if positions:
             refs |= {ColumnRef(ref.dataset, ROWS) for ref in positions}
-            deciding = [edge.source for edge in edges if edge.kind is not EdgeKind.UNION_ALL]
+            deciding = [edge.source for edge in edges if edge.kind is not _UNION_ALL]
             shown |= positions.intersection(deciding)
         if draft.bound:
             names = self._bound_names(draft.bound)
@@ -207,9 +208,7 @@ class Emitter:
         Neither an edge nor a reference shows which of the two it is from; those of these datasets count as named.
         """
         deps = list(chain(write.rows, *write.output.deps))
-        shown = {
-            dep >> REF_SHIFT for dep in deps if not dep & (STAR | LISTED) and dep & KIND_MASK != EdgeKind.UNION_ALL
-        }
+        shown = {dep >> REF_SHIFT for dep in deps if not dep & (STAR | LISTED) and dep & KIND_MASK != _UNION_ALL}
         numbers = {dep >> REF_SHIFT for dep in deps if dep & (STAR | LISTED) == STAR} | (write.named - shown)
         return frozenset([self._ref(number).dataset for number in numbers])
 

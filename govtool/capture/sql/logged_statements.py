@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from govtool.capture.sql.fingerprint import redact
 from govtool.capture.sql.literals import scanner
 from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of
+from govtool.capture.sql.redact import redact
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState

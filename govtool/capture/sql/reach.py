@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from govtool.capture.sql.fingerprint import MAX_REDACTED, redact
 from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.redact import MAX_REDACTED, redact
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.names import split_name
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from govtool.capture.sql.batch import Batch
 from govtool.capture.sql.emit import HOLES, Emitter
-from govtool.capture.sql.fingerprint import fingerprint, redact, script_identity
+from govtool.capture.sql.fingerprint import script_identity
 from govtool.capture.sql.fold import fold_script
 from govtool.capture.sql.options import Options
 from govtool.capture.sql.reach import bounding_words, reads_anything, renamed_tables
-from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.redact import identified
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.template import is_unbounded
 from govtool.capture.sql.walk.writes import Write
@@ -224,27 +224,18 @@ def _reads_are_lost(statement: StatementState) -> bool:
 
 
 def _evidence(statement: StatementState, write: Write, options: Options) -> Statement:
-    parsed: ParsedStatement = statement.parsed
-    dialect = statement.script.dialect
-    literals = None
+    if statement.identity is None:  # several writes of a statement have one
+        statement.identity = _identity(statement, options)
+    identity, literals, text = statement.identity
     seen = statement.logged
-    if options.evidence and seen is None:
-        identity, literals = script_identity(parsed.text, dialect)
-    elif options.evidence:
-        identity = fingerprint(parsed.text, dialect)
-    else:  # the name of a bare SELECT has to be its own, and no more
-        identity = blake2b(parsed.text.encode("utf-8", "replace"), digest_size=16).hexdigest()
-    text = ""
-    if options.evidence:
-        text = parsed.text if options.keep_literals else redact(parsed.text, dialect)
     evidence: Statement = _new(
         Statement,
         (
             identity,
             write.kind,
-            dialect,
+            statement.script.dialect,
             statement.file,
-            parsed.line,
+            statement.parsed.line,
             options.source,
             "sql",
             _session(statement),
@@ -261,6 +252,19 @@ def _evidence(statement: StatementState, write: Write, options: Options) -> Stat
         ),
     )
     return evidence
+
+
+def _identity(statement: StatementState, options: Options) -> tuple[str, str | None, str]:
+    """The fingerprint of a statement, the digest of its literals unless it was logged, and the text that is kept."""
+    text, dialect = statement.parsed.text, statement.script.dialect
+    if not options.evidence:  # the name of a bare SELECT has to be its own, and no more
+        return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest(), None, ""
+    if options.keep_literals:
+        identity, literals = script_identity(text, dialect)
+        shown = text
+    else:
+        identity, literals, shown = identified(text, dialect)
+    return identity, literals if statement.logged is None else None, shown
 
 
 def _session(statement: StatementState) -> str:

@@ -107,6 +107,8 @@ class StatementState:
         """Its walks, in order, where they are recorded."""
         self.replayable = False
         """True if its walks are known from an earlier extraction."""
+        self.identity: tuple[str, str | None, str] | None = None
+        """Its fingerprint, a digest of its literals and its text, as evidence has them, once that was needed."""
 
     @property
     def naming(self) -> tuple[object, ...]:

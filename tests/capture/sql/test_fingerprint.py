@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 from sqlglot.tokenizer_core import TokenType
 
-from govtool.capture.sql.fingerprint import MAX_REDACTED, _without_dollars, fingerprint, normalize, redact
+from govtool.capture.sql.fingerprint import fingerprint, normalize, script_identity
 from govtool.capture.sql.lexer import lexer, word_set
+from govtool.capture.sql.redact import MAX_REDACTED, _without_dollars, identified, redact
 
 STATEMENTS = [
     ("", "SELECT a, 1, 'x' AS l FROM t WHERE b = 1 AND c IN (1, 2, 'z') AND d BETWEEN 3 AND 4 GROUP BY 1 ORDER BY 2"),
@@ -269,3 +270,40 @@ def test_a_text_that_is_cut_is_the_same_when_it_is_read_again(end):
         once = redact(text, "postgres")
         assert once.endswith("…")
         assert redact(once, "postgres") == once
+
+
+_PIECES = [
+    "SELECT a",
+    " FROM t",
+    " WHERE b = ",
+    " IN (1, 2)",
+    " ON ",
+    " GROUP BY 1",
+    " LIMIT 5",
+    " VALUES (1), (2)",
+    "'x'",
+    "'x@y.z'",
+    "$1",
+    "$$q$$",
+    " /* c */ ",
+    "\n -- c\n",
+    '"N n"',
+    " HAVING count(*) > 5",
+    " BETWEEN 1 AND 2",
+    "'",
+    "İ",
+]
+
+
+@given(
+    st.lists(st.sampled_from(_PIECES), max_size=12).map("".join),
+    st.sampled_from(["", "postgres", "snowflake", "bigquery", "tsql"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_one_scan_yields_what_two_do(text: str, dialect: str):
+    assert identified(text, dialect) == (*script_identity(text, dialect), redact(text, dialect))
+
+
+@pytest.mark.parametrize(("dialect", "text"), STATEMENTS)
+def test_one_scan_of_a_statement_yields_what_two_do(dialect: str, text: str):
+    assert identified(text, dialect) == (*script_identity(text, dialect), redact(text, dialect))

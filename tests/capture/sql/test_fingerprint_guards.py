@@ -167,7 +167,7 @@ GUARDS: dict[str, tuple[str, str]] = {
     "a comparison decides rows only in a predicate": ("if self._clause(source) not in PREDICATES:", "if False:"),
     "arrows and named arguments are no comparisons": ("(char in \"=<>\" and _compares(source, at))", 'char in "=<>"'),
     "a list begins behind IN": (
-        'source[at] == "(" and _word_at(source, _before(source, at)) == "IN"', 'source[at] == "("',
+        'source[at] == "(" and _word_at(source, last_before(source, at)) == "IN"', 'source[at] == "("',
     ),
     "a list decides rows only in a predicate": ("if here in PREDICATES and source", "if source"),
     "a cell ends behind its literal": ("and _cell_ends(source, end) and", "and"),
@@ -176,7 +176,7 @@ GUARDS: dict[str, tuple[str, str]] = {
     "BETWEEN has one end": ("self.between = self.listing = False\n", "self.listing = False\n"),
     "a name that ends in a keyword is no keyword": ("if first >= 0 and source[first] in '.@$:`\"]':", "if False:"),
     "case matters in some dialects": ("dialect not in _CASE_MATTERS", "True"),
-    "case matters in quotes": ("not replace.kept", "True"),
+    "case matters in quotes": ("not self.kept", "True"),
     "case matters in paths": ('":" not in plain.replace("::", "")', "True"),
     "blanks matter in quotes": ("_SPACE.sub(_encode, text) if not text.isalnum() else text", "text"),
 }  # fmt: skip

@@ -10,7 +10,7 @@ branch is over shows only in what follows: ELSE, or something else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sqlglot import exp
@@ -66,16 +66,20 @@ class _Open:
     """The conditions with queries in them that were evaluated to come to this arm."""
 
 
-@dataclass(slots=True)
 class Branches:
     """The branches that are open at a place of a script."""
 
-    outer: Path = ()
-    """The place of the enclosing statement, if the text is dynamic SQL."""
-    outer_tests: tuple[exp.Expr, ...] = ()
-    """The conditions that it stands under."""
-    open: list[_Open] = field(default_factory=list)
-    _path: Path | None = None
+    def __init__(self, outer: Path = (), outer_tests: tuple[exp.Expr, ...] = ()) -> None:
+        """Start without an open branch.
+
+        Args:
+            outer: The place of the enclosing statement, if the text is dynamic SQL.
+            outer_tests: The conditions that it stands under.
+        """
+        self.outer = outer
+        self.outer_tests = outer_tests
+        self.open: list[_Open] = []
+        self._path: Path | None = None
 
     @property
     def path(self) -> Path:

@@ -6,7 +6,6 @@ not end with a comma.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -25,10 +24,13 @@ def stray_comma(tokens: list[Token], dialect: str) -> Token | None:
         tokens: The statement's.
         dialect: A sqlglot dialect name.
     """
-    kinds = [token.token_type for token in tokens]
-    for place, (left, right) in enumerate(pairwise(kinds)):
-        if right is _COMMA and (left is _COMMA or left is _SELECT):
-            return tokens[place + 1]
-        if left is _COMMA and right is _FROM and dialect in _ENDS_WITHOUT:
-            return tokens[place]
+    before: TokenType | None = None
+    for place, token in enumerate(tokens):
+        kind = token.token_type
+        if kind is _COMMA:
+            if before is _COMMA or before is _SELECT:
+                return token
+        elif kind is _FROM and before is _COMMA and dialect in _ENDS_WITHOUT:
+            return tokens[place - 1]
+        before = kind
     return None
