@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from govtool.errors import FormatError, UsageError
@@ -25,6 +26,11 @@ _MADE = "govtool.files"
 """The option of a listing of written files that holds how many the write made, where others than these are there."""
 _NO_SESSION = Session("", True, "UTC")
 _HOLE = "p"
+_NUMBERED = frozenset({"Attribute", "Named"})
+"""Classes whose numbers are those of columns."""
+_OTHERWISE_NUMBERED = frozenset({"Variable", "Definition", "Reference"})
+_PLACED = frozenset({"Relation", "Write"})
+"""Classes that name a dataset."""
 _PRIVATE_FIELDS = {"Literal": "value", LocalRows.__name__: "rows"}
 """Fields that hold private values, by class."""
 
@@ -39,6 +45,8 @@ class PlanParts:
         listings: The files of its leaves, and the session.
         values: The private values, by hole.
         datasets: What its leaves read, by number.
+        shape: SHA-256 of the plan without paths and the numbers of its columns, which are other ones in each action
+            of a program: plans of one shape are alike but for these.
     """
 
     digest: str
@@ -46,6 +54,7 @@ class PlanParts:
     listings: str
     values: str
     datasets: tuple[tuple[int, str], ...]
+    shape: str
 
 
 def taken_apart(plan: Plan) -> PlanParts:
@@ -68,7 +77,28 @@ def taken_apart(plan: Plan) -> PlanParts:
             row[place] = [_HOLE, len(values) - 1]
     body = _text(encoded)
     datasets = tuple((leaf.leaf, leaf.dataset) for leaf in leaves)
-    return PlanParts(_digest(body), body, listings, _text(values), datasets)
+    return PlanParts(_digest(body), body, listings, _text(values), datasets, _shape(encoded, body))
+
+
+def _shape(encoded: dict[str, Any], body: str) -> str:
+    """The shape of an encoded plan, which is changed."""
+    numbers: dict[int, int] = {}
+    for row in encoded["objects"]:
+        kind = row[0]
+        if kind in _NUMBERED:
+            at = _place(kind, "id")
+            row[at] = numbers.setdefault(row[at], len(numbers))
+        elif kind in _PLACED:
+            row[_place(kind, "dataset")] = ""
+        if kind in _OTHERWISE_NUMBERED or (kind == "Relation" and row[_place(kind, "metadata")] != ["l"]):
+            return _digest(body)
+    return _digest(_text(encoded))
+
+
+@cache
+def _place(kind: str, name: str) -> int:
+    """The place of a field in a row."""
+    return field_names(codec.CLASSES[kind]).index(name) + 1
 
 
 def put_together(body: str, listings: str, values: str | None, names: dict[int, str]) -> Plan:
@@ -161,7 +191,7 @@ def _private_places(objects: list[list[Any]]) -> Iterator[tuple[list[Any], int]]
     for row in objects:
         name = _PRIVATE_FIELDS.get(row[0])
         if name is not None:
-            yield row, field_names(codec.CLASSES[row[0]]).index(name) + 1
+            yield row, _place(row[0], name)
 
 
 def _fill(objects: list[list[Any]], values: list[Any] | None) -> None:

@@ -198,13 +198,18 @@ def _inside(graph: ProvenanceGraph, chosen: Array) -> Array:
     closed = (graph.type == terms.MODULE_OUTPUT) | (enters & ~is_mine)
     inside = marked(graph.edges, np.flatnonzero(enters & is_mine), closed=closed)
     inside &= ~(enters | (graph.type == terms.INVOCATION))
-    _add_constants(graph, inside)
+    _add_constants(graph, inside, is_mine)
     return inside
 
 
-def _add_constants(graph: ProvenanceGraph, inside: Array) -> None:
-    """Take in values that come from constants only and are used within only; the paper's definition misses them."""
+def _add_constants(graph: ProvenanceGraph, inside: Array, is_mine: Array) -> None:
+    """Take in what comes from constants only and is used within only; the paper's definition misses it.
+
+    So are conditions over a relation without tuples, which hang on the invocation alone, and may be used by nothing.
+    """
     candidates = _from_constants(graph) & ~inside
+    unused = candidates & is_mine & (np.diff(np.asarray(graph.edges.forward).astype(np.int64)) == 0)
+    inside |= unused
     while True:
         found = _only_for(graph, np.flatnonzero(candidates & ~inside), inside)
         if not len(found):
@@ -213,17 +218,22 @@ def _add_constants(graph: ProvenanceGraph, inside: Array) -> None:
 
 
 def _from_constants(graph: ProvenanceGraph) -> Array:
-    """Operators and values that no tuple leads to: constants and what is made of them only."""
+    """Operators and values that no tuple leads to: constants, and what is made of them and of invocations only."""
     is_inner = (graph.type == terms.OPERATOR) | (graph.type == terms.VALUE)
-    free: Array = is_inner & (np.diff(np.asarray(graph.edges.backward).astype(np.int64)) == 0)
+    bound = np.diff(np.asarray(graph.edges.backward).astype(np.int64))
+    edge, _ = leaving(graph.edges, np.flatnonzero(graph.type == terms.INVOCATION))
+    into = graph.edges.target[edge].astype(np.int64)
+    np.subtract.at(bound, into[is_inner[into]], 1)
+    free: Array = is_inner & (bound == 0)
     front = np.flatnonzero(free)
     while len(front):
         edge, _ = leaving(graph.edges, front)
         into = distinct(graph.edges.target[edge].astype(np.int64))
         into = into[is_inner[into] & ~free[into]]
         back, owner = entering(graph.edges, into)
-        bound = np.bincount(owner, ~free[graph.edges.source[back]], minlength=len(into))
-        front = into[bound == 0]
+        sources = graph.edges.source[back]
+        by_tuples = ~free[sources] & (graph.type[sources] != terms.INVOCATION)
+        front = into[np.bincount(owner, by_tuples, minlength=len(into)) == 0]
         free[front] = True
     return free
 

@@ -87,6 +87,32 @@ def test_a_plan_that_runs_again_over_other_files_is_stored_once(shop):
     assert [run.run for run in read_record_runs(shop.store, shop.store.head("main"))] == ["app-1/0", "app-2/0"]
 
 
+def test_plans_that_differ_by_their_paths_alone_are_of_one_shape(shop, monkeypatch):
+    """Where a trace stops is found once for them, and is what it is plan by plan."""
+    from govtool.app.records import tables
+
+    queries = [BY_LAND, "SELECT DISTINCT land FROM users", "SELECT land FROM users WHERE land NOT IN (SELECT '1')"]
+    writes = [
+        shop.run(sql, f"out{number}", *(name for name in ("views", "users") if name in sql), run=f"app-{number}/{at}")
+        for at, sql in enumerate(queries)
+        for number in range(2, 5)
+    ]
+    asked = []
+    found = tables._boundaries
+    monkeypatch.setattr(tables, "_boundaries", lambda plan: asked.append(plan) or found(plan))
+    made = RecordTables.of(writes)
+    assert len(asked) == len(queries)
+    assert len(made.plans) == len(writes)  # they are stored with their paths
+    for write in writes:
+        run = made.runs[write.run_id]
+        assert (run.boundaries, run.breaks) == found(write.plan)
+    assert len({run.boundaries for run in made.runs.values()}) == len(queries)
+    shapes = [taken_apart(write.plan).shape for write in writes]
+    assert len(set(shapes)) == len(queries)
+    digests = [taken_apart(write.plan).digest for write in writes]
+    assert len(set(digests)) == len(writes)
+
+
 def test_what_a_run_recorded_outlives_later_runs_of_its_job(shop):
     before = {run.run: run for run in read_record_runs(shop.store, shop.store.head("main"))}
     shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-2/0"))

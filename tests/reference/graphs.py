@@ -68,6 +68,7 @@ def zoom_out(graph: PlainGraph, modules) -> PlainGraph:
             reached.add(target)
             queue.append(target)
     inside = {n for n in reached if graph.nodes[n]["type"] not in ("i", "s", "m")}
+    inside |= {n for n in mine if is_free(graph, n) and not graph.out_of(n)}
     inside |= _constants(graph, inside)
     removed = inside | {n for n in mine if graph.nodes[n]["type"] == "s"}
     removed |= {
@@ -110,8 +111,10 @@ def _constants(graph, inside):
 
 
 def is_free(graph, node):
-    """Whether no tuple leads to an operator or a value."""
-    return graph.nodes[node]["type"] in ("val", "op") and all(is_free(graph, s) for s in graph.into(node))
+    """Whether no tuple leads to an operator or a value: it is made of constants, or of the invocation alone."""
+    return graph.nodes[node]["type"] in ("val", "op") and all(
+        graph.nodes[s]["type"] == "m" or is_free(graph, s) for s in graph.into(node)
+    )
 
 
 def closure(graph: PlainGraph, node, *, backward: bool) -> set:

@@ -72,7 +72,9 @@ class RecordTables:
     _boundaries: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """What ``_boundaries`` says of plans, by digest."""
+    """What ``_boundaries`` says of plans, by shape."""
+    _ids: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Datasets by the names that leaves have: the steps of a program read the same ones."""
 
     @staticmethod
     def of(writes: Iterable[RecordedWrite]) -> RecordTables:
@@ -91,15 +93,16 @@ class RecordTables:
         from govtool.records.stored import relation_text, taken_apart
 
         parts = taken_apart(write.plan)
-        if parts.digest not in self._boundaries:  # those of a plan that ran before are the same
-            self._boundaries[parts.digest] = _boundaries(write.plan)
-        boundaries, why = self._boundaries[parts.digest]
+        shape = parts.shape
+        if shape not in self._boundaries:  # those of a plan that ran before are the same
+            self._boundaries[shape] = _boundaries(write.plan)
+        boundaries, why = self._boundaries[shape]
         files = write.output_files
         run = RecordRun(
             run=write.run_id,
             plan=parts.digest,
             output=write.output or "",
-            inputs=tuple((leaf, dataset_id(dataset)) for leaf, dataset in parts.datasets),
+            inputs=tuple((leaf, self._dataset_id(dataset)) for leaf, dataset in parts.datasets),
             listings=parts.listings,
             written=relation_text(files, write.plan.session) if files is not None else "",
             boundaries=boundaries,
@@ -108,6 +111,11 @@ class RecordTables:
         self.plans[parts.digest] = StoredPlan(parts.digest, parts.body)
         self.runs[run.run] = run
         self.private[run.run] = PrivateValues(run.run, parts.values)
+
+    def _dataset_id(self, name: str) -> str:
+        if name not in self._ids:
+            self._ids[name] = dataset_id(name)
+        return self._ids[name]
 
     def add_untraceable(self, run_id: str, output: str, reason: str) -> None:
         """Take in a write whose rows cannot be traced, with the reason."""

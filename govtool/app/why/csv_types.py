@@ -18,7 +18,7 @@ _INTEGER = r"^[+-]?[0-9]+$"
 _DOUBLE = r"^\s*([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|NaN|[+-]?Inf(inity)?)\s*$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _ZONE = r"(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])"
-_TIMESTAMP = rf"{_DATE[:-1]}([T ][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?)?{_ZONE}?)?$"
+_TIMESTAMP = rf"{_DATE[:-1]}([T ][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?{_ZONE}?)?)?$"
 _BOOLEAN = r"^(?i:true|false)$"
 
 
@@ -130,7 +130,7 @@ def _timestamps(column: Any) -> Any:
 
     # Arrow takes moments with a zone, or those without: all are given one, and all are given seconds.
     plain = pc.replace_substring_regex(column, r"^([0-9-]{10})$", r"\1 00:00")
-    plain = pc.replace_substring_regex(plain, r"^([0-9-]{10}.[0-9]{2}:[0-9]{2})(Z|[+-].*)?$", r"\1:00\2")
+    plain = pc.replace_substring_regex(plain, r"^([0-9-]{10}.[0-9]{2}:[0-9]{2})$", r"\1:00")
     plain = pc.replace_substring_regex(plain, r"^([0-9-]{10}.[0-9:.]*)$", r"\1Z")
     return pc.cast(plain, pa.timestamp("us", "UTC"))
 

@@ -15,7 +15,11 @@ _MOMENT = re.compile(
     r"(?:[T ]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?(?P<zone> ?[A-Za-z+-].*?)?)?)?)?\s*",
     re.ASCII,
 )
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?", re.ASCII)
+_OFFSET = re.compile(
+    r"(?:UTC|GMT|UT)?([+-])"
+    r"(?:([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2}))?)?|([0-9]{2})([0-9]{2})([0-9]{2})?)",
+    re.ASCII,
+)
 _MOST = timedelta(hours=18)
 """The largest offset of a zone."""
 
@@ -42,7 +46,8 @@ def _in_utc(local: datetime, zone: str) -> datetime | None:
     offset = _OFFSET.fullmatch(zone)
     if offset is None:
         return local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
-    sign, hours, minutes, seconds = offset.groups()
+    sign, *parts = offset.groups()
+    hours, minutes, seconds = parts[:3] if parts[0] is not None else parts[3:]
     shift = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
     if shift > _MOST or int(minutes or 0) > 59 or int(seconds or 0) > 59:
         return None

@@ -200,7 +200,7 @@ def read_keys(options: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: An option is something else (``usage.key``).
     """
-    found = {}
+    found: dict[str, str] = {}
     for option in options:
         table, equals, column = option.partition("=")
         if not equals or not table or not column:

@@ -109,11 +109,23 @@ def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = 
         StoreError: The commit could not be written; what the run left stays, and the next run commits it.
     """
     from govtool.app.project.project import existing_branch
-    from govtool.app.runs.job import commit_captured, read_captured, remove_spool
-    from govtool.app.workflow_runs.stored import commit_workflow_run
+    from govtool.app.runs.job import remove_spool
+    from govtool.capture.sql.collector import uncollected
 
     target = existing_branch(store, branch)
     spool = root / RUNS / run.id
+    with uncollected():
+        warnings = _committed(store, spool, run, target)
+    remove_spool(spool)
+    shutil.rmtree(spool, ignore_errors=True)
+    (root / RUNS / f"{run.id}.json").unlink(missing_ok=True)
+    return warnings
+
+
+def _committed(store: Store, spool: Path, run: WorkflowRun, target: str) -> tuple[str, ...]:
+    from govtool.app.runs.job import commit_captured, read_captured
+    from govtool.app.workflow_runs.stored import commit_workflow_run
+
     captured = read_captured(spool, f"workflow:{run.workflow}")
     captured.gathered.runs = [_with_job(each, run.workflow) for each in captured.gathered.runs]
     if captured.processes:
@@ -125,9 +137,6 @@ def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = 
             branch=target,
         )
     commit_workflow_run(store, run, target)
-    remove_spool(spool)
-    shutil.rmtree(spool, ignore_errors=True)
-    (root / RUNS / f"{run.id}.json").unlink(missing_ok=True)
     return tuple(captured.warnings)
 
 

@@ -12,10 +12,12 @@ JSON has no number for.
 
 from __future__ import annotations
 
+import dataclasses
 import decimal
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from govtool.errors import FormatError
@@ -23,7 +25,7 @@ from govtool.records.plan import expressions as e
 from govtool.records.plan import fields
 from govtool.records.plan import nodes as n
 from govtool.records.plan import types as t
-from govtool.records.plan.tree import Node, field_names
+from govtool.records.plan.tree import PLAIN, Node, field_names
 
 FORMAT = "plan/1"
 MAX_OBJECTS = 2_000_000
@@ -41,6 +43,9 @@ CLASSES: dict[str, type] = {
     )
 }  # fmt: skip
 """Everything that a plan is made of."""
+_PLAIN = PLAIN - {"Session", "tuple[File, ...]"}
+"""Types of fields that hold nothing that is written as an object of its own."""
+_PART_FIELDS: dict[type, tuple[str, ...]] = {}
 _TYPES = (t.Scalar, t.Decimal, t.Text, t.Array, t.Map, t.Struct, t.Unknown)
 
 
@@ -84,8 +89,9 @@ class _Writer:
 
     def _written(self, tree: Any) -> int:
         kind = type(tree)
-        row = [kind.__name__, *(self._value(getattr(tree, name)) for name in field_names(kind))]
-        key = json.dumps(row)
+        value = self._value
+        row = [kind.__name__, *[value(getattr(tree, name)) for name in field_names(kind)]]
+        key = repr(row)
         if key not in self._known:
             self._known[key] = len(self.objects)
             self.objects.append(row)
@@ -110,18 +116,20 @@ class _Writer:
 
 
 def _parts(tree: Any) -> list[Any]:
+    kind = type(tree)
+    if kind not in _PART_FIELDS:
+        _PART_FIELDS[kind] = tuple(each.name for each in dataclasses.fields(kind) if each.type not in _PLAIN)
     found: list[Any] = []
+    _look([getattr(tree, name) for name in _PART_FIELDS[kind]], found)
+    return found
 
-    def look(value: Any) -> None:
+
+def _look(values: Sequence[Any], found: list[Any]) -> None:
+    for value in values:
         if isinstance(value, tuple):
-            for item in value:
-                look(item)
+            _look(value, found)
         elif type(value).__name__ in CLASSES and not isinstance(value, _TYPES):
             found.append(value)
-
-    for name in field_names(type(tree)):
-        look(getattr(tree, name))
-    return found
 
 
 def loads(text: str | bytes) -> n.Plan:

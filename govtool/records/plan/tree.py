@@ -72,7 +72,7 @@ class Node(Tree):
 _NO_PARTS: tuple[tuple[Term, ...], tuple[Node, ...]] = ((), ())
 _FIELDS: dict[type, tuple[str, ...]] = {}
 _TREE_FIELDS: dict[type, tuple[str, ...]] = {}
-_PLAIN = frozenset({
+PLAIN = frozenset({
     "str", "int", "bool", "float", "Type", "Value", "Mode", "JoinKind", "SetKind", "Session", "tuple[str, ...]",
     "tuple[File, ...]", "tuple[Value, ...]", "tuple[tuple[Value, ...], ...]", "tuple[tuple[str, str], ...]",
 })  # fmt: skip
@@ -88,7 +88,7 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 def _tree_fields(kind: type) -> tuple[str, ...]:
     """The fields that may hold terms or nodes, in order."""
-    plain = {field.name for field in dataclasses.fields(kind) if field.type in _PLAIN}
+    plain = {field.name for field in dataclasses.fields(kind) if field.type in PLAIN}
     return _TREE_FIELDS.setdefault(kind, tuple(name for name in field_names(kind) if name not in plain))
 
 

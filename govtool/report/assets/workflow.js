@@ -36,6 +36,7 @@ class FineGraph {
     for (let n = 0; n < this.count; n++) if (enters[n] || this.type[n] === "m") found[n] = false;
     if (!mine.includes(true)) return found;
     const free = this.fromConstants();
+    for (let n = 0; n < this.count; n++) if (free[n] && mine[n] && !this.out[n].length) found[n] = true;
     for (let more = true; more;) {
       const next = range(0, this.count).filter((n) => free[n] && !found[n] && this.onlyFor(n, found));
       for (const n of next) found[n] = true;
@@ -44,14 +45,15 @@ class FineGraph {
     return found;
   }
 
-  // Operators and values that no tuple leads to.
+  // Operators and values that no tuple leads to: made of constants, or of the invocation alone.
   fromConstants() {
     if (this.free) return this.free;
-    const inner = (n) => this.type[n] === "op" || this.type[n] === "val", free = range(0, this.count).map((n) => inner(n) && !this.into[n].length);
+    const inner = (n) => this.type[n] === "op" || this.type[n] === "val", without = (one) => this.type[one] === "m";
+    const free = range(0, this.count).map((n) => inner(n) && this.into[n].every(without));
     const stack = range(0, this.count).filter((n) => free[n]);
     while (stack.length) {
       for (const n of this.out[stack.pop()]) {
-        if (inner(n) && !free[n] && this.into[n].every((one) => free[one])) { free[n] = true; stack.push(n); }
+        if (inner(n) && !free[n] && this.into[n].every((one) => free[one] || without(one))) { free[n] = true; stack.push(n); }
       }
     }
     this.free = free;

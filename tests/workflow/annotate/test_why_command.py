@@ -183,6 +183,10 @@ AT = datetime(2020, 1, 1, tzinfo=UTC)
         ("2020-01-01T00:00:00UTC", AT),
         ("2020-01-01T00:00:00GMT+1", AT - timedelta(hours=1)),
         ("2020-01-01T00:00:00 Europe/Paris", AT - timedelta(hours=1)),
+        ("2020-01-01T00:00:00+01:5", AT - timedelta(minutes=65)),
+        ("2020-01-01T00:00:00-010030", AT + timedelta(minutes=60, seconds=30)),
+        ("2020-01-01T00:00:00+00100", None),
+        ("2020-01-01T00:00+01:00", None),  # a zone stands behind seconds
         ("2020-01-01T00:00:00+19:00", None),
         ("2020-02-30 00:00:00", None),
         ("2020-01-01T25:00:00", None),

@@ -81,17 +81,37 @@ def test_inside_of_modules_is_what_is_tagged_with_them(body, modules):
     modules &= set(graph.modules)
     hidden = set(graph.ids_of(np.flatnonzero(GraphView(graph, frozenset(modules)).hidden)))
     inner = {n["id"] for n in body["nodes"] if n["type"] in ("op", "val") and n["module"] in modules}
-    used = {edge[0] for edge in body["edges"]}
-    unused = {n["id"] for n in body["nodes"] if n["label"] == "const" and n["id"] not in used}
-    assert {
-        n for n in hidden if graph.type[graph.with_id(n)] in (terms.OPERATOR, terms.VALUE)
-    } >= inner - unused - _loose(body)
+    found = {n for n in hidden if graph.type[graph.with_id(n)] in (terms.OPERATOR, terms.VALUE)}
+    assert found >= inner - _handed_out(body)
 
 
-def _loose(body):
-    """Functions of constants that nothing uses: no tuple leads to them, so that they are within no module."""
+def _handed_out(body):
+    """What is made of no tuple and used: it may be handed out, and then stays."""
     graph = plain(body)
-    return {n for n in graph.nodes if reference.is_free(graph, n)}
+    return {n for n in graph.nodes if reference.is_free(graph, n) and graph.out_of(n)}
+
+
+def test_conditions_over_nothing_are_within_their_module():
+    """As a run has them whose relation is empty: they hang on the invocation, and nothing may use them."""
+    inner = {"module": "A", "inv": 1, "kind": "p"}
+    gates = [{"id": n, "type": "op", "label": "GATE present", "bb": True, **inner} for n in ("unused", "gate")]
+    nodes = [
+        {"id": "m", "type": "m", "label": "A", **inner},
+        *gates,
+        {"id": "guard", "type": "op", "label": "[<=>]", "bb": True, **inner},
+        {"id": "t", "type": "wi", "label": "t", "kind": "p"},
+        {"id": "i", "type": "i", "label": "·", **inner},
+        {"id": "joint", "type": "op", "label": "·", **inner},
+        {"id": "total", "type": "val", "label": "COUNT", **inner, "kind": "v", "value": 0},
+        {"id": "o", "type": "o", "label": "·", **inner},
+        {"id": "v", "type": "o", "label": "value", **inner, "kind": "v"},
+    ]
+    edges = [("m", "unused"), ("m", "gate"), ("guard", "gate"), ("t", "i"), ("m", "i"), ("i", "joint")]
+    edges += [("gate", "joint"), ("joint", "o"), ("m", "o"), ("total", "v")]
+    body = {"nodes": nodes, "edges": [list(edge) for edge in edges]}
+    view = GraphView(graph_of(body)).zoom_out("A")
+    assert shown(view)[0] == {"m", "t", "i", "o", "v", "total", "zoom:A#1"}  # the total is handed out
+    assert shown(view.zoom_in("A")) == shown(GraphView(graph_of(body)))
 
 
 @few
@@ -102,7 +122,7 @@ def test_all_modules_zoomed_leave_their_borders_only(body):
     left = np.flatnonzero(~view.hidden)
     inner = {terms.OPERATOR, terms.VALUE, terms.MODULE_STATE}
     kept = {n for n in left.tolist() if graph.type[n] in inner}
-    assert {graph.id_of(n) for n in kept} <= _loose(body)
+    assert {graph.id_of(n) for n in kept} <= _handed_out(body)
 
 
 @few
