@@ -75,20 +75,20 @@ class DeltaTable:
         about = {"path": quote(name), "size": size, "partitionValues": partition or {}, "dataChange": True}
         return {"add": {**about, **more}}
 
+    def found(self, version: int | None = None) -> dict:
+        """What the plan reader says of a leaf that read a version."""
+        version = self.version if version is None else version
+        about = {"format": "delta", "location": f"file:{self.place}", "id": self.id, "version": str(version)}
+        return {**about, "schema": 0, "partitions": 1}
+
+    def schemas(self) -> tuple[t.Struct, list[t.Struct]]:
+        """The table's schema; and with the one of its partitions."""
+        whole = t.Struct(tuple(t.Field(name, t.from_json(kind)) for name, kind in self.columns.items()))
+        return whole, [whole, t.Struct(tuple(each for each in whole.fields if each.name in self.partitioned))]
+
     def relation(self, version: int | None = None):
         """The leaf of a plan that read a version."""
-        version = self.version if version is None else version
-        found = {
-            "format": "delta",
-            "location": f"file:{self.place}",
-            "id": self.id,
-            "version": str(version),
-            "schema": 0,
-            "partitions": 1,
-        }
-        whole = t.Struct(tuple(t.Field(name, t.from_json(kind)) for name, kind in self.columns.items()))
-        parts = t.Struct(tuple(each for each in whole.fields if each.name in self.partitioned))
-        return leaf(found, whole, [whole, parts])
+        return leaf(self.found(version), *self.schemas())
 
 
 def remove(name: str) -> dict:

@@ -7,8 +7,9 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 
+import pyarrow.parquet as pq
 import pytest
-from lakes import DeltaTable, IcebergTable, data_file, delta_vector, remove, vector, z85
+from lakes import DeltaTable, IcebergTable, data_file, delta_vector, leaf, remove, vector, z85
 from recorded import SESSION
 
 from govtool.capture.tables.vectors import VectorError, vector_rows
@@ -268,6 +269,20 @@ def test_files_of_iceberg_without_ids_and_other_formats(iceberg):
         iceberg.relation()
 
 
+def test_a_column_that_is_in_partitions_alone_is_a_break(iceberg):
+    iceberg.columns["day"] = (3, "string")
+    iceberg.commit()
+    assert rows(iceberg.relation()) == sorted(((*row, None) for row in tuples(OLD)), key=repr)
+    iceberg.write(**{"partition-specs": [{"fields": [{"source-id": 3, "transform": "identity"}]}]})
+    with pytest.raises(Unread, match="column day is in no file"):
+        iceberg.relation()
+
+
+def test_changes_between_versions_are_a_break(delta):
+    with pytest.raises(Unread, match="a part of a table"):
+        leaf({**delta.found(), "part": True}, *delta.schemas())
+
+
 def test_a_snapshot_that_is_gone_is_a_break(iceberg):
     with pytest.raises(Unread, match="do not tell snapshot 7"):
         iceberg.relation(7)
@@ -468,3 +483,52 @@ def test_a_file_in_the_place_of_another_is_noticed(lake, run):
     code, answer = run("trace", "back", "totals", "--where", "land = 'fr'")
     assert code == 3
     assert [each["file"].rpartition("/")[2] for each in answer["refused"]] == ["2.parquet"]
+
+
+def test_a_table_that_was_overwritten_by_its_own_rows(lake, run, shop):
+    """Its first version is traced through the run that made it, though that is not the present one."""
+    _, _, report = lake
+
+    def write(made):
+        report.commit(remove("r.parquet"), report.file("s.parquet", made))
+        return replace(report.relation(), dataset=report.place.as_uri())
+
+    leaves = {"totals": replace(report.relation(), dataset=report.place.as_uri())}
+    recorded(shop, "SELECT land, total FROM totals WHERE total > 130", leaves, "totals", write, "app-3/0")
+    code, answer = run("trace", "back", "totals", "--where", "land = 'fr'", "--all-runs")
+    assert code == 0, answer
+    assert answer["run"] == "app-3/0"
+    (hop,) = answer["hops"]
+    assert hop["run"] == "app-2/0"
+    assert ids(hop, "people")[1] == ["a", "c"]
+
+
+def test_an_erasure_over_tables(lake, run, shop):
+    words = ("erase", "plan", "--subject", "orders.who=b", "--no-subject", "people", "--all-runs")
+    code, plan = run(*words)
+    assert code == 0, plan
+    (shop.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    assert main(["erase", "apply", "plan.json", "--to", "copy"]) == 0
+    kept = [
+        row for file in (shop.folder / "copy" / "orders").glob("*.parquet") for row in pq.read_table(file).to_pylist()
+    ]
+    assert sorted(row["id"] for row in kept) == [row["id"] for row in ORDERS if row["who"] != "b"]
+
+
+def test_an_erasure_never_brings_deleted_rows_back(shop, run):
+    orders = DeltaTable(shop.folder / "orders", {"id": "long", "who": "string"})
+    orders.place.mkdir()
+    rows_ = [{"id": row["id"], "who": row["who"]} for row in ORDERS]
+    orders.commit(orders.file("1.parquet", rows_, deletionVector=delta_vector(orders.place, [0])))
+    report = DeltaTable(shop.folder / "totals", {"who": "string"})
+
+    def write(made):
+        report.commit(report.file("r.parquet", made))
+        return replace(report.relation(), dataset=report.place.as_uri())
+
+    recorded(shop, "SELECT DISTINCT who FROM orders", {"orders": orders.relation()}, "totals", write)
+    code, plan = run("erase", "plan", "--subject", "orders.who=b", "--all-runs")
+    assert code == 0, plan
+    (shop.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    assert main(["erase", "apply", "plan.json", "--to", "copy"]) == 4
+    assert not (shop.folder / "copy").exists()

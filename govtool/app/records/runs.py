@@ -298,14 +298,15 @@ def _of_last_run(
 
 def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
     from govtool.records.execute.inputs import changed
-    from govtool.records.lake.written import is_live
+    from govtool.records.lake.written import LiveTables
     from govtool.records.stored import files_made, relation_of
 
     found: list[RecordRun] = []
     parts: list[RecordRun] = []
+    live = LiveTables()
     for each in writes:
         left = relation_of(each.written, each.output)
-        if left is not None and left.files and not changed([left]) and is_live(left):
+        if left is not None and left.files and not changed([left]) and live.has(left):
             (found if files_made(left) == len(left.files) else parts).append(each)
     if found:
         return found
@@ -326,14 +327,14 @@ def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
 
 def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
     from govtool.records.execute.inputs import changed, relations
-    from govtool.records.lake.written import is_live
+    from govtool.records.lake.written import LiveTables
     from govtool.records.plan import codec
 
-    found = []
+    found, live = [], LiveTables()
     for each in writes:
         leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(each.listings).root)}
         own = [leaves[leaf] for leaf, name in each.inputs if leaf in leaves and _is_called(name, dataset)]
-        if not changed(own) and all(map(is_live, own)):
+        if not changed(own) and all(map(live.has, own)):
             found.append(each)
     if found:
         return found

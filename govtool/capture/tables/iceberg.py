@@ -73,6 +73,7 @@ class TableMetadata:
         schemas: All that are known, in the form of the specification.
         schemas_known: Whether none of them was left out since the table was made.
         properties: The table's.
+        partitions: The ids of the columns whose values are those of partitions: files may lack them.
     """
 
     location: str
@@ -80,6 +81,7 @@ class TableMetadata:
     schemas: tuple[Mapping[str, Any], ...]
     schemas_known: bool
     properties: Mapping[str, Any]
+    partitions: frozenset[int]
 
 
 def table_metadata(data: bytes) -> TableMetadata | None:
@@ -99,7 +101,17 @@ def table_metadata(data: bytes) -> TableMetadata | None:
         tuple(known),
         whole,
         properties if isinstance(properties, dict) else {},
+        frozenset(_partitions(document.get("partition-specs"))),
     )
+
+
+def _partitions(specs: Any) -> Iterator[int]:
+    for spec in specs if isinstance(specs, list) else ():
+        fields = spec.get("fields") if isinstance(spec, dict) else None
+        for field in fields if isinstance(fields, list) else ():
+            source = field.get("source-id") if isinstance(field, dict) else None
+            if isinstance(source, int) and field.get("transform") == "identity":
+                yield source
 
 
 def _snapshot(found: Any) -> TableSnapshot | None:

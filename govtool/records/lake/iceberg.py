@@ -7,7 +7,7 @@ specification (iceberg.apache.org/spec): "Column Projection", "Delete Formats", 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +130,10 @@ def _check_names(location: str, table: TableMetadata, files: Sequence[SnapshotFi
         return
     top = {path[0]: number for path, number in known.items() if len(path) == 1}
     for file in files:
-        _check_file(folder / file.path, top)
+        _check_file(folder / file.path, top, table.partitions)
 
 
-def _check_file(path: Path, known: Mapping[str, int]) -> None:
+def _check_file(path: Path, known: Mapping[str, int], partitions: Collection[int]) -> None:
     """Compare the ids of a file's columns with those of the table; a file that is gone is told by whoever reads it.
 
     Raises:
@@ -154,6 +154,8 @@ def _check_file(path: Path, known: Mapping[str, int]) -> None:
     for name, number in known.items():
         if there.get(str(number).encode(), name) != name:
             raise Unread(f"{_TITLE}: column {name} was renamed")
+        if number in partitions and name not in schema.names:
+            raise Unread(f"{_TITLE}: column {name} is in no file, but in its partitions")
 
 
 def _fields(schema: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:

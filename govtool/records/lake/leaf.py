@@ -30,14 +30,14 @@ def table_relation(found: Json, dataset: str, columns: tuple[Attribute, ...], le
         Unread: Which version was read is not known, its log does not tell its files, or their rows are not its rows.
     """
     location, version, own = str(found["location"]), found["version"], str(found["id"] or "")
+    if found.get("part"):
+        raise Unread("a part of a table: a folder of a partition, or changes between versions")
     if version is None:
         raise Unread("which version of the table was read is not known: it changed at the time")
     if found["format"] == "delta":
         schema, partitions = terms.types[found["schema"]], terms.types[found["partitions"]]
         if not isinstance(schema, t.Struct) or not isinstance(partitions, t.Struct):
             raise Unread("a schema that is none")
-        if found.get("part"):
-            raise Unread("a folder of a table of Delta Lake")
         files, deletes = delta.version_files(location, own, int(version), partitions)
         inner = {each.name for each in partitions.fields}
         data = t.Struct(tuple(each for each in schema.fields if each.name not in inner))

@@ -39,13 +39,21 @@ def written_to_table(
         return None
 
 
-def is_live(relation: Relation) -> bool:
-    """Return whether the files of a version are live in the table now; files of no table are."""
-    table = table_of(relation)
-    if table is None:
-        return True
-    live = live_files(table[1], table[0])
-    return live is not None and all(file.uri in live for file in relation.files)
+class LiveTables:
+    """Which files are live in tables now; each table's log is read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], frozenset[str] | None] = {}
+
+    def has(self, relation: Relation) -> bool:
+        """Return whether the files of a version are all live in the table now; files of no table are."""
+        table = table_of(relation)
+        if table is None:
+            return True
+        if table not in self._known:
+            self._known[table] = live_files(table[1], table[0])
+        live = self._known[table]
+        return live is not None and all(file.uri in live for file in relation.files)
 
 
 def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int]) -> Relation | None:

@@ -579,8 +579,8 @@ public class PlanWalker implements java.util.function.Function {
       Object log = call(table, "deltaLog");
       table(out, "delta", call(log, "dataPath"), null);
       version(out, null);
-    } else if (kind.endsWith("StagedDeltaTableV2")) { // of CREATE TABLE AS: it has no place yet
-      table(out, "delta", "", null);
+    } else if (kind.endsWith("StagedDeltaTableV2") && named.isDefined()) { // of CREATE TABLE AS
+      table(out, "delta", place((java.util.Map) call(table, "properties"), named.get()), null);
       version(out, null);
     } else if (kind.startsWith("org.apache.iceberg.spark.") && kind.endsWith("SparkTable")) {
       Object own = call(table, "table");
@@ -595,7 +595,11 @@ public class PlanWalker implements java.util.function.Function {
       }
       table(out, "iceberg", call(own, "location"), metadata);
       Object version = read(leaf);
-      if (version == null) {
+      java.util.Map options = (java.util.Map) call(leaf, "options");
+      if (options.containsKey("start-snapshot-id") || options.containsKey("end-snapshot-id")
+          || options.containsKey("start-timestamp") || options.containsKey("end-timestamp")) {
+        out.append(",\"part\":true");
+      } else if (version == null) {
         Object current = call(own, "currentSnapshot");
         Object pinned = hidden(table, "snapshotId");
         version = pinned == null ? hidden(table, "version") : pinned;
@@ -623,6 +627,27 @@ public class PlanWalker implements java.util.function.Function {
       text(out, String.valueOf(call(named.get(), "name")));
       out.append("]");
     }
+  }
+
+  /** Where a table is, or will be, that a statement makes. */
+  private Object place(java.util.Map properties, Object identifier) throws Exception {
+    Object given = properties.get("location");
+    String[] space = (String[]) call(identifier, "namespace");
+    if (given != null || execution == null || space.length != 1) {
+      return given == null ? "" : given;
+    }
+    Object name = new org.apache.spark.sql.catalyst.TableIdentifier(
+        String.valueOf(call(identifier, "name")), new scala.Some(space[0]));
+    Object catalog = call(call(call(execution, "sparkSession"), "sessionState"), "catalog");
+    Class[] one = new Class[] {name.getClass()};
+    Object uri;
+    try {
+      Object known = catalog.getClass().getMethod("getTableMetadata", one).invoke(catalog, new Object[] {name});
+      uri = call(known, "location");
+    } catch (Exception error) {
+      uri = catalog.getClass().getMethod("defaultTablePath", one).invoke(catalog, new Object[] {name});
+    }
+    return new org.apache.hadoop.fs.Path((java.net.URI) uri);
   }
 
   private void table(StringBuilder out, String format, Object location, Object id) {
@@ -679,7 +704,7 @@ public class PlanWalker implements java.util.function.Function {
         }
       } else if (kind.equals("DataSourceV2ScanRelation")) {
         Object scan = call(plan, "scan");
-        if (scan.getClass().getName().startsWith("org.apache.iceberg.spark.")) {
+        if (scan.getClass().getName().endsWith(".iceberg.spark.source.SparkBatchQueryScan")) {
           version = hidden(scan, "snapshotId");
         }
       }
