@@ -54,6 +54,8 @@ def test_every_import_is_of_a_plain_install_or_of_an_extra_for_users() -> None:
         "govtool/spark/",
         "govtool/store/backends/aws.py",
         "govtool/app/ingest/logs/spark.py",
+        "govtool/app/project/spark_session.py",
+        "govtool/app/versions/spark_index/",
     )
     doors += ("govtool/app/spark_source/", "govtool/capture/spark/", "govtool/app/runs/job.py")
     doors += (

@@ -269,13 +269,26 @@ class HistoryQuestions(OpenedVersion):
         return verify_data(self._reader, self._commit, os.fspath(place), name, progress, rows=rows)
 
     @checked
-    def index(self) -> IndexResult:
+    def index(self, engine: str = "local", master: str | None = None) -> IndexResult:
         """Build the local index ahead of the first question, and return its sizes.
 
+        Args:
+            engine: ``local``, or ``spark`` for graphs larger than a machine's memory; the index is the same.
+            master: Spark's master, if it has to be started.
+
         Raises:
+            UsageError: there is no such engine.
+            EngineError: Spark is missing or failed.
             StoreError: a fragment cannot be read.
         """
         from govtool.answers.index import IndexResult
+        from govtool.app.project.spark_session import check_engine
+
+        check_engine(engine, master)
+        if engine == "spark":
+            from govtool.app.versions.index import index_on_spark
+
+            index_on_spark(self._reader, self._commit, master)
 
         index = self.snapshot().index
         index.resident()

@@ -129,7 +129,7 @@ def complete_log_format(incomplete: str) -> list[str]:
 def complete_engine(incomplete: str) -> list[str]:
     """Offer engines for query logs."""
     with contextlib.suppress(Exception):
-        from govtool.app.ingest.logs.request import ENGINES
+        from govtool.app.project.spark_session import ENGINES
 
         return _starting(incomplete.lower(), ENGINES)
     return []

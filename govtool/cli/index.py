@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.complete import complete_engine
 from govtool.cli.graph import opened_graph, records_needed
 from govtool.cli.options import AtOption, BranchOption, StoreOption
 from govtool.cli.ui import Ui
@@ -25,6 +26,19 @@ def index(
     publish: Annotated[
         bool, typer.Option("--publish", help="Also put the index into the store, for readers without one.")
     ] = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="local|spark",
+            autocompletion=complete_engine,
+            help="local, or spark for graphs larger than a machine's memory.",
+        ),
+    ] = "local",
+    master: Annotated[
+        str | None,
+        typer.Option("--master", metavar="URL", help="Spark's master: local[4], spark://host:7077 …"),
+    ] = None,
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
@@ -33,6 +47,7 @@ def index(
 
       govtool index
       govtool index --publish --store s3://bucket/lineage
+      govtool index --engine spark --master spark://host:7077
       govtool index 'job~1' --records
 
     Otherwise the first question builds it. It is kept in GOVTOOL_CACHE, else in ~/.cache/govtool. Readers without an
@@ -41,10 +56,12 @@ def index(
     runs.
     """
     if records or remove or run is not None:
+        if engine != "local" or master is not None:
+            raise UsageError("--engine and --master are not for keys of records", code="usage.arguments")
         _index_records(ui, run, records, remove, (store, at, branch))
         return
     with opened_graph(ui, store, at, branch) as graph:
-        built = graph.index()
+        built = graph.index(engine, master)
     ui.mark("open the index")
     commit = built.commit
     ui.note(

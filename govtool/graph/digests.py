@@ -45,13 +45,13 @@ def dataset_digests(a: dict[str, Any], texts: list[str], star_bit: int) -> Any:
     makers, made_from = _script_makers(a, texts)
     named = [a[name][makers] for name in ("derivation_fingerprint", "derivation_literals")]
     codes = _text_codes(texts, [*(a[name] for name in used), *named])
-    statements = _mixed([codes[part] for part in named])
+    statements = mixed([codes[part] for part in named])
     count = len(a["dataset_name"])
     base = a["dataset_base"].astype(np.int64)
     numbers = np.stack([a["dataset_flags"], np.diff(base)], axis=1).astype(np.uint64)
     heads = np.concatenate([codes[a["dataset_name"]], codes[a["dataset_kind"]], numbers], axis=1).tobytes()
-    nodes = _mixed([codes[a["node_path"]], codes[a["node_type"]]])
-    labels = _mixed([codes[a["label_functions"]], codes[a["label_reason"]]])
+    nodes = mixed([codes[a["node_path"]], codes[a["node_type"]]])
+    labels = mixed([codes[a["label_functions"]], codes[a["label_reason"]]])
     backward = a["backward"].astype(np.int64)
     bounds = backward[base]  # Where each dataset's edges begin, in the order of their targets.
     head = len(heads) // count if count else 0
@@ -137,7 +137,7 @@ def _edges(a: dict[str, Any], edge: Any, bounds: Any, labels: Any, codes: Any, s
     tag = (a["edge_tag"][edge].astype(np.int64) & ~star_bit).astype(np.uint64)[:, None]
     path = a["node_path"]
     ends = [codes[path[target]], codes[a["dataset_name"][a["node_dataset"][source]]], codes[path[source]]]
-    digests = _mixed([tag, labels[a["edge_label"][edge]], *ends])
+    digests = mixed([tag, labels[a["edge_label"][edge]], *ends])
     # Edges between the same nodes lie together, in the order of the statements; here in an order of their own.
     same = (source[1:] == source[:-1]) & (target[1:] == target[:-1])
     if same.any():
@@ -161,14 +161,17 @@ def _text_codes(texts: list[str], used: Iterable[Any]) -> Any:
         named[array] = True
     named[0] = False
     numbers = np.flatnonzero(named)
-    data = b"".join(
-        hashlib.blake2b(texts[i].encode("utf-8", "replace"), digest_size=_SIZE).digest() for i in numbers.tolist()
-    )
+    data = b"".join(text_code(texts[i]) for i in numbers.tolist())
     found[numbers] = np.frombuffer(data, "<u8").reshape(-1, WORDS)
     return found
 
 
-def _mixed(parts: Iterable[Any]) -> Any:
+def text_code(text: str) -> bytes:
+    """The code of a text: what stands for it in a digest."""
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=_SIZE).digest()
+
+
+def mixed(parts: Iterable[Any]) -> Any:
     """Fold rows of integers into ``WORDS`` each, as murmur3 finishes its hash. A part has one column, or ``WORDS``."""
     import numpy as np
 

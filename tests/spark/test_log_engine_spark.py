@@ -7,10 +7,11 @@ import json
 import pytest
 from hardlogs import write_logs
 
-from govtool.app.ingest.logs import local, spark, steps
+from govtool.app.ingest.logs import local, steps
 from govtool.app.ingest.logs.ingest import ingest_log
 from govtool.app.ingest.logs.request import LogRequest
 from govtool.app.ingest.sql_options import SqlRequest
+from govtool.app.project import spark_session
 from govtool.capture.logs import pieces
 from govtool.errors import EngineError, EvidenceError, UsageError
 from govtool.store import Store
@@ -107,7 +108,7 @@ def test_spark_that_is_not_installed_is_named(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(EngineError) as error, spark.session(None):
+    with pytest.raises(EngineError) as error, spark_session.session(None, "ingest log", {}):
         pass
     assert error.value.code == "engine.spark-missing"
     assert "pip install" in (error.value.hint or "")

@@ -69,7 +69,7 @@ def read_gathered(
     Raises:
         StoreError: A fragment cannot be read.
     """
-    tables = ((name, _known_by(table, evidence) if evidence else table) for name, table in _tables(store, refs))
+    tables = ((name, _known_by(table, evidence) if evidence else table) for name, table in fragment_tables(store, refs))
     return ordered(gather(tables, taken))
 
 
@@ -133,7 +133,7 @@ def derived_change(
     if sum(ref.rows for ref in fresh) * _READ_SHARE > kept.derivations:
         return None
     lookup(folder)
-    gathered = gather(_tables(store, fresh))
+    gathered = gather(fragment_tables(store, fresh))
     firsts = {name: first_derivation(kept, known[name], index.text) for name in wanted if name in known}
     firsts |= {name: first_derivation(gathered, place) for place, name in enumerate(gathered.fragments)}
     order = fragment_order(wanted, [firsts[name] for name in wanted])
@@ -173,7 +173,8 @@ def builds_quickly(store: Reader, refs: Sequence[FragmentRef]) -> bool:
     return sum(ref.sha256 not in names for ref in refs) * 10 <= len(refs)
 
 
-def _tables(store: Reader, refs: Sequence[FragmentRef]) -> Iterator[tuple[str, Any]]:
+def fragment_tables(store: Reader, refs: Sequence[FragmentRef]) -> Iterator[tuple[str, Any]]:
+    """The names and tables of fragments."""
     from govtool.model.columnar import read_table
 
     for start in range(0, len(refs), _AT_ONCE):

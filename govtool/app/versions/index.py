@@ -86,6 +86,31 @@ def _open(store: Reader, commit: Commit, progress: Progress | None, evidence: It
     return _kept(store, commit, wanted, lambda: list(_build(store, commit, progress, wanted)))
 
 
+def index_on_spark(store: Reader, commit: Commit, master: str | None) -> None:
+    """Build the index of a commit on Spark and keep it in the cache, if it is not there: the same, to the byte.
+
+    The cache then holds all of it or nothing, whatever ends the process.
+
+    Raises:
+        EngineError: Spark is not installed, cannot be started, or fails.
+        StoreError: An executor does not find the store, a fragment cannot be read, or the cache cannot be written.
+    """
+    if cached_index(store, commit) is not None:
+        return
+    from govtool.app.project.spark_session import session
+    from govtool.app.versions.spark_index.build import write_index
+    from govtool.app.versions.spark_index.frames import SETTINGS
+
+    directory = _directory(store, commit, ())
+
+    def write(folder: Path) -> None:
+        write_index(store, _derivations(store, commit), spark, folder / layout.FILE)
+        note_made(folder / layout.FILE, directory)
+
+    with session(master, "index", SETTINGS) as spark:
+        publish(directory, write)
+
+
 def built_index(store: Reader, commit: Commit) -> Index:
     """Build the index of a commit from its fragments, in memory; no cache is read or written.
 

@@ -18,7 +18,8 @@ from govtool.model.derivation import HIDDEN, ROWS, ColumnRef, Derivation, Edge, 
 from govtool.model.kinds import EdgeKind
 from govtool.names import split_name
 
-_END: Final = '*"'
+WILDCARD_END: Final = '*"'
+"""The end of a wildcard's name."""
 _DIALECT: Final = "bigquery"
 
 
@@ -40,7 +41,7 @@ class _Wildcard:
 
 def shard_links(gathered: Gathered) -> list[Derivation]:
     """Return a derivation for each shard of each wildcard that a statement reads; usually none."""
-    if not any(text.endswith(_END) for text in gathered.texts):
+    if not any(text.endswith(WILDCARD_END) for text in gathered.texts):
         return []
     tables = _Tables(gathered)
     return [link for wildcard in tables.wildcards() for link in _links(tables, wildcard)]
@@ -68,7 +69,7 @@ class _Tables:
 
         c = self.columns
         for number, text in sorted(enumerate(self.texts), key=lambda item: item[1]):
-            if not text.endswith(_END) or len(split_name(text)) < 2:  # a file, such as "s3://b/*"
+            if not text.endswith(WILDCARD_END) or len(split_name(text)) < 2:  # a file, such as "s3://b/*"
                 continue
             readers = np.unique(c["e.derivation"][c["e.source_dataset"] == number]).tolist()
             readers = [one for one in readers if self.texts[c["d.dialect"][one]] == _DIALECT]
@@ -162,8 +163,13 @@ def _edges_of_shard(shard: str, known: set[str], read: set[str], everywhere: set
     return [*edges, Edge(ColumnRef(shard, ROWS), ROWS, EdgeKind.READ)]
 
 
+def is_shard_of(name: str, wildcards: Iterable[str]) -> bool:
+    """Return whether a dataset may be a shard of one of some wildcards."""
+    return any(_is_shard(name, _Wildcard(each, 0)) for each in wildcards if len(split_name(each)) > 1)
+
+
 def _is_shard(name: str, wildcard: _Wildcard) -> bool:
-    if name.endswith(_END):
+    if name.endswith(WILDCARD_END):
         return False
     parts = split_name(name)
     return parts[:-1] == wildcard.parent and parts[-1].strip('"').startswith(wildcard.prefix)

@@ -7,10 +7,11 @@ from typing import Any
 
 from govtool.graph.builder.columns import numbered
 
-_EVIDENCE = (
+EVIDENCE = (
     "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal", "first_seen",
     "last_seen", "status", "min_group_of", "places", "literals", "complete", "line", "count", "min_group",
 )  # fmt: skip
+"""What is kept of a statement as it was read."""
 
 
 def statement_arrays(columns: Mapping[str, Any], alive: Any, target: Any, datasets: int) -> dict[str, Any]:
@@ -38,5 +39,5 @@ def statement_arrays(columns: Mapping[str, Any], alive: Any, target: Any, datase
         "maker_derivation": by_target,
         "diagnostic": np.searchsorted(c["g.derivation"], np.arange(len(alive) + 1)),
         "diagnostic_json": c["g.json"],
-        **{f"derivation_{name}": c[f"d.{name}"] for name in _EVIDENCE},
+        **{f"derivation_{name}": c[f"d.{name}"] for name in EVIDENCE},
     }

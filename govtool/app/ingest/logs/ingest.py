@@ -7,7 +7,6 @@ at a time.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import io
 import shutil
 import tempfile
@@ -24,17 +23,18 @@ from govtool.app.ingest.logs.local import LogFindings, gather, weight
 from govtool.app.ingest.logs.meter import Meter
 from govtool.app.ingest.logs.parts import costliest, worst
 from govtool.app.ingest.logs.pool import Pool, Setup
-from govtool.app.ingest.logs.request import ENGINES, LogRequest, Report
+from govtool.app.ingest.logs.request import LogRequest, Report
 from govtool.app.ingest.logs.step_files import spool_key, spooled
 from govtool.app.ingest.logs.steps import survey_or_problem
 from govtool.app.ingest.payload import IngestKey, already_ingested, commit_message, has_source, remote_address, require
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import SourceText, file_name, options, root_of
+from govtool.app.project import spark_session
 from govtool.app.project.aliases import configured
 from govtool.app.project.sources import check_replacement, named_source
 from govtool.app.project.user import user_name
 from govtool.arrays.threads import cores
-from govtool.errors import EngineError, UnknownNameError, UsageError
+from govtool.errors import EngineError, UsageError
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def ingest_log(
         if request.engine == "spark":
             from govtool.app.ingest.logs import spark
 
-            session = stack.enter_context(spark.session(request.master))
+            session = stack.enter_context(spark_session.session(request.master, "ingest log", spark.SETTINGS))
             engine = spark.Engine(stack, session, how, settings, store, source)
         else:
             engine = _Local(stack, how, settings, request.workers)
@@ -156,17 +156,9 @@ class _Local:
 
 
 def _check_engine(request: LogRequest) -> None:
-    if request.engine not in ENGINES:
-        raise UnknownNameError(
-            f"no engine {request.engine}",
-            code="usage.unknown-engine",
-            nearest=tuple(difflib.get_close_matches(request.engine, ENGINES)),
-            hint=f"--engine {'|'.join(ENGINES)}",
-        )
+    spark_session.check_engine(request.engine, request.master)
     if request.engine == "spark" and request.workers is not None:
         raise UsageError("--workers applies only to the local engine", code="usage.arguments", hint="--master local[4]")
-    if request.engine != "spark" and request.master is not None:
-        raise UsageError("--master applies only to the Spark engine", code="usage.arguments", hint="--engine spark")
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from govtool.app.ingest.sql_options import SqlRequest
 
-ENGINES = ("local", "spark")
-
 
 def log_formats() -> tuple[str, ...]:
     """Return the values of ``--format``."""
@@ -29,7 +27,7 @@ class LogRequest:
     max_errors: int | None = None
     """Rejects beyond which the ingest is given up; None: never."""
     engine: str = "local"
-    """One of ``ENGINES``. The graph is the same."""
+    """``local`` or ``spark``. The graph is the same."""
     workers: int | None = None
     """Processes of the local engine; None: one a core, and none but this one for a small log."""
     master: str | None = None

@@ -7,10 +7,8 @@ bytes (``exchange``) by Arrow, and write the fragments into the store themselves
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +19,7 @@ from govtool.app.ingest.logs.local import LogFindings, check_rejects
 from govtool.app.ingest.logs.meter import Meter
 from govtool.app.ingest.logs.step_files import spool_key, spooled
 from govtool.app.ingest.payload import DERIVATIONS_PER_FRAGMENT
-from govtool.errors import EngineError, GovtoolError
+from govtool.app.project.spark_session import PARTITIONS
 from govtool.model.spread import buckets_for
 
 if TYPE_CHECKING:
@@ -33,74 +31,8 @@ if TYPE_CHECKING:
 SESSIONS = 64 << 20
 """Bytes of logs whose sessions are folded together, about."""
 
-_SETTINGS = {
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",  # rows of an exchange may have a megabyte each
-    "spark.sql.adaptive.enabled": "false",  # it would join partitions by the size of what must be taken apart again
-    "spark.sql.autoBroadcastJoinThreshold": "-1",  # what is broadcast goes through the driver
-}
-_PARTITIONS = "spark.sql.shuffle.partitions"
-
-
-@contextmanager
-def session(master: str | None) -> Iterator[Any]:
-    """A Spark session: the one that there is, else a new one, stopped at the end.
-
-    Raises:
-        EngineError: Spark is not installed, cannot be started, or fails (``engine.spark``).
-    """
-    try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise EngineError(
-            "Spark is not installed", code="engine.spark-missing", hint="pip install 'govtool[spark]'"
-        ) from error
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    active = SparkSession.getActiveSession()
-    try:
-        spark = active or _builder(SparkSession, master).getOrCreate()
-    except Exception as error:  # Java is missing, or no such master: py4j and pyspark raise what they like
-        raise _failed("cannot be started", error) from error
-    before = {name: spark.conf.get(name, None) for name in (*_SETTINGS, _PARTITIONS)}
-    try:
-        for name, value in _SETTINGS.items():
-            spark.conf.set(name, value)
-        yield spark
-    except GovtoolError:
-        raise
-    except PySparkException as error:
-        raise _failed("failed", error) from error
-    except Exception as error:
-        if type(error).__module__.startswith("py4j"):
-            raise _failed("failed", error) from error
-        raise
-    finally:
-        if active is None:
-            spark.stop()
-        else:
-            for name, known in before.items():
-                if known is None:
-                    spark.conf.unset(name)
-                else:
-                    spark.conf.set(name, known)
-
-
-def _builder(session: Any, master: str | None) -> Any:
-    builder = session.builder.appName("govtool ingest log").config("spark.ui.showConsoleProgress", "false")
-    if master is not None:
-        builder = builder.master(master)
-    return builder
-
-
-def _failed(what: str, error: Exception) -> EngineError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    error_lines = (line for line in reversed(lines) if "Error" in line and not line.startswith("at "))
-    message = next(error_lines, lines[0] if lines else "")
-    return EngineError(
-        f"Spark {what}: {message[:300] or type(error).__name__}",
-        code="engine.spark",
-        hint="govtool --debug ingest log … shows the whole output of Spark",
-    )
+SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "500"}
+"""Rows of an exchange may have a megabyte each."""
 
 
 class Engine:
@@ -156,7 +88,7 @@ class Engine:
 
         size = sum(piece.span.end - piece.span.start for piece in pieces)
         sessions = max(self._parallel, size // SESSIONS)
-        self._spark.conf.set(_PARTITIONS, str(sessions))
+        self._spark.conf.set(PARTITIONS, str(sessions))
         given = self._distributed([_json_row(number, piece) for number, piece in enumerate(pieces)])
         read = self._keep(
             "read", self._step(given, partial(tasks.read_step, how=self._how, only=logs == 1, sessions=sessions))
