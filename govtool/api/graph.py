@@ -51,7 +51,7 @@ class Graph(ChangeQuestions, HistoryQuestions, RecordQuestions, WorkflowQuestion
         return Graph(self._reader, commit_at(self._reader, str(ref), chosen), chosen, self._progress)
 
     @overload
-    def impact(
+    def impact(  # type: ignore[overload-overlap]  # these two are more exact than any text
         self,
         column: str,
         *,
