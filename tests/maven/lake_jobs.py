@@ -63,7 +63,14 @@ def _all(executed) -> list[Derivation]:
 
 
 def run_job(
-    folder: Path, script: str, jars: Sequence[Path], settings: Mapping[str, str], *, capture: bool = True
+    folder: Path,
+    script: str,
+    jars: Sequence[Path],
+    settings: Mapping[str, str],
+    *,
+    capture: bool = True,
+    command: Sequence[str] = (),
+    before: Sequence[str] = (),
 ) -> Ran:
     """Run a script in a process of its own.
 
@@ -73,6 +80,8 @@ def run_job(
         jars: For ``spark.jars``.
         settings: Of Spark, on top of `SETTINGS`.
         capture: Whether it is recorded, as ``govtool run`` does; the spool is kept.
+        command: What runs ``job.py``, which then records by itself; by default Python.
+        before: A command that is run first.
     """
     (folder / "events").mkdir(parents=True)
     (folder / "data").mkdir()
@@ -94,12 +103,15 @@ def run_job(
         "appender.console.layout.pattern = %p %c{1}: %m%n%ex\n"
     )
     own = {
-        **(environment(folder / "spool") if capture else os.environ),
+        **(environment(folder / "spool") if capture and not command else os.environ),
         "SPARK_CONF_DIR": str(folder / "conf"),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
     }
-    done = subprocess.run([sys.executable, "job.py"], cwd=folder, env=own, capture_output=True, text=True, check=False)
+    if before:
+        subprocess.run(before, cwd=folder, env=own, capture_output=True, check=True)
+    words = command or [sys.executable, "job.py"]
+    done = subprocess.run(words, cwd=folder, env=own, capture_output=True, text=True, check=False)
     return Ran(folder, done.stdout, done.stderr, done.returncode)
 
 
