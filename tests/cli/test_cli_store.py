@@ -213,6 +213,7 @@ def test_interrupted_while_modules_are_imported(monkeypatch, capsys):
 def test_interrupted(project):
     code = (
         "import sys, signal, os, time; import govtool.cli.setup as module\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit that it is ignored\n"
         "module.settings = lambda *a: (os.kill(os.getpid(), signal.SIGINT), time.sleep(9))\n"
         "from govtool.cli.main import main; sys.exit(main(['config', 'show']))"
     )
