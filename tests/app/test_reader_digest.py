@@ -19,6 +19,7 @@ AFTER = {
     "app/project/path_root.py": "renames when the payload is committed, and when events are exported",
     "app/ingest/reader_digest.py": "makes the key",
     "app/project/user.py": "the author of a commit",
+    "app/project/spark_session.py": "the session of the engine that reads a log",
     "app/project/sources.py": "names the source, which is part of the key",
     "config.py": "settings reach a reader as options, which are part of the key",
     "clock.py": "the time of a commit",

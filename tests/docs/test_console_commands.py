@@ -32,6 +32,7 @@ CANNOT_RUN: Mapping[str, str] = {
     "govtool erase verify": "the same",
     "govtool index app-1/0": "the same",
     "govtool ingest log /shared/logs": "a cluster of Spark and S3",
+    "govtool index --engine spark": "the same: tests/spark",
     "govtool ingest spark": "event logs of Spark: tests/capture/spark",
     "govtool run ": "jobs of Spark: tests/spark",
     "govtool runs --job 'accounts:": "runs of a workflow: tests/workflow/modules",

@@ -14,7 +14,7 @@ from changed_graphs import Fragments, changed, derivation, fragments, warehouse
 from govtool.arrays import layout
 from govtool.graph.builder.build import build_gathered
 from govtool.graph.builder.gathered import Gathered, first_derivation, fragment_order, gather, mapped, ordered, pack
-from govtool.graph.builder.statement_arrays import _EVIDENCE
+from govtool.graph.builder.statement_arrays import EVIDENCE
 from govtool.graph.delta.derive import derive
 from govtool.graph.delta.spliced import SplicedIndex
 from govtool.graph.index import Index
@@ -24,7 +24,7 @@ from govtool.model.columnar import encode, read_table
 ROUNDS = 30
 TEXTS = {
     "dataset_name", "dataset_kind", "node_path", "node_type", "diagnostic_json", "path_suffix",
-    *(f"derivation_{name}" for name in _EVIDENCE if name not in ("complete", "line", "count", "min_group")),
+    *(f"derivation_{name}" for name in EVIDENCE if name not in ("complete", "line", "count", "min_group")),
 }  # fmt: skip
 """Arrays of numbers of texts."""
 
