@@ -61,7 +61,7 @@ def ingest_sql(
         namespace: The namespace of datasets, to tell two databases apart.
         drop_unreadable: Forget what files said before that are there and cannot be read or understood now.
         follow_links: Follow symbolic links in folders also where they lead out of these.
-        workers: Processes; by default one a core where there is much to read.
+        workers: Processes; by default one, which is faster on two cores.
         stdin: A binary stream, for the path ``-``.
         progress: Called as ``progress(done, total)``.
         report: Called instead with a status: its ``stage``, ``done`` and ``total``, ``rate``, ``distinct``, ``failed``.

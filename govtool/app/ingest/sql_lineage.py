@@ -327,7 +327,7 @@ def lineage_with_memos(
         how: A digest of all but the scripts that decides the result.
         report: As for ``extract_scripts``.
         with_texts: Whether the texts of statements are wanted of which nothing was understood.
-        workers: Processes; None: as many as are of use.
+        workers: Processes; None: one.
 
     Raises:
         StoreError: The store cannot be read.

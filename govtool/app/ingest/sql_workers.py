@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from govtool.arrays.threads import cores
 from govtool.errors import EngineError
 from govtool.model.stored_rows import StoredRows
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from govtool.capture.sql.script_memos import ScriptMemo
     from govtool.capture.sql.stages import StageProgress
 
-WORTH_IT: Final = 6_000_000
-"""Characters of SQL from which on several processes take less time than one: each needs a second to begin."""
 OF_A_PART: Final = 1_000_000
 """Characters of a part at most; its trees take some 120 MB."""
 _CONTEXT: Final = 0.2
@@ -76,17 +73,17 @@ def extracted_by_workers(
         changed: Those of which there is no memo.
         settings: The extractor's options.
         how: As for ``extract_with_memos``.
-        workers: Processes; None: one a core, and none for less than ``WORTH_IT``.
+        workers: Processes; None: one. On two cores several are slower: each reads what its part names as well, and the
+            ingest opens the scripts again whose memos do not hold.
         report: As for ``extract_scripts``.
     """
     from govtool.app.ingest.logs.pool import Pool, Setup
     from govtool.capture.logs.read import LogOptions
     from govtool.capture.sql.stages import EXTRACTING, StageProgress
 
-    wanted = workers if workers is not None else cores() if _size(changed) >= WORTH_IT else 1
-    if wanted < 2 or len(changed) < 2:
+    if workers is None or workers < 2 or len(changed) < 2:
         return None
-    parts = shared_out(changed, settings, wanted)
+    parts = shared_out(changed, settings, workers)
     found: list[tuple[str, list[tuple[str, str]], bytes]] = []
     total = sum(_statements(part.scripts) for part in parts)
 
@@ -94,7 +91,7 @@ def extracted_by_workers(
         assert report is not None
         report(StageProgress(EXTRACTING, min(done, total), total, done, distinct, failed))
 
-    with Pool(Setup(LogOptions(), settings, None), min(wanted, len(parts))) as pool:
+    with Pool(Setup(LogOptions(), settings, None), min(workers, len(parts))) as pool:
         pool.watch(None if report is None else watch)
         try:
             for answer in pool.answers(_extract, [(part, how) for part in parts]):
