@@ -224,6 +224,25 @@ def edit(store, seq, parent=None):
     return log.read_slot(store.objects, "main", seq)
 
 
+@pytest.mark.parametrize("key", ["tags/v1", log.slot_key("main", 3), "govtool.json"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data.replace(b'"format":', b'"format":0,"format":', 1),
+        lambda data: data + b"\n",
+        lambda data: data.replace(b":", b": ", 1),
+    ],
+    ids=["a key twice", "a line end", "a blank"],
+)
+def test_bytes_that_mean_the_same_are_damage(store, key, spoil):
+    for n in range(3):
+        speak(store, "etl", b"%d" % n)
+    tags.create_tag(store, "v1", store.resolve("2"), author="ann")
+    data = store.objects.get(key)
+    store.objects.put(key, spoil(data))
+    assert codes(store) == {("store.corrupt", key)}
+
+
 def test_only_an_anchor_shows_a_history_that_was_rewritten_from_there_on(store):
     for n in range(5):
         speak(store, "etl", b"%d" % n)
