@@ -99,28 +99,7 @@ def _check_names(location: str, table: TableMetadata, files: Sequence[SnapshotFi
     Raises:
         Unread: There is one.
     """
-    by_name: dict[tuple[str, ...], set[int]] = {}
-    by_id: dict[int, set[tuple[str, ...]]] = {}
-    for schema in table.schemas:
-        for path, field in _fields(schema):
-            if path[0] not in names:
-                continue
-            number, default = field.get("id"), field.get("initial-default")
-            if not isinstance(number, int) or default is not None:
-                raise Unread(f"{_TITLE}: column {path[0]} has a default in files that lack it")
-            by_name.setdefault(path, set()).add(number)
-    unknown = sorted(set(names) - {path[0] for path in by_name})
-    if unknown:
-        raise Unread(f"{_TITLE}: column {unknown[0]} is none of its schema")
-    for schema in table.schemas:
-        for path, field in _fields(schema):
-            by_id.setdefault(int(field.get("id") or 0), set()).add(path)
-    for path, ids in by_name.items():
-        if len(ids) > 1:
-            raise Unread(f"{_TITLE}: column {'.'.join(path)} was dropped and added again")
-        if len(by_id[next(iter(ids))]) > 1:
-            raise Unread(f"{_TITLE}: column {'.'.join(path)} was renamed")
-    known = {path: next(iter(ids)) for path, ids in by_name.items()}
+    known = _numbered(table, names)
     if not files:
         return
     folder = folder_of(location)
@@ -131,6 +110,35 @@ def _check_names(location: str, table: TableMetadata, files: Sequence[SnapshotFi
     top = {path[0]: number for path, number in known.items() if len(path) == 1}
     for file in files:
         _check_file(folder / file.path, top, table.partitions)
+
+
+def _numbered(table: TableMetadata, names: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """The ids of some columns and of their fields, by path.
+
+    Raises:
+        Unread: A path had several ids in the history of the schema, or an id several paths.
+    """
+    by_name: dict[tuple[str, ...], set[int]] = {}
+    by_id: dict[int, set[tuple[str, ...]]] = {}
+    fields = [each for schema in table.schemas for each in _fields(schema)]
+    for path, field in fields:
+        if path[0] not in names:
+            continue
+        number, default = field.get("id"), field.get("initial-default")
+        if not isinstance(number, int) or default is not None:
+            raise Unread(f"{_TITLE}: column {path[0]} has a default in files that lack it")
+        by_name.setdefault(path, set()).add(number)
+    unknown = sorted(set(names) - {path[0] for path in by_name})
+    if unknown:
+        raise Unread(f"{_TITLE}: column {unknown[0]} is none of its schema")
+    for path, field in fields:
+        by_id.setdefault(int(field.get("id") or 0), set()).add(path)
+    for path, ids in by_name.items():
+        if len(ids) > 1:
+            raise Unread(f"{_TITLE}: column {'.'.join(path)} was dropped and added again")
+        if len(by_id[next(iter(ids))]) > 1:
+            raise Unread(f"{_TITLE}: column {'.'.join(path)} was renamed")
+    return {path: next(iter(ids)) for path, ids in by_name.items()}
 
 
 def _check_file(path: Path, known: Mapping[str, int], partitions: Collection[int]) -> None:

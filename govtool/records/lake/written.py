@@ -69,21 +69,34 @@ def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int])
         return None
     listed = state.metadata.get("partitionColumns")
     partitioned = tuple(str(each) for each in listed) if isinstance(listed, (list, tuple)) else ()
-    known = {field.name.lower(): field for field in schema.fields}
-    own = [known.get(column.name.lower()) for column in columns]
-    fields = [field for field in own if field is not None]
-    if len(fields) < len(columns) or any(
-        t.bare(f.type) != t.bare(c.type) for f, c in zip(fields, columns, strict=True)
-    ):
+    fields = _fields_of(columns, schema)
+    inner = None if fields is None else _partition_fields(fields, partitioned)
+    if fields is None or inner is None:
         return None
-    inner = t.Struct(tuple(field for field in fields if field.name in partitioned))
-    if len(inner.fields) < len(partitioned):
-        return None
-    inner = t.Struct(tuple(next(f for f in inner.fields if f.name == name) for name in partitioned))
     data = t.Struct(tuple(field for field in fields if field.name not in partitioned))
     attributes = tuple(Attribute(i, field.name, field.type) for i, field in enumerate((*data.fields, *inner.fields)))
     made = Relation(0, "", "parquet", delta.listed(location, files, inner), attributes, data, partitioned)
     return as_table(made, "delta", location, str(version))
+
+
+def _fields_of(columns: Sequence[Attribute], schema: t.Struct) -> list[t.Field] | None:
+    """The table's fields for the columns that were written; None where one is missing or has another type."""
+    known = {field.name.lower(): field for field in schema.fields}
+    fields: list[t.Field] = []
+    for column in columns:
+        field = known.get(column.name.lower())
+        if field is None or t.bare(field.type) != t.bare(column.type):
+            return None
+        fields.append(field)
+    return fields
+
+
+def _partition_fields(fields: Sequence[t.Field], partitioned: Sequence[str]) -> t.Struct | None:
+    """The fields of the columns of partitions, in their order; None where one was not written."""
+    found = [field for field in fields if field.name in partitioned]
+    if len(found) < len(partitioned):
+        return None
+    return t.Struct(tuple(next(field for field in found if field.name == name) for name in partitioned))
 
 
 def _schema(text: object) -> t.Struct | None:
