@@ -8,7 +8,7 @@ import typer
 
 from govtool.cli.complete import complete_engine
 from govtool.cli.graph import opened_graph, records_needed
-from govtool.cli.options import AtOption, BranchOption, StoreOption
+from govtool.cli.options import AtOption, BranchOption, MasterOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import UsageError
 from govtool.render.text import count, short, size
@@ -35,10 +35,7 @@ def index(
             help="local, or spark for graphs larger than a machine's memory.",
         ),
     ] = "local",
-    master: Annotated[
-        str | None,
-        typer.Option("--master", metavar="URL", help="Spark's master: local[4], spark://host:7077 …"),
-    ] = None,
+    master: MasterOption = None,
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

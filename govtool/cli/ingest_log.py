@@ -15,6 +15,7 @@ from govtool.cli.options import (
     DialectOption,
     IngestBundle,
     KeepLiteralsOption,
+    MasterOption,
     NamespaceOption,
     SchemaOption,
 )
@@ -61,10 +62,7 @@ def ingest_log(
         int | None,
         typer.Option("--workers", metavar="N", min=1, help="Processes of the local engine. Default: one per core."),
     ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option("--master", metavar="URL", help="Spark's master: local[4], spark://host:7077 …"),
-    ] = None,
+    master: MasterOption = None,
     max_errors: Annotated[
         int | None,
         typer.Option("--max-errors", metavar="N", min=0, help="Give up after N records that cannot be read."),

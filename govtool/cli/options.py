@@ -22,6 +22,10 @@ StoreOption = Annotated[
     str | None,
     typer.Option("--store", metavar="URI", help="The store: a path or a URI. Default: GOVTOOL_STORE, then ./.govtool."),
 ]
+MasterOption = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", help="Spark's master: local[4], spark://host:7077 …"),
+]
 AtOption = Annotated[
     str | None,
     typer.Option(
