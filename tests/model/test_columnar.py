@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from govtool.errors import IntegrityError
 from govtool.model import ColumnRef, Counted, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import decode, encode, join_functions, read_table, split_functions, to_table, write_table
+from govtool.names import current_id, renewed_text
 
-texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+# Names of earlier versions, such as file//data, are read under the names of today: test_cli_old_stores.py has them.
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12).filter(
+    lambda text: text == current_id(text) == renewed_text(text)
+)
 maybe = st.none() | texts
 counts = st.integers(0, 2**40)
 statements = st.builds(

@@ -13,8 +13,12 @@ from govtool.model import Diagnostic
 from govtool.model.parquet import read_parquet
 from govtool.model.run import Batches, Offsets, Run, RunInput, RunOutput, Software, decode_runs, encode_runs
 from govtool.model.version import ContentIdentity
+from govtool.names import current_id, renewed_text
 
-texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+# Names of earlier versions, such as file//data, are read under the names of today: test_cli_old_stores.py has them.
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=8).filter(
+    lambda text: text == current_id(text) == renewed_text(text)
+)
 maybe = st.none() | texts
 sizes = st.none() | st.integers(0, 2**40)
 identities = st.none() | st.builds(ContentIdentity, texts, sizes, texts, st.integers(0, 9), st.integers(0, 9))
