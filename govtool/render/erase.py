@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.names import split_name
-from govtool.render.answer import closing, heading, tally
+from govtool.render.answer import closing, heading, tally, unclear
 from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count
@@ -50,7 +50,7 @@ def _csv_row(task: Task) -> tuple[object, ...]:
 def _table(answer: ErasePlanAnswer) -> Table:
     plan, version, values = answer.plan, answer.version, answer.values
     counts = {_NOUNS[action]: plan.count(action) for action in _NOUNS}
-    parts = [count(len(plan.tasks), "dataset"), tally(counts)]
+    parts = [count(len(plan.tasks), "dataset"), tally(counts), unclear(version)]
     sentences = [closing(version, *parts)]
     lacking = sorted({rule for task in plan.tasks for rule in task.lacks})
     if lacking:

@@ -88,6 +88,23 @@ def test_a_shop_from_the_key_to_what_may_stay():
     assert order["mart.n"] == 0
 
 
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ("ON COMMIT DROP", {"crm.users": "delete", "web.visits": "delete"}),
+        ("KEEP FOR EVER", {"crm.users": "delete", "web.visits": "unknown"}),
+    ],
+)
+def test_joins_of_a_statement_with_a_clause_of_its_own(clause, expected, capfd):
+    index = sql(f"""
+        CREATE TABLE crm.users (id int, region int); CREATE TABLE web.visits (user_id int, n int, region int);
+        CREATE TEMP TABLE recent {clause} AS
+          SELECT v.n FROM crm.users u JOIN web.visits v ON v.user_id = u.id AND v.region = u.region;
+    """)
+    assert actions(planned(index)) == expected
+    assert capfd.readouterr().err == ""
+
+
 def test_without_policies_nothing_is_declassified_and_nothing_expires():
     found = actions(planned(sql(SHOP)))
     assert (found["mart.daily"], found["mart.mail"]) == ("rebuild", "search")

@@ -37,6 +37,9 @@ KNOWN = {
         "b": {"x_b": "changes", "id": "rows"},
         "a": {"id": "changes"},
     },
+    "select id from a where k > 0 and (exists (select 1 from b where b.k = a.k) and x_a in (select x_c from c))": {"b": "lost", "c": "lost"},
+    "select k, count(*) as n from a group by k having k in (select k from b)": {"b": "lost"},
+    "select id, (select max(x_b) from b) as m from a": {"b": {"m": "lost", "id": "rows"}},
     "select id, x_c as z from c union all select a.id, x_b from a left join b on a.k = b.k": {"c": {"id": "changes"}},
 }  # fmt: skip
 """What is said where all of it is known; ``lost`` alone is the whole view."""
@@ -48,6 +51,17 @@ UNKNOWN = {
     "select a.id from a where not exists (select 1 from b where b.x_b = a.id)": {"b": {"id"}},
     "select a.id from a where a.k > 0 and a.id not in (select x_b from b)": {"b": {"id"}},
     "select id from a except select x_b from b": {"b": {"id"}},
+    "select id, (select max(x_b) from b where b.k = a.k) as m from a": {"b": {"id"}},
+    "select id, x_a + coalesce((select count(*) from b where b.k = a.k), 0) as m from a": {"b": {"id", "m"}},
+    "select id, id in (select x_b from b) as f from a": {"b": {"f"}},
+    "select id from a where x_a > 5 or k in (select k from b)": {"b": {"id"}},
+    "select id from a where x_a > (select coalesce(max(k), 0) from b where b.k < 0)": {"b": {"id"}},
+    "select id from a where case when exists (select 1 from b where b.k = a.k) then false else true end or x_a > 5": {
+        "b": {"id"}
+    },
+    "select id from a where exists (select 1 from b where b.k = a.k or not exists (select 1 from c where c.k = b.k))": {
+        "c": {"id"}
+    },
 }
 """What is not known: these columns."""
 

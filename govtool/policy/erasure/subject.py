@@ -13,12 +13,17 @@ What may be a key, because a column has several sources or a join does not tell,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.names import fold, split_name
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
 
 _JOINS = frozenset({EdgeKind.JOIN, EdgeKind.FILTER})
 """Kinds of the columns that a condition compares. Of an old-style join it is a filter, which only its text can tell
@@ -155,12 +160,10 @@ def _equalities(text: str, dialect: str) -> tuple[tuple[_Term, _Term], ...] | No
 
     A column of a subquery or a CTE is taken by its name alone.
     """
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
+    from sqlglot import exp
 
-    try:
-        tree = parse_one(text, dialect=dialect or None)
-    except (SqlglotError, RecursionError, ValueError):
+    tree = _tree(text, dialect)
+    if tree is None:
         return None
     tables: dict[str, set[str]] = {}
     named = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
@@ -180,6 +183,26 @@ def _equalities(text: str, dialect: str) -> tuple[tuple[_Term, _Term], ...] | No
         if all(isinstance(e, exp.Column) for e in ends):
             found.append((term(ends[0]), term(ends[1])))
     return tuple(found)
+
+
+def _tree(text: str, dialect: str) -> Expr | None:
+    """The tree of a statement, as the extractor reads it; None where it is not understood as a whole."""
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    from govtool.capture.sql.lexer import NestingError, lexer
+    from govtool.capture.sql.scripts.clauses import simplified
+
+    refused = (SqlglotError, NestingError, RecursionError, ValueError)
+    with suppress(*refused):
+        lex = lexer(dialect)
+        tokens = lex.tokenize(text)
+        for form in (tokens, simplified(tokens, dialect)):
+            with suppress(*refused):
+                tree = lex.parse(form, text)
+                if tree is not None and not isinstance(tree, exp.Command):
+                    return tree
+    return None
 
 
 def _using(join: object) -> Iterator[tuple[_Term, _Term]]:

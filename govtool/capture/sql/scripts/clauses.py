@@ -95,6 +95,8 @@ CLAUSES: Final[tuple[ClausePattern | _Rule, ...]] = (
     # BigQuery's legacy SQL: tables in brackets, ``regexp`` as a name
     clause("bigquery", "<RLIKE>", "VAR:{1}"),
     _Rule("bigquery", with_standard_tables),
+    # PostgreSQL: how long a temporary table lives
+    clause("postgres redshift", "ON COMMIT DROP", of="CREATE"),
     # Redshift: types of its catalog are text to lineage (``'{}'::aclitem[]``)
     clause("redshift", "<VAR> [ ]", "VARCHAR:VARCHAR", behind="<DCOLON>"),
     clause("redshift", "<VAR>", "VARCHAR:VARCHAR", behind="<DCOLON>"),

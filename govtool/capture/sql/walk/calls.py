@@ -19,7 +19,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.expressions import Handler, Visit, collect
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.outer_joins import put_back, set_apart
+from govtool.capture.sql.walk.outer_joins import read_subquery
 from govtool.capture.sql.walk.query import output_of
 from govtool.capture.sql.walk.relation import file_name
 from govtool.capture.sql.walk.scope import Environment, Scope
@@ -30,9 +30,8 @@ from govtool.model import HIDDEN
 
 
 def _subquery(walk: Walk, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
-    apart = set_apart(walk, node.parent) if isinstance(node.parent, nodes.In) else None
-    output = output_of(walk, node, at.scope, at.env)
-    put_back(walk, apart)
+    condition = node.parent if isinstance(node.parent, nodes.In) else node
+    output = read_subquery(walk, condition, lambda: output_of(walk, node, at.scope, at.env))
     for deps in output.deps:
         at.out.extend(compose(dep, kind, chain, walk.interner) for dep in deps)
 
@@ -40,9 +39,7 @@ def _subquery(walk: Walk, node: exp.Expr, kind: int, chain: int, at: Visit) -> N
 def _exists(walk: Walk, node: exp.Exists, kind: int, chain: int, at: Visit) -> None:
     inner = node.this
     if isinstance(inner, nodes.Query):
-        apart = set_apart(walk, node)
-        _, rows = walk.separately(lambda: output_of(walk, inner, at.scope, at.env))
-        put_back(walk, apart)
+        _, rows = walk.separately(lambda: read_subquery(walk, node, lambda: output_of(walk, inner, at.scope, at.env)))
         walk.rows.update(rows)
         if not at.decides:  # what decides about rows is among them already
             at.out.extend(as_conditions(rows, walk.interner))
@@ -143,8 +140,9 @@ def inline(
     inner = bound_arguments(walk, body, call, scope, env)
     walk.inlining.append(name)
     try:
-        if isinstance(body.body, nodes.Query):
-            for deps in output_of(walk, body.body, inner, None).deps:
+        query = body.body
+        if isinstance(query, nodes.Query):
+            for deps in read_subquery(walk, query, lambda: output_of(walk, query, inner, None)).deps:
                 out.extend(compose(dep, max(kind, TRANSFORMATION), chain, walk.interner) for dep in deps)
         else:
             out.extend(collect(walk, body.body, inner, None, kind, chain))

@@ -1,4 +1,4 @@
-"""Tables without which a statement has rows all the same: those on the outer side of a join, and those of NOT EXISTS.
+"""Tables without which a statement has rows all the same: the outer side of a join, and most subqueries of expressions.
 
 What is read there is marked with ``OPTIONAL``. The mark is taken back where a later part of the FROM needs the item: a
 join that is no outer one and names it, or may. A FULL JOIN has rows as long as one of its sides has: its sides are
@@ -7,12 +7,14 @@ marked where it is the only kind of join, as "one of all" says it then; beside o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.context import Walk
+from govtool.capture.sql.walk.relation import QueryOutput
 from govtool.capture.sql.walk.state import OPTIONAL, Reads
 
 _SIDES: Final = frozenset({"LEFT", "RIGHT", "FULL"})
@@ -34,32 +36,34 @@ def as_optional(reads: Reads) -> Reads:
     return {name: tuple([arm | OPTIONAL for arm in arms]) for name, arms in reads.items()}
 
 
-def set_apart(walk: Walk, node: exp.Expr) -> Reads | None:
-    """Before a subquery that all rows must not fulfil, NOT EXISTS or NOT IN: put away what was read; else None."""
-    if not _is_negated(node):
-        return None
+def read_subquery(walk: Walk, condition: exp.Expr, run: Callable[[], QueryOutput]) -> QueryOutput:
+    """Walk the query of an expression; what it reads is optional, unless a row must find a row of it.
+
+    Args:
+        walk: The walk.
+        condition: The EXISTS or IN that has the query, or the query itself.
+        run: Walks it.
+    """
+    if _is_needed(condition):
+        return run()
     reads, walk.reads = walk.reads, {}
-    return reads
+    output = run()
+    found, walk.reads = walk.reads, reads
+    walk.read(as_optional(found))
+    return output
 
 
-def put_back(walk: Walk, reads: Reads | None) -> None:
-    """Behind it: record what it read as optional."""
-    if reads is not None:
-        found, walk.reads = walk.reads, reads
-        walk.read(as_optional(found))
+def _is_needed(condition: exp.Expr) -> bool:
+    """Return whether no row stays without rows of the query: an EXISTS or IN that has to hold, alone or beside others.
 
-
-def _is_negated(node: exp.Expr) -> bool:
-    """Return whether a condition is negated, and one of those that all have to hold."""
-    at = node.parent
-    while isinstance(at, nodes.Paren):
-        at = at.parent
-    if not isinstance(at, nodes.Not):
-        return False
-    at = at.parent
+    A scalar subquery is NULL, NOT EXISTS holds, and in a SELECT list, in OR or in CASE there is another value.
+    """
+    at = condition.parent
     while isinstance(at, (nodes.Paren, nodes.And)):
         at = at.parent
-    return isinstance(at, nodes.Where)
+    return isinstance(condition, (nodes.Exists, nodes.In)) and isinstance(
+        at, (nodes.Where, nodes.Having, nodes.Qualify)
+    )
 
 
 def _optional(first: exp.Expr | None, joins: list[exp.Join]) -> list[bool]:
