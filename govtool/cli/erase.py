@@ -153,7 +153,8 @@ def erase_apply(
 def erase_verify(
     ui: Ui,
     certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help="The file certificate.json of corrected copies.")
+        Path,
+        typer.Argument(metavar="CERTIFICATE", help="The folder of corrected copies, or the certificate.json in it."),
     ],
     folder: Annotated[
         Path | None, typer.Option("--dir", metavar="DIR", help="The folder of the copies. Default: the certificate's.")

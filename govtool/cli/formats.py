@@ -49,7 +49,7 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
 
     Raises:
         UnknownNameError: the command has no such format, or a file's suffix names none.
-        UsageError: more files than formats, or several formats for stdout.
+        UsageError: more files than formats, several formats for stdout, or a format that goes to the file of another.
     """
     names = list(formats or [])
     places = list(files or [])
@@ -68,9 +68,17 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
         raise UsageError("more -o than -f", code="usage.output", hint="give each -o its -f")
     if len(names) - len(places) > 1:
         raise UsageError("several formats for stdout", code="usage.output", hint="give all but one of them a -o FILE")
-    return [OutputFile(name, None) for name in names[: len(names) - len(places)]] + [
-        OutputFile(name, None if str(place) in _STDOUT else place)
-        for name, place in zip(names[len(names) - len(places) :], places, strict=True)
+    shown, written = names[: len(names) - len(places)], names[len(names) - len(places) :]
+    for name, place in zip(written, places, strict=True):
+        named = _BY_SUFFIX.get(place.suffix.lower(), name)
+        if shown and named != name and named in names:
+            raise UsageError(
+                f"{place} would hold {name}, not {named}: the first -f is shown, the others are written in their order",
+                code="usage.output",
+                hint=f"-f {names[-1]} first",
+            )
+    return [OutputFile(name, None) for name in shown] + [
+        OutputFile(name, None if str(place) in _STDOUT else place) for name, place in zip(written, places, strict=True)
     ]
 
 

@@ -109,7 +109,7 @@ class LazyGroup(TyperGroup):
             f"no command {args[0]}",
             code="usage.unknown-command",
             nearest=tuple(difflib.get_close_matches(args[0], self.entries)),
-            hint=f"{ctx.command_path} --help",
+            hint=f"{ctx.command_path} --help" if self.top else f"one of {', '.join(self.entries)}",
         )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import closing, heading
+from govtool.render.answer import closing, heading, way
 from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count
@@ -50,9 +50,8 @@ def classes(form: str, answer: ClassesAnswer) -> Table | Iterable[str]:
 
 
 def _cells(found: Classed) -> tuple[str, str, str, str, str]:
-    hops = [s.label for s in found.steps]
-    way = " → ".join(hops) if hops else "classified"
-    return ", ".join(found.classes), found.mode, ", ".join(found.passed), found.source, way
+    steps = way([step.label for step in found.steps]) or "classified"
+    return ", ".join(found.classes), found.mode, ", ".join(found.passed), found.source, steps
 
 
 def listing(form: str, answer: ListAnswer) -> Table | Iterable[str]:

@@ -83,6 +83,7 @@ def _table(answer: ExplainAnswer) -> Table:
     return Table(
         columns=_COLUMNS,
         rows=_sections(subject),
+        names=1,
         heading=heading(answer.version, result.subject, _about(result)),
         summary=closing(answer.version, _summary(result), left),
     )

@@ -249,16 +249,15 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1) + 1
 
 
-def _squeeze(natural: list[int], limit: int, whole: int = -1, least: Sequence[int] = ()) -> list[int]:
-    """Take cells from the widest columns until the line fits or all are as narrow as they may be.
-
-    The column ``whole`` stays as it is, and each of the others at ``least`` so wide that no name in it is broken.
+def _squeeze(natural: list[int], limit: int, least: Sequence[int] = ()) -> list[int]:
+    """Take cells from the widest columns until the line fits or all are as narrow as they may be: at ``least`` so wide
+    that no name is broken.
     """
     widths = list(natural)
     excess = _total(widths) - limit
     while excess > 0:
-        floors = {i: min(widths[i], least[i] if least else _LEAST) for i in range(len(widths)) if i != whole}
-        yielding = [i for i, floor in floors.items() if widths[i] > floor]
+        floors = [min(wide, least[i] if least else _LEAST) for i, wide in enumerate(widths)]
+        yielding = [i for i, floor in enumerate(floors) if widths[i] > floor]
         if not yielding:
             break
         widest = max(yielding, key=widths.__getitem__)

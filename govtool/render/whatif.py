@@ -96,6 +96,7 @@ def _new(part: WhatIf) -> str:
 def _table(answer: WhatIfAnswer) -> Table:
     result, version, effect = answer.result, answer.version, answer.effect
     lines = _lines(result.affected)
+    several = len(result.subjects) > 1
     shown = lines[: answer.limit]
     left = len(lines) - len(shown)
     text = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()}) or "nothing is affected"
@@ -118,11 +119,12 @@ def _table(answer: WhatIfAnswer) -> Table:
             TableColumn("column", style="bold"),
             TableColumn("hops", justify="right"),
             TableColumn("via"),
-            TableColumn("cause"),
+            *([TableColumn("cause")] if several else []),  # of one subject it is in the heading
             TableColumn("evidence", style="dim"),
         ),
         rows=[
-            (a.verdict, name, str(a.hops) if a.hops else "", _via(a), a.cause, places(a.evidence)) for a, name in shown
+            (a.verdict, name, str(a.hops or ""), _via(a), *([a.cause] if several else []), places(a.evidence))
+            for a, name in shown
         ],
         heading=heading(version, *_question(result)),
         summary="\n".join(sentences),

@@ -66,3 +66,9 @@ def test_a_key_that_names_no_column_is_a_mistake(key, stated, warehouse):
     done = warehouse("erase", "plan", "--subject", "crm.users.id", "--key", key)
     assert done.code == 2
     assert stated in done.err
+
+
+def test_what_is_not_understood_may_hold_the_subject_too(ingested):
+    govtool = ingested("create table a.u (id int); do $$ begin execute current_setting('job.text'); end $$")
+    done = govtool("erase", "plan", "--subject", "a.u.id")
+    assert "1 statement not understood could read it: govtool coverage --details" in done.out

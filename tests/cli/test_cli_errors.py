@@ -47,6 +47,7 @@ def test_terminal_escapes_in_an_error_are_made_visible():
     ("arguments", "code", "says"),
     [
         (["impct"], 2, "usage.unknown-command] no command impct"),
+        (["policy", "validate"], 2, "hint          one of lint, test, explain, schema"),
         (["init", "--stor", "x"], 2, "usage.arguments] no such option: --stor"),
         (["ingest", "sql"], 2, "usage.arguments] missing argument"),
         (["lineage"], 2, "nothing to read"),

@@ -32,7 +32,14 @@ def test_formats_and_files_are_paired_from_the_end(formats, files, outputs):
 
 
 @pytest.mark.parametrize(
-    ("formats", "files"), [(["jsn"], []), (["json", "csv"], []), (["json"], ["a", "b"]), (None, ["a.dot"])]
+    ("formats", "files"),
+    [
+        (["jsn"], []),
+        (["json", "csv"], []),
+        (["json"], ["a", "b"]),
+        (None, ["a.dot"]),
+        (["json", "csv", "table"], ["a.json", "b.csv"]),
+    ],
 )
 def test_what_makes_no_sense(formats, files):
     with pytest.raises(UsageError):

@@ -126,7 +126,7 @@ def test_a_mask_ends_findings_of_policies(warehouse, project):
 
 def test_the_table(warehouse):
     lines = warehouse("whatif", "delete", "crm.old").out.splitlines()
-    assert lines[2].split() == ["verdict", "column", "hops", "via", "cause", "evidence"]
+    assert lines[2].split() == ["verdict", "column", "hops", "via", "evidence"]  # the one cause is in the heading
     assert lines[3].split()[:2] == ["lost", "stg.phones.*"]
     shown = warehouse("whatif", "drop", "crm.old.id").out
     assert [line.split()[1:4] for line in shown.splitlines() if line.startswith(" breaks")] == [
@@ -247,3 +247,29 @@ def test_policies_judge_what_several_changes_hide(warehouse, tmp_path):
 def test_mistakes_in_several_changes(warehouse, arguments, message):
     found = warehouse("whatif", *arguments)
     assert (found.code, message in found.err) == (2, True), found.err
+
+
+@pytest.mark.parametrize(
+    ("subject", "to", "message"),
+    [
+        ("crm.users.email", "email", "crm.users.email has that name already"),
+        ("crm.users.email", "phone", "crm.users.email cannot become phone: there is one already"),
+        ("crm.users", "users", "crm.users has that name already"),
+        ("crm.users", "crm.users", "crm.users has that name already"),
+        ("crm.users", "old", "crm.users cannot become old: there is one already"),
+        ("crm.users", "crm.old", "crm.users cannot become crm.old: there is one already"),
+    ],
+)
+def test_a_name_that_is_taken_is_refused(warehouse, subject, to, message):
+    done = warehouse("whatif", "rename", subject, "--to", to)
+    assert (done.code, f"error[usage.name-taken] {message}" in done.err) == (2, True), done.err
+
+
+def test_a_cause_is_named_where_there_are_several(warehouse):
+    done = warehouse("whatif", "drop", "crm.users.phone", "crm.old.email")
+    assert done.out.splitlines()[2].split() == ["verdict", "column", "hops", "via", "cause", "evidence"]
+
+
+def test_a_drop_takes_no_new_name(warehouse):
+    done = warehouse("impact", "crm.users.email", "--change", "drop", "--to", "x")
+    assert "error[usage.change] drop has no new name or type" in done.err

@@ -411,6 +411,7 @@ def test_a_certificate_is_checked_again(house, tmp_path, run):
     govtool.apply_erasure(plan, fixed)
     certificate = fixed / "certificate.json"
     assert run("verify", certificate)[0] == 0
+    assert govtool.verify_erasure(certificate) == govtool.verify_erasure(certificate.parent)
     assert govtool.verify_erasure(certificate).problems == ()
     (fixed / "users" / "more.parquet").write_bytes((house.folder / "users" / "part-0.parquet").read_bytes())
     (problem,) = govtool.verify_erasure(certificate, fixed).problems

@@ -161,13 +161,14 @@ def verify_erasure(place: Path, folder: Path | None = None) -> CertificateAnswer
     dataset whose key columns are known may hold the subject's value.
 
     Args:
-        place: The certificate.
+        place: The certificate, or its folder.
         folder: The folder of the corrected copies; by default that of the certificate.
 
     Raises:
         UsageError: There is no such file or folder (``usage.path``).
         FormatError: The file is no certificate.
     """
+    place = place / NAME if place.is_dir() else place
     document = read_certificate(place)
     root = place.parent if folder is None else folder
     if not root.is_dir():

@@ -49,7 +49,7 @@ def delete_rows(
     if mode not in MODES:
         near = tuple(difflib.get_close_matches(mode, MODES))
         raise UnknownNameError(
-            f"no mode {mode}", code="usage.unknown-mode", nearest=near, hint=f"of {', '.join(MODES)}"
+            f"no mode {mode}", code="usage.unknown-mode", nearest=near, hint=f"one of {', '.join(MODES)}"
         )
     with opened_query(sql, data, keys or {}, dialect) as opened:
         for tokens in deletions:

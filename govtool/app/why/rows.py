@@ -89,7 +89,7 @@ def checked_semirings(semirings: Sequence[str], values: Mapping[str, Mapping[str
                 f"no semiring {name}",
                 code="usage.unknown-semiring",
                 nearest=tuple(difflib.get_close_matches(name, SEMIRINGS)),
-                hint=f"of {', '.join(SEMIRINGS)}",
+                hint=f"one of {', '.join(SEMIRINGS)}",
             )
     for name in VALUED:
         if name in names and name not in values:

@@ -75,7 +75,7 @@ def delete_in_run(opened: OpenedRun, request: RunDeletionRequest) -> list[RunDel
     if request.mode not in MODES:
         near = tuple(difflib.get_close_matches(request.mode, MODES))
         raise UnknownNameError(
-            f"no mode {request.mode}", code="usage.unknown-mode", nearest=near, hint=f"of {', '.join(MODES)}"
+            f"no mode {request.mode}", code="usage.unknown-mode", nearest=near, hint=f"one of {', '.join(MODES)}"
         )
     wanted = _wanted(opened, request.outputs)
     records = InputRecords(opened)

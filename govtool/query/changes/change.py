@@ -99,6 +99,8 @@ def _no_change(text: str, kind: str, *, needs: bool) -> UsageError:
         return UsageError(
             f"{text!r} is not a change of one column", code="usage.change", hint=f"govtool whatif {kind} SELECTOR"
         )
+    if kind in CHANGES:
+        return UsageError(f"{kind} has no new name or type: {text!r}", code="usage.change", hint=f"--change {kind}")
     return UsageError(
         f"{text!r} is not a change",
         code="usage.change",

@@ -252,14 +252,16 @@ def _require_free(index: Index, subjects: Iterable[Subject], change: Change | No
         return
     new = change.to or ""
     for one in subjects:
+        name = one.text if one.node is None else index.path(one.node)
+        beside = f"{name.rpartition('.')[0]}.{new}".lstrip(".")
+        if name in (new, beside):
+            raise UsageError(f"{one.text} has that name already", code="usage.name-taken", hint="--to another name")
         if one.node is None:
-            taken, current = index.find_dataset(new) is not None, one.text
+            taken = index.find_dataset(new) is not None or index.find_dataset(beside) is not None
         else:
-            current = index.path(one.node)
-            path = f"{current.rpartition('.')[0]}.{new}".lstrip(".")
-            node = index.find_column(one.dataset, path)
+            node = index.find_column(one.dataset, beside)
             taken = node is not None and not index.is_unknown(node)
-        if taken and new not in (current, current.rpartition(".")[2]):
+        if taken:
             raise UsageError(
                 f"{one.text} cannot become {new}: there is one already",
                 code="usage.name-taken",

@@ -87,7 +87,7 @@ def select(index: Index, text: str) -> Subject:
                 f"{text!r} may be {count} columns or datasets",
                 code="usage.ambiguous-column",
                 nearest=names[:CANDIDATES],
-                hint=f"Write more of the name, such as {names[0]}",
+                hint=f"Write more of the name, such as {min(names, key=_is_odd)}",
             )
     raise UnknownNameError(
         f"No column or dataset is called {text!r}",
@@ -95,6 +95,11 @@ def select(index: Index, text: str) -> Subject:
         nearest=nearest(index, text),
         hint=_remedy(index, text),
     )
+
+
+def _is_odd(name: str) -> bool:
+    """Return whether a name needs quotes, which a shell takes away."""
+    return '"' in name
 
 
 def _remedy(index: Index, text: str) -> str:

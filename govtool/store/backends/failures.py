@@ -21,7 +21,7 @@ class _Failure(NamedTuple):
     hint: str
 
 
-_NOTHING_LOST = "run the command again then; nothing that was committed is lost"
+_NOTHING_LOST = "then run the command again; nothing that was committed is lost"
 _NO_BUCKET = _Failure(
     "store.missing-bucket",
     "the bucket does not exist",

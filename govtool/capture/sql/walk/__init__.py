@@ -15,11 +15,13 @@ Read in this order:
 
 * what is collected: ``dependencies``, ``writes``; what names mean: ``relation``, ``scope``; what a walk gets and holds:
   ``state``, ``context``;
-* columns: ``rows``, ``variables``, ``columns``;
+* columns: ``rows``, ``variables``, ``naming``, ``pseudo_columns``, ``written_paths``, ``columns``;
 * expressions: ``expressions``, ``stars``, ``shapes``, ``choices``, ``calls``, ``fields``;
-* queries: ``query``, ``common_tables``, ``sources``, ``using``, ``pivots``, ``placing``, ``table_functions``,
-  ``unnest``, ``values``, ``from_items``, ``clauses``, ``projections``, ``selects``, ``set_operations``;
-* statements: ``recording``, ``create``, ``targets``, ``set_clause``, ``modify``, ``insert``, ``merge``, ``transfer``,
-  ``alter``, ``assignments``, ``unread``, ``returning``, ``output_into``, ``conditions``, ``statements``;
+* queries: ``query``, ``common_tables``, ``sources``, ``outer_joins`` (what rows need), ``using``, ``pivots``,
+  ``placing``, ``table_functions``, ``unnest``, ``values``, ``from_items``, ``clauses``, ``projections``, ``selects``,
+  ``set_operations``;
+* statements: ``recording``, ``create``, ``targets``, ``set_clause``, ``modify``, ``constraints``, ``insert``,
+  ``merge``, ``transfer``, ``alter``, ``assignments``, ``unread``, ``returning``, ``output_into``, ``conditions``,
+  ``statements``;
 * where in the text an edge comes from, once the walk is over: ``origins``, ``spans``, ``edge_places``.
 """
