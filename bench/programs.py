@@ -140,15 +140,20 @@ def run_all(spark: SparkSession, recorder: Recorder, programs: Sequence[Program]
         programs: What to run.
     """
     heard = []
-    store = spark._jsparkSession.sharedState().statusStore()
-    before = int(store.executionsCount())
+    before = _next_execution(spark)
     for program in programs:
         run(spark, program)
         recorder.drain(60)
-        after = int(store.executionsCount())
+        after = _next_execution(spark)
         heard.append(Heard(program, frozenset(range(before, after))))
         before = after
     return heard
+
+
+def _next_execution(spark: SparkSession) -> int:
+    """The number behind that of the latest execution: Spark keeps the latest thousand, so they cannot be counted."""
+    kept = spark._jsparkSession.sharedState().statusStore().executionsList()
+    return 0 if kept.isEmpty() else int(kept.last().executionId()) + 1
 
 
 def live(spool: Path) -> list[Executed]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -9,6 +11,7 @@ from recorders import own_recorder
 
 import govtool
 import govtool.spark
+from govtool.app.workflow_runs.programs.actions import ProgramAction
 from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 from govtool.cli.main import main
 from govtool.store import Store
@@ -71,3 +74,22 @@ def test_rows_after_a_deletion(program):
     assert {row["status"] for row in after["copy"]["tuples"]} == {"unknown"}
     after = graph.delete(tokens["users.csv"][1]).to_dict()["relations"]  # bob, fr
     assert {row["status"] for row in after["report"]["tuples"] if row["before"][1] == "fr"} == {"deleted"}
+
+
+def test_a_write_whose_files_were_gone_before_they_were_listed(program):
+    """As when another write follows at once: Spark's count tells whether a reader had all that the write made."""
+    _, found = program
+    stage, *others = found.program.actions
+    output = stage.run.outputs[0]
+    assert (output.dataset, output.files, len(output.written.listed)) == (stage.output, 1, 1)
+
+    def graph(**facts):
+        outputs = (replace(output, written=None, **facts),)
+        record = replace(stage.record, written=None)
+        unlisted = ProgramAction(replace(stage.run, outputs=outputs), record)
+        return replace(found, program=replace(found.program, actions=(unlisted, *others))).graph()
+
+    assert [name.partition("#")[0] for name in graph().coarse] == ["copy"]
+    assert {each.relation: sorted(each.rows) for each in graph().outputs}["report"] == [(30, "fr"), (35, "de")]
+    for other in (2, None):
+        assert [name.partition("#")[0] for name in graph(files=other).coarse] == ["report", "copy"]

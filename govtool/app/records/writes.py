@@ -215,9 +215,9 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     made = next((each.files for each in run.outputs if each.dataset == output), None)
     if files is None or (made is not None and len(files) > made):
         return None
-    names = [*(name for name in types if name not in root.partitioned), *root.partitioned]
-    attributes = tuple(Attribute(number, name, types[name]) for number, name in enumerate(names))
-    schema = Struct(tuple(Field(name, types[name]) for name in names if name not in root.partitioned))
+    own = [name for name in types if name not in root.partitioned]
+    attributes = tuple(Attribute(number, name, types[name]) for number, name in enumerate((*own, *root.partitioned)))
+    schema = Struct(tuple(Field(name, types[name]) for name in own))
     kind = root.format or _format(files)
     left = Relation(0, output, kind, files, attributes, schema, root.partitioned, root.options)
     return left if made is None or made == len(files) else in_part(left, made)

@@ -304,37 +304,47 @@ class SmallWalk:
 
     def ranking(self, subjects: Collection[int], limit: int | None = None) -> Ranking:
         """See ``Reach``."""
-        index, n, rank, seeds = self.index, self.n, self.rules.rank, frozenset(subjects)
-        best: dict[int, int] = {}
-        # A node that was reached in several states has the worst of them.
-        for key in sorted(self.seen, key=lambda k: (rank[k // n], k)):
-            if not index.is_elided(index.node_dataset[key % n]):
-                best.setdefault(key % n, key)
+        index, rank, seeds = self.index, self.rules.rank, frozenset(subjects)
+        best = self._worst_states()
         found = list(self._reached_columns(best, seeds))
         columns = [0] * (max(rank) + 1)
         for item in found:
             columns[item.rank] += not index.is_unknown(item.node)
-        alone = _own_entries(index, best)
         named = [node for node in (*best, *seeds) if not index.is_rows(node) and not index.is_unknown(node)]
         top = {_outermost(index, node) for node in named}
         affected = len({c for c in top if not index.is_elided(index.node_dataset[c])} - seeds)
+        rows = list(self._reached_rows(best, seeds))
         touched = Counter(index.node_dataset[c] for c in top)
-        for node, key in best.items():
-            if index.is_rows(node) and node not in seeds:
-                dataset = index.node_dataset[node]
-                # Rows stand for the columns of their dataset that have no entry of their own.
-                implied = 0
-                if self.rules.implies(key // n):
-                    implied = index.column_count(dataset) - alone[dataset]
-                    affected += index.column_count(dataset) - touched[dataset]
-                columns[rank[key // n]] += implied
-                found.append(Reached(node, key, rank[key // n], self.hops(key), implied))
-        found.sort(key=lambda r: (r.rank, r.hops, r.node))
+        for item in rows:
+            columns[item.rank] += item.implied
+            if self.rules.implies(item.key // self.n):
+                dataset = index.node_dataset[item.node]
+                affected += index.column_count(dataset) - touched[dataset]
+        found = sorted((*found, *rows), key=lambda r: (r.rank, r.hops, r.node))
         datasets = len({index.node_dataset[r.node] for r in found})
         lines = [one for one in found if not one.folded]
         listed = {index.node_dataset[one.node] for one in lines[:limit]}
         folded = [one for one in found if one.folded and index.node_dataset[one.node] in listed]
         return Ranking(found[:limit], len(found), lines[:limit], folded, len(lines), tuple(columns), datasets, affected)
+
+    def _worst_states(self) -> dict[int, int]:
+        """The key of each node in the worst of the states in which it was reached; elided datasets aside."""
+        index, n, rank = self.index, self.n, self.rules.rank
+        best: dict[int, int] = {}
+        for key in sorted(self.seen, key=lambda k: (rank[k // n], k)):
+            if not index.is_elided(index.node_dataset[key % n]):
+                best.setdefault(key % n, key)
+        return best
+
+    def _reached_rows(self, best: Mapping[int, int], seeds: Collection[int]) -> Iterator[Reached]:
+        """Row sets; they stand for the columns of their dataset that have no entry of their own."""
+        index, n, rank = self.index, self.n, self.rules.rank
+        alone = _own_entries(index, best)
+        for node, key in best.items():
+            if index.is_rows(node) and node not in seeds:
+                dataset = index.node_dataset[node]
+                implied = index.column_count(dataset) - alone[dataset] if self.rules.implies(key // n) else 0
+                yield Reached(node, key, rank[key // n], self.hops(key), implied)
 
     def _reached_columns(self, best: Mapping[int, int], seeds: Collection[int]) -> Iterator[Reached]:
         """Columns with their most severe state: their own, or that of their row set where it decides about them all."""

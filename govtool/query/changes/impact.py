@@ -131,11 +131,10 @@ def impact(
         everything = walk(index, seeds, plan.rules(kinds=None), backward=backward, small=small)
         affected = everything.ranking(list(chain.from_iterable(part.own for part in parts)), 0).affected
     write = partial(EntryWriter, index, walk_rules, direction, followed(wanted, semantics), about)
-    writers = {one.found.node: write(one.reach) for one in among}
-    writer = write(reach)
-    entries = {found.node: writers.get(found.node, writer).entry_of(found) for found in ranking.shown}
-    columns = tuple(entries.values())
-    entries |= {f.node: writers.get(f.node, writer).entry_of(f) for f in ranking.lines if f.node not in entries}
+    own, others = write(reach), {one.found.node: write(one.reach) for one in among}
+    listed = {each.node: each for each in (*ranking.lines, *ranking.shown)}
+    entries = {node: others.get(node, own).entry_of(each) for node, each in listed.items()}
+    columns = tuple(entries[each.node] for each in ranking.shown)
     names = tuple(one.text for one in about)
     return ImpactResult(
         subject=few(names),
