@@ -26,7 +26,8 @@ def reading_hint(kind: str, diagnostics: Sequence[Diagnostic] = ()) -> str:
     """The hint where too little was understood of a source of this kind."""
     read = not diagnostics or any(one.code not in _NO_TEXT for one in diagnostics)
     may_be_dialect = read and "dialect" in KINDS.get(kind, ())
-    return "see the diagnostics above" + ("; is the --dialect right?" if may_be_dialect else "")
+    dialect = "; is the dialect right (--dialect, or dialect in govtool.toml)?" if may_be_dialect else ""
+    return f"see the diagnostics above{dialect}"
 
 
 EMPTY = "there is nothing in what was read"

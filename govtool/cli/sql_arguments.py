@@ -65,12 +65,12 @@ def show_reasons(ui: Ui, result: IngestResult) -> None:
 _HINTS = {
     "not-sql": "a file that is no SQL: leave it out, or convert it to UTF-8",
     "unreadable": "check the file and its permissions",
-    "parse-error": "is the --dialect right?",
+    "parse-error": "is the dialect right (--dialect, or dialect in govtool.toml)?",
 }
 """Remedies by code of a diagnostic; the first that applies is shown."""
 _NOT_UNDERSTOOD = "not understood"
 """A statement that does not parse, where the code (``opaque``) is also that of what no parser could know."""
-_BROKEN = "is the statement complete and the --dialect right?"
+_BROKEN = "is the statement complete, and the dialect right (--dialect)?"
 
 
 @contextmanager

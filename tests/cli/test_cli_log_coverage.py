@@ -52,7 +52,7 @@ def test_a_broken_create_has_a_hint(govtool, project):
     done = govtool("ingest", "sql", "a.sql")
     assert "--> a.sql:2:29" in done.err
     assert "near 'c'" in done.err
-    assert "hint: is the statement complete and the --dialect right?" in done.err
+    assert "hint: is the statement complete, and the dialect right (--dialect)?" in done.err
     (project / "a.sql").write_text("create view v as select 1 as a;\ncreate or replace veiw w as select 1 as a;\n")
     assert "VEIW may be meant as VIEW" in govtool("ingest", "sql", "a.sql").err
     (project / "a.sql").write_text("create or replace table w.c as selec a from w.b;\n")
@@ -89,7 +89,7 @@ def test_details_show_where_a_parser_gave_up_while_the_file_still_says_so(govtoo
     assert lines[at + 1] == "   |                          ^"
     assert lines[at - 2] == "  --> a.sql:3:26"
     assert lines[lines.index(" 4 | insert into d selct 1;") + 1] == "   |               ^"
-    assert "is the --dialect right?" in done.err
+    assert "is the dialect right (--dialect, or dialect in govtool.toml)?" in done.err
     file.write_text("create table t (a int);\n\ncreate view w as select b from u;\ninsert into d selct 1;\n")
     later = govtool("coverage", "--details").out.splitlines()
     assert not any("create view w as select" in line for line in later)  # the line is another one now

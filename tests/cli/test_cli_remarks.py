@@ -92,7 +92,7 @@ def test_the_dialect_is_asked_about_where_there_is_one(govtool, project, kind, a
     govtool("init", "--no-sources")
     done = govtool("ingest", kind, "a", "--strict")
     assert done.code == 3
-    assert ("is the --dialect right?" in done.err) is asks
+    assert ("is the dialect right (--dialect, or dialect in govtool.toml)?" in done.err) is asks
 
 
 NOWHERE = {
