@@ -45,7 +45,13 @@ spark.sql("DELETE FROM vectors WHERE id IN (3, 8)")
 spark.table("vectors").coalesce(1).write.parquet("out/after")
 spark.sql("CREATE TABLE mapped (id LONG) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
 spark.sql("INSERT INTO mapped VALUES (1)")
+spark.sql("ALTER TABLE mapped RENAME COLUMN id TO number")
+spark.sql("ALTER TABLE mapped ADD COLUMN id LONG")
+spark.sql("INSERT INTO mapped VALUES (2, 20)")
 spark.table("mapped").coalesce(1).write.parquet("out/mapped")
+spark.sql("CREATE TABLE numbered (id LONG) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'id')")
+spark.sql("INSERT INTO numbered VALUES (1)")
+spark.table("numbered").coalesce(1).write.parquet("out/numbered")
 """
 
 
@@ -107,8 +113,13 @@ def test_rows_that_deletion_vectors_delete(traced):
     assert traced.rows(traced.back("out/after", "true"))["default.vectors"] == [(n,) for n in (0, 1, 2, 4, 5, 6, 7)]
 
 
-def test_column_mapping_is_stated(traced):
-    code, message = traced.ask("trace", "back", "out/mapped", "--where", "true")
+def test_columns_under_other_names(traced):
+    assert traced.rows(traced.back("out/mapped", "true"))["default.mapped"] == [(1, None), (2, 20)]
+    assert traced.rows(traced.back("out/mapped", "id = 20"))["default.mapped"] == [(2, 20)]
+
+
+def test_column_mapping_by_ids_is_stated(traced):
+    code, message = traced.ask("trace", "back", "out/numbered", "--where", "true")
     assert code == 4
     assert "column mapping" in message
 

@@ -48,6 +48,8 @@ class DeltaTable:
     version: int = -1
     configuration: dict[str, str] = field(default_factory=dict)
     features: list[str] = field(default_factory=list)
+    physical: dict[str, str] = field(default_factory=dict)
+    """The names of columns in files, where they are mapped."""
 
     def commit(self, *actions: dict, metadata: bool = False) -> int:
         """Write a version; the first one tells the table's metadata."""
@@ -55,7 +57,7 @@ class DeltaTable:
         lines = list(actions)
         if metadata or self.version == 0:
             protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": self.features}
-            schema = {"type": "struct", "fields": [_field(name, kind) for name, kind in self.columns.items()]}
+            schema = {"type": "struct", "fields": [self._field(name, kind) for name, kind in self.columns.items()]}
             about = {
                 "id": self.id,
                 "schemaString": json.dumps(schema),
@@ -70,8 +72,10 @@ class DeltaTable:
 
     def file(self, name: str, rows: list[dict], partition: dict[str, str | None] | None = None, **more: object) -> dict:
         """Write a data file of the table's present columns, partition columns left out; the action that adds it."""
-        own = {name: DELTA_TYPES[kind] for name, kind in self.columns.items() if name not in self.partitioned}
-        size = data_file(self.place / name, rows, own)
+        kinds = {name: DELTA_TYPES[kind] for name, kind in self.columns.items() if name not in self.partitioned}
+        own = {self.physical.get(name, name): kind for name, kind in kinds.items()}
+        written = [{self.physical.get(name, name): value for name, value in row.items()} for row in rows]
+        size = data_file(self.place / name, written, own)
         about = {"path": quote(name), "size": size, "partitionValues": partition or {}, "dataChange": True}
         return {"add": {**about, **more}}
 
@@ -80,6 +84,10 @@ class DeltaTable:
         version = self.version if version is None else version
         about = {"format": "delta", "location": f"file:{self.place}", "id": self.id, "version": str(version)}
         return {**about, "schema": 0, "partitions": 1}
+
+    def _field(self, name: str, kind: object) -> dict:
+        metadata = {"delta.columnMapping.physicalName": self.physical[name]} if name in self.physical else {}
+        return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
 
     def schemas(self) -> tuple[t.Struct, list[t.Struct]]:
         """The table's schema; and with the one of its partitions."""
@@ -100,10 +108,6 @@ def leaf(found, whole, types):
     """A leaf as it is read of what the plan reader says of a table."""
     columns = tuple(Attribute(i, each.name, each.type) for i, each in enumerate(whole.fields))
     return relation({"$lake": found}, columns, 0, SimpleNamespace(types=types))
-
-
-def _field(name: str, kind: str) -> dict:
-    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
 
 
 @dataclass
@@ -192,18 +196,21 @@ class IcebergTable:
             for name, (number, kind) in self.columns.items()
         ]
 
-    def relation(self, snapshot: int | None = None):
-        """The leaf of a plan that read a snapshot."""
-        found = {
+    def found(self, snapshot: int | None = None) -> dict:
+        """What the plan reader says of a leaf that read a snapshot."""
+        return {
             "format": "iceberg",
             "location": str(self.place),
             "id": str(self.place / "metadata" / f"v{self.metadata}.metadata.json"),
             "version": str(self.number if snapshot is None else snapshot),
             "name": ["lake", "db", self.place.name],
         }
+
+    def relation(self, snapshot: int | None = None):
+        """The leaf of a plan that read a snapshot."""
         kinds = {name: t.from_json(SPARK.get(kind, kind)) for name, (_, kind) in self.columns.items()}
         whole = t.Struct(tuple(t.Field(name, kind) for name, kind in kinds.items()))
-        return leaf(found, whole, [])
+        return leaf(self.found(snapshot), whole, [])
 
 
 # ---- deletion vectors --------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from govtool.cli.main import main
 from govtool.model.run import Run, RunInput, RunOutput
 from govtool.records.capture import RecordedWrite
 from govtool.records.execute.duckdb import DuckExecutor
+from govtool.records.plan import types as t
 from govtool.records.plan.from_sql import from_sql
 from govtool.records.plan.nodes import Plan, Write, outputs
 from govtool.records.plan.term_pieces import Unread
@@ -187,7 +188,8 @@ def test_files_outside_of_a_table_of_delta_are_not_read(delta, path):
 @pytest.mark.parametrize(
     ("configuration", "features", "reason"),
     [
-        ({"delta.columnMapping.mode": "name"}, ["columnMapping"], "column mapping: its files have other names"),
+        ({"delta.columnMapping.mode": "id"}, ["columnMapping"], "column mapping: its files have other names"),
+        ({"delta.columnMapping.mode": "name"}, ["columnMapping"], "column mapping whose schema is not read"),
         ({}, ["somethingNew"], "a feature that is not known: somethingNew"),
     ],
 )
@@ -227,21 +229,71 @@ def test_deletes_by_values_are_a_break(iceberg):
     assert rows(iceberg.relation(first)) == tuples(OLD)
 
 
-def test_a_renamed_column_of_iceberg_is_a_break(iceberg):
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_renamed_column_of_iceberg_is_found_by_the_id_of_its_field(iceberg, forgotten):
+    """Also where a third column has its former name by now, and where rows are deleted."""
+    first = iceberg.number
     del iceberg.columns["name"]
     iceberg.columns["title"] = (2, "string")
-    iceberg.commit(iceberg.file("b.parquet", [{"id": 4, "title": "d"}]))
-    with pytest.raises(Unread, match="column title was renamed"):
-        iceberg.relation()
+    if forgotten:
+        iceberg.schemas.clear()
+    iceberg.commit(
+        iceberg.file("b.parquet", [{"id": 4, "title": "d"}]), iceberg.positions("p.parquet", ("a.parquet", 0))
+    )
+    found = iceberg.relation()
+    assert rows(found) == tuples(OLD[1:], NEW)
+    assert rows(found, "SELECT title, count(*) FROM x GROUP BY title") == [("b", 1), ("d", 1), (None, 1)]
+    assert found.format == "iceberg"
+    iceberg.columns = {"id": (1, "long"), "name": (2, "string")}
+    if not forgotten:
+        assert rows(iceberg.relation(first)) == tuples(OLD)
 
 
-def test_a_renamed_column_is_found_in_the_files_where_its_schema_is_forgotten(iceberg):
-    del iceberg.columns["name"]
-    iceberg.columns["title"] = (2, "string")
+def test_a_field_whose_former_name_another_one_has_in_a_file(iceberg):
+    """The file says so; its schema is no longer known."""
+    iceberg.columns = {"id": (1, "long"), "name": (3, "string")}
     iceberg.schemas.clear()
-    iceberg.commit(iceberg.file("b.parquet", [{"id": 4, "title": "d"}]))
-    with pytest.raises(Unread, match="column title was renamed"):
-        iceberg.relation()
+    iceberg.commit(iceberg.file("b.parquet", NEW))
+    assert rows(iceberg.relation()) == tuples(NEW, [{**row, "name": None} for row in OLD])
+
+
+def test_a_renamed_field_within_a_column_of_iceberg_is_a_break(iceberg):
+    for inner in ("a", "b"):
+        kind = {"type": "struct", "fields": [{"id": 4, "name": inner, "type": "long", "required": False}]}
+        iceberg.schemas.append({"type": "struct", "fields": [{"id": 3, "name": "st", "type": kind}]})
+    iceberg.columns["st"] = (3, kind)
+    iceberg.commit()
+    with pytest.raises(Unread, match=r"column st\.[ab] was renamed"):
+        leaf(iceberg.found(), t.Struct((t.Field("st", t.Struct((t.Field("b", t.LONG),))),)), [])
+
+
+def test_columns_of_delta_under_other_names(tmp_path):
+    """Names of columns are swapped, one is a partition, and one was added."""
+    pytest.importorskip("duckdb")
+    table = DeltaTable(tmp_path / "t", {"id": "long", "name": "string", "day": "string"}, ("day",))
+    table.commit(table.file("a.parquet", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], {"day": "x"}))
+    table.columns = {"day": "long", "id": "string", "name": "string", "more": "long"}
+    table.partitioned = ("name",)
+    table.physical = {"day": "id", "id": "name", "name": "day", "more": "col-1"}
+    table.configuration, table.features = {"delta.columnMapping.mode": "name"}, ["columnMapping"]
+    table.commit(metadata=True)
+    assert rows(table.relation()) == [(1, "a", "x", None), (2, "b", "x", None)]
+    table.commit(table.file("b.parquet", [{"day": 3, "id": "c", "more": 7}], {"day": None}))
+    assert rows(table.relation(), "SELECT * FROM x WHERE more = 7 OR day = 2") == [
+        (2, "b", "x", None),
+        (3, "c", None, 7),
+    ]
+    assert table.relation().partitioned == ("name",)
+
+
+def test_renamed_fields_within_a_column_of_delta_are_a_break(tmp_path):
+    inner = {"name": "a", "type": "long", "metadata": {"delta.columnMapping.physicalName": "col-2"}}
+    table = DeltaTable(tmp_path / "t", {"st": {"type": "struct", "fields": [inner]}})
+    table.physical = {"st": "col-1"}
+    table.configuration = {"delta.columnMapping.mode": "name"}
+    table.commit()
+    with pytest.raises(Unread, match="fields within column st"):
+        leaf(table.found(), t.Struct(()), [t.Struct(()), t.Struct(())])
 
 
 def test_a_column_that_was_dropped_and_added_again_is_a_break(iceberg):
@@ -256,7 +308,7 @@ def test_a_column_that_was_dropped_and_added_again_is_a_break(iceberg):
 
 def test_files_of_iceberg_without_ids_and_other_formats(iceberg):
     iceberg.commit(iceberg.file("b.parquet", NEW, ids=False))
-    with pytest.raises(Unread, match=r"column id is another field in b\.parquet"):
+    with pytest.raises(Unread, match=r"column id of b\.parquet has no id of a field"):
         iceberg.relation()
     iceberg.commit(iceberg.file("c.orc", NEW, file_format="orc"), gone=("b.parquet",))
     with pytest.raises(Unread, match="files of format ORC"):

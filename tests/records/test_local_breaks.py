@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from govtool.cli.main import main
-from govtool.records.plan.expressions import Call, Opaque
+from govtool.records.plan.expressions import AggregateCall, Call, Opaque
 from govtool.records.plan.nodes import Break, Plan, Project, outputs
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
 
@@ -58,6 +58,36 @@ def test_an_argument_of_an_aggregate_leaves_the_group_exact(traced):
     sql = "SELECT land, max(upper(user)) AS last, count(*) AS n FROM views JOIN users ON user = name GROUP BY land"
     code, answer = traced(sql, lost("upper"), "back", "out", "--where", "last = 'BOB'")
     assert (code, reached(answer)) == (0, {"views": (2, "exact"), "users": (1, "exact")})
+
+
+def chosen(node: Node) -> Node:
+    """What was the largest value in the run is that of any row now."""
+
+    def term(each: Term) -> Term:
+        if isinstance(each, AggregateCall) and each.name == "max":
+            return replace(each, name="first", deterministic=False)
+        return each
+
+    return node.replaced(terms=tuple(rewrite(each, term) for each in node.terms()))
+
+
+@pytest.mark.parametrize("where", ["f = 2", "f = 2 AND user = 'ann'"])
+def test_a_value_of_any_row_is_that_of_the_run(traced, where):
+    sql = "SELECT user, max(page) AS f, count(*) AS n FROM views GROUP BY user"
+    code, answer = traced(sql, chosen, "back", "out", "--where", where)
+    assert (code, reached(answer)) == (0, {"views": (2, "exact")})
+
+
+def test_the_key_of_a_group_is_no_value_of_any_row(traced):
+    sql = "SELECT max(user) AS f FROM views GROUP BY user"
+    code, answer = traced(sql, chosen, "back", "out", "--where", "f = 'ann'", "--verify")
+    assert (code, reached(answer), answer["verified"]) == (0, {"views": (2, "exact")}, True)
+
+
+def test_groups_that_a_value_of_any_row_decides_are_those_of_the_run(traced):
+    sql = "SELECT count(*) AS n, user FROM views GROUP BY user HAVING max(page) > 1"
+    code, answer = traced(sql, chosen, "back", "out", "--where", "user = 'ann'")
+    assert (code, reached(answer)) == (0, {"views": (2, "exact")})
 
 
 def test_a_total_of_values_that_are_not_known_may_be_of_every_row(traced):

@@ -24,7 +24,7 @@ from govtool.errors import EngineError, EvidenceError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.compare import same_rows
 from govtool.records.execute.places import Place, place_of
-from govtool.records.lake.deleted import TABLES
+from govtool.records.lake.files import TABLES
 from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Call, Literal
 from govtool.records.plan.nodes import File, Filter, LocalRows, Project, Relation, outputs
@@ -188,8 +188,11 @@ class _Copies:
     # ---- files --------------------------------------------------------------------------------------------------
 
     def _copy(self, part: _Part, target: Path) -> list[CopiedFile]:
-        if part.delta.relation.format in TABLES:  # its files hold rows that were deleted: a copy would have them again
-            raise EngineError("files of which some rows are deleted are not copied", code="engine.format")
+        if part.delta.relation.format in TABLES:  # their files hold rows that were deleted, or other names of columns
+            raise EngineError(
+                "files of which some rows are deleted, or whose columns were renamed, are not copied",
+                code="engine.format",
+            )
         if not part.delta or can_edit(part.delta):
             made = write_copy(part.delta, target)
             for file in made:

@@ -47,6 +47,7 @@ from govtool.records.trace.normal import Ids, spare_ids
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
 from govtool.records.trace.selection import bound_condition
+from govtool.records.trace.undetermined import settled
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
@@ -260,7 +261,7 @@ def open_write(
         opened = _by_positions(run, there, positions, refused, sidecars)
         if opened is not None:
             return opened
-    root = titled(without_lost_functions(there.root))
+    root = titled(settled(without_lost_functions(there.root), plan.session))
     executor = ExecutorChain(engines(plan.session, sidecars))
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}

@@ -10,7 +10,8 @@ from govtool.errors import EngineError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.csv_files import CsvFiles
 from govtool.records.execute.inputs import local_path
-from govtool.records.lake.deleted import TABLES, deleted_records
+from govtool.records.lake.deleted import deleted_records
+from govtool.records.lake.files import TABLES, plain_parts
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Literal
 from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, outputs
@@ -225,19 +226,20 @@ class DuckExecutor:
         return f"SELECT {', '.join(values) or '1 AS nothing'} FROM {source} AS data{join}{left}"
 
     def _live_rows(self, leaf: Relation) -> str:
-        """The rows of files of which some are deleted."""
+        """The rows of files of which some are deleted, or whose columns have other names."""
         import pyarrow as pa
 
         record = Attribute(max((abs(each.id) for each in leaf.columns), default=0) + 1, RECORD, t.LONG)
-        plain = replace(
-            leaf, format="parquet", columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, RECORD))
-        )
+        whole = replace(leaf, columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, RECORD)))
+        columns = ", ".join(f"live.{column_name(each)}" for each in leaf.columns) or "1 AS nothing"
+        text = f"SELECT {columns} FROM ({' UNION ALL '.join(map(self.view, plain_parts(whole)))}) AS live"
+        gone = deleted_records(leaf)
+        if not len(gone):
+            return text
         name = f"deleted_{next(self._numbers)}"
-        self.connection.register(f"{name}_given", pa.table({"record": deleted_records(leaf)}))
+        self.connection.register(f"{name}_given", pa.table({"record": gone}))
         self._run(f"CREATE TEMP TABLE {name} AS SELECT record FROM {name}_given")
         self.connection.unregister(f"{name}_given")
-        columns = ", ".join(f"live.{column_name(each)}" for each in leaf.columns) or "1 AS nothing"
-        text = f"SELECT {columns} FROM ({self.view(plain)}) AS live"
         return f"{text} ANTI JOIN {name} ON live.{column_name(record)} = {name}.record"
 
     def _types_in(self, source: str) -> dict[str, str]:

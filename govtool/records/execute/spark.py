@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from govtool.errors import UsageError
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.places import plain_uri
-from govtool.records.lake.deleted import TABLES, deleted_records
+from govtool.records.lake.deleted import deleted_records
+from govtool.records.lake.files import TABLES, plain_parts
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Literal
 from govtool.records.plan.nodes import Plan, Relation, Session
@@ -143,7 +145,7 @@ def view(leaf: Relation, spark: SparkSession) -> DataFrame:
 
 
 def _live_rows(leaf: Relation, spark: SparkSession) -> DataFrame:
-    """The rows of files of which some are deleted.
+    """The rows of files of which some are deleted, or whose columns have other names.
 
     Raises:
         NotExact: There are too many, or what deletes them cannot be read.
@@ -152,8 +154,8 @@ def _live_rows(leaf: Relation, spark: SparkSession) -> DataFrame:
     if len(gone) > _DELETED:
         raise NotExact(f"a table with {len(gone):,} deleted rows")
     record = Attribute(max((abs(each.id) for each in leaf.columns), default=0) + 1, RECORD, t.LONG)
-    columns, metadata = (*leaf.columns, record), (*leaf.metadata, (record.id, RECORD))
-    files = view(replace(leaf, format="parquet", columns=columns, metadata=metadata), spark)
+    whole = replace(leaf, columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, RECORD)))
+    files = reduce(lambda one, other: one.unionAll(other), (view(each, spark) for each in plain_parts(whole)))
     if len(gone):
         deleted = spark.sql(f"SELECT * FROM VALUES {', '.join(f'({number}L)' for number in gone)} AS deleted (record)")
         files = files.join(deleted, files[f"c{record.id}"] == deleted["record"], "left_anti")

@@ -1,14 +1,12 @@
 """Rows of a version's files that are deleted: by deletion vectors of Delta and Iceberg, by Iceberg's position deletes.
 
-A leaf with such rows has the format of its table, not ``parquet``: nothing may read its files as they are. What deletes
-them is kept as places of files; they are read when the leaf is evaluated.
+What deletes them is kept as places of files; they are read when the leaf is evaluated.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,35 +21,25 @@ from govtool.records.sql.dialect import NotExact
 if TYPE_CHECKING:
     import numpy as np
 
-Deletes = Sequence[tuple[Any, ...]]
-"""``(file ordinal, "vector", path, offset, size)``, ``(file ordinal, "inline", text)``, ``(-1, "positions", path)``."""
-TABLES = ("delta", "iceberg")
-"""Formats of leaves whose files have rows that are deleted."""
 _LARGEST = 512 * 1024 * 1024
 
 
-def with_deleted(relation: Relation, deletes: Deletes) -> Relation:
-    """A version of a table whose files have rows that are deleted; as it is if there are none."""
-    table = table_of(relation)
-    if not deletes or table is None:
-        return relation
-    return replace(relation, format=table[0], options=(*relation.options, (DELETED, json.dumps(deletes))))
-
-
 def deleted_records(relation: Relation) -> np.ndarray[Any, Any]:
-    """The ids of the records that are deleted, as they are packed: file ordinal and row.
+    """The ids of the records that are deleted, as they are packed: file ordinal and row; none of most tables.
 
     Raises:
         NotExact: What deletes them is gone, or cannot be read.
     """
     import numpy as np
 
-    table = table_of(relation)
+    given, table = dict(relation.options).get(DELETED), table_of(relation)
+    if given is None:
+        return np.zeros(0, np.int64)
     folder = None if table is None else folder_of(table[1])
     if folder is None:
         raise NotExact("deleted rows of files that are not on this machine")
     try:
-        listed = json.loads(dict(relation.options)[DELETED])
+        listed = json.loads(given)
         found = [part for each in listed for part in _records(folder, relation, each)]
     except (VectorError, OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise NotExact(f"the deleted rows of {relation.dataset} cannot be read: {error}") from error

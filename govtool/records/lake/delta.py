@@ -1,17 +1,19 @@
-"""A version of a Delta table as a leaf: exact where its files are plain Parquet under the table's own names.
+"""A version of a Delta table as a leaf: exact where its files are plain Parquet, also under other names of columns.
 
-After the Delta protocol (github.com/delta-io/delta, PROTOCOL.md): "Valid Feature Names in Table Features", "Partition
-Value Serialization".
+After the Delta protocol (github.com/delta-io/delta, PROTOCOL.md): "Column Mapping", "Valid Feature Names in Table
+Features", "Partition Value Serialization".
 """
 
 from __future__ import annotations
 
 import decimal
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from govtool.capture.tables.delta import DeltaVersion, LoggedFile, is_below
 from govtool.capture.tables.vectors import VectorError, decoded, vector_file
+from govtool.records.lake.files import Names
 from govtool.records.lake.places import delta_at, time_of, uri_of
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Value
@@ -20,6 +22,7 @@ from govtool.records.plan.term_pieces import Unread
 from govtool.records.plan.text_values import text_value
 
 _TITLE = "a table of Delta Lake"
+_PHYSICAL = "delta.columnMapping.physicalName"
 _HARMLESS = frozenset(
     {
         "columnMapping",
@@ -36,8 +39,8 @@ _HARMLESS = frozenset(
 
 def version_files(
     location: str, table: str, version: int, partitions: t.Struct
-) -> tuple[tuple[File, ...], list[tuple[Any, ...]]]:
-    """The files of a version, and what deletes rows of them.
+) -> tuple[tuple[File, ...], list[tuple[Any, ...]], dict[int, Names]]:
+    """The files of a version, what deletes rows of them, and by ordinal the names of columns that differ in them.
 
     Args:
         location: The table's place, as Hadoop writes it.
@@ -54,9 +57,11 @@ def version_files(
     why = why_not(state)
     if why:
         raise Unread(why)
-    files = listed(location, state.files.values(), partitions)
+    names = physical_names(state)
+    files = listed(location, state.files.values(), partitions, names)
     vectors = {uri_of(location, each.path): each.vector for each in state.files.values() if each.vector}
-    return files, [_vector(file.ordinal, vectors[file.uri]) for file in files if file.uri in vectors]
+    deletes = [_vector(file.ordinal, vectors[file.uri]) for file in files if file.uri in vectors]
+    return files, deletes, {file.ordinal: names for file in files}
 
 
 def _vector(ordinal: int, found: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -81,7 +86,7 @@ def _vector(ordinal: int, found: Mapping[str, Any]) -> tuple[Any, ...]:
 def why_not(state: DeltaVersion) -> str:
     """Why rows of a version's files are not those of the table; empty if they are."""
     mode = state.configuration.get("delta.columnMapping.mode", "none")
-    if mode != "none":
+    if mode not in ("none", "name"):
         return f"{_TITLE} with column mapping: its files have other names of columns ({mode})"
     features = state.protocol.get("readerFeatures")
     unknown = sorted({str(each) for each in features} - _HARMLESS) if isinstance(features, (list, tuple)) else []
@@ -92,15 +97,46 @@ def why_not(state: DeltaVersion) -> str:
     return ""
 
 
-def listed(location: str, files: Iterable[LoggedFile], partitions: t.Struct) -> tuple[File, ...]:
-    """Files with ordinals by their URIs, and values of partitions by the log.
+def physical_names(state: DeltaVersion) -> dict[str, str | None]:
+    """The names of columns in the files of a version, where they differ from those of the table.
+
+    Raises:
+        Unread: Fields within a column have other names, or the schema does not tell.
+    """
+    if state.configuration.get("delta.columnMapping.mode", "none") == "none":
+        return {}
+    try:
+        fields = json.loads(state.metadata["schemaString"])["fields"]
+        names = {str(each["name"]): str(each["metadata"][_PHYSICAL]) for each in fields}
+        inner = next((each["name"] for each in fields if _is_renamed(each["type"])), None)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Unread(f"{_TITLE} with column mapping whose schema is not read") from error
+    if inner is not None:
+        raise Unread(f"{_TITLE} with column mapping: fields within column {inner} have other names in its files")
+    return {name: other for name, other in names.items() if other != name}
+
+
+def _is_renamed(kind: Any) -> bool:
+    """Return whether fields within a type have other names in files."""
+    if not isinstance(kind, dict):
+        return False
+    fields = kind.get("fields", [])
+    inner = [kind.get(part) for part in ("elementType", "keyType", "valueType")] + [each["type"] for each in fields]
+    return any(each["metadata"][_PHYSICAL] != each["name"] for each in fields) or any(map(_is_renamed, inner))
+
+
+def listed(
+    location: str, files: Iterable[LoggedFile], partitions: t.Struct, names: Mapping[str, str | None] | None = None
+) -> tuple[File, ...]:
+    """Files with ordinals by their URIs, and values of partitions by the log, which has them under names of its own.
 
     Raises:
         Unread: A value of a partition is of a form that is not read.
     """
     found = sorted((uri_of(location, each.path), each) for each in _by_path(files))
+    fields = [(str((names or {}).get(each.name, each.name)), each.type) for each in partitions.fields]
     return tuple(
-        File(i, uri, each.size, time_of(location, each.path), _partition(each, partitions.fields))
+        File(i, uri, each.size, time_of(location, each.path), _partition(each, fields))
         for i, (uri, each) in enumerate(found)
     )
 
@@ -109,8 +145,8 @@ def _by_path(files: Iterable[LoggedFile]) -> list[LoggedFile]:
     return list({each.path: each for each in files}.values())
 
 
-def _partition(file: LoggedFile, fields: Sequence[t.Field]) -> tuple[Value, ...]:
-    return tuple(_value(file.partition.get(field.name), field.type) for field in fields)
+def _partition(file: LoggedFile, fields: Sequence[tuple[str, t.Type]]) -> tuple[Value, ...]:
+    return tuple(_value(file.partition.get(name), kind) for name, kind in fields)
 
 
 def _value(text: str | None, kind: t.Type) -> Value:

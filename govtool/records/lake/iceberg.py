@@ -1,8 +1,8 @@
 """A snapshot of an Iceberg table as a leaf: exact where files are Parquet and names of columns mean the same fields.
 
-Iceberg finds columns by the ids of their fields. A column is read by its name where no schema of the table ever gave
-the name to another field, and where the file has the field under this name or not at all. After the Iceberg table
-specification (iceberg.apache.org/spec): "Column Projection", "Delete Formats", "Default values".
+Iceberg finds columns by the ids of their fields. A column is read where no schema of the table ever gave its name to
+another field: in each file under the name that the field has there. After the Iceberg table specification
+(iceberg.apache.org/spec): "Column Projection", "Delete Formats", "Default values".
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from govtool.capture.tables.iceberg import SnapshotFile, TableMetadata
+from govtool.records.lake.files import Names
 from govtool.records.lake.places import folder_of, iceberg_at, time_of, uri_of
 from govtool.records.plan.nodes import File
 from govtool.records.plan.term_pieces import Unread
@@ -25,14 +26,12 @@ _VALUES = 2
 """The content of a file that deletes rows by their values."""
 _FRAME = 8
 """Bytes around a vector: its length and its checksum."""
-Ids = Mapping[tuple[str, ...], int]
-"""Ids of fields by the names on the way to them."""
 
 
 def snapshot_listing(
     location: str, metadata: str, snapshot: str, names: Sequence[str]
-) -> tuple[tuple[File, ...], list[tuple[Any, ...]]]:
-    """The files of a snapshot, and what deletes rows of them.
+) -> tuple[tuple[File, ...], list[tuple[Any, ...]], dict[int, Names]]:
+    """The files of a snapshot, what deletes rows of them, and by ordinal the names of columns that differ in them.
 
     Args:
         location: The table's place, as the table names it.
@@ -44,7 +43,7 @@ def snapshot_listing(
         Unread: The metadata do not tell, or rows of its files are not the table's rows.
     """
     if not snapshot:
-        return (), []
+        return (), [], {}
     found = iceberg_at(location, metadata, int(snapshot)) if snapshot.isdecimal() else None
     if found is None:
         raise Unread(f"the metadata of {_TITLE} do not tell snapshot {snapshot}")
@@ -53,9 +52,11 @@ def snapshot_listing(
     if why:
         raise Unread(why)
     files = [each for each in every if not each.deletes]
-    _check_names(location, table, files, names)
+    ids = _numbered(table, names)
     known = listed(location, files)
-    return known, [_deletes(location, known, each) for each in every if each.deletes]
+    under = _names(location, table, ids, files)
+    other = {file.ordinal: under[file.uri] for file in known if under.get(file.uri)}
+    return known, [_deletes(location, known, each) for each in every if each.deletes], other
 
 
 def _deletes(location: str, known: Sequence[File], file: SnapshotFile) -> tuple[Any, ...]:
@@ -93,59 +94,82 @@ def listed(location: str, files: Sequence[SnapshotFile]) -> tuple[File, ...]:
     return tuple(File(i, uri, each.size, time_of(location, each.path)) for i, (uri, each) in enumerate(found))
 
 
-def _check_names(location: str, table: TableMetadata, files: Sequence[SnapshotFile], names: Sequence[str]) -> None:
-    """Refuse columns whose names do not say which field of a file they are.
+def _names(
+    location: str, table: TableMetadata, ids: Mapping[str, int], files: Sequence[SnapshotFile]
+) -> dict[str, Names]:
+    """By the URI of a file, its names of columns where they differ from those of the table.
+
+    Raises:
+        Unread: A file does not say which fields its columns are.
+    """
+    folder = folder_of(location)
+    if folder is not None:
+        return {uri_of(location, each.path): _names_in(folder / each.path, ids, table.partitions) for each in files}
+    called: dict[int, set[str]] = {}
+    for path, field in (each for schema in table.schemas for each in _fields(schema)):
+        if len(path) == 1:
+            called.setdefault(int(field.get("id") or 0), set()).add(path[0])
+    renamed = any(len(called[number]) > 1 for number in ids.values())
+    if files and (renamed or not table.schemas_known or "schema.name-mapping.default" in table.properties):
+        raise Unread(f"{_TITLE} whose files may have columns under other names")
+    return {}
+
+
+def _numbered(table: TableMetadata, names: Sequence[str]) -> dict[str, int]:
+    """The ids of some columns.
+
+    Raises:
+        Unread: A name had several ids in the history of the schema, or a field within a column several names.
+    """
+    fields = [each for schema in table.schemas for each in _fields(schema)]
+    tops: dict[str, set[int]] = {}
+    for path, field in fields:
+        if len(path) == 1 and path[0] in names:
+            if not isinstance(field.get("id"), int):
+                raise Unread(f"{_TITLE} with a field of an unknown form")
+            tops.setdefault(path[0], set()).add(field["id"])
+    unknown = sorted(set(names) - tops.keys())
+    if unknown:
+        raise Unread(f"{_TITLE}: column {unknown[0]} is none of its schema")
+    for name, ids in tops.items():
+        if len(ids) > 1:
+            raise Unread(f"{_TITLE}: column {name} was dropped and added again")
+    found = {name: next(iter(ids)) for name, ids in tops.items()}
+    _check_fields(fields, {number: name for name, number in found.items()})
+    return found
+
+
+def _check_fields(fields: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]], wanted: Mapping[int, str]) -> None:
+    """Refuse columns with defaults, and those within which fields had other names.
 
     Raises:
         Unread: There is one.
     """
-    known = _numbered(table, names)
-    if not files:
-        return
-    folder = folder_of(location)
-    if folder is None:
-        if not table.schemas_known or "schema.name-mapping.default" in table.properties:
-            raise Unread(f"{_TITLE} whose files may have columns under other names")
-        return
-    top = {path[0]: number for path, number in known.items() if len(path) == 1}
-    for file in files:
-        _check_file(folder / file.path, top, table.partitions)
-
-
-def _numbered(table: TableMetadata, names: Sequence[str]) -> dict[tuple[str, ...], int]:
-    """The ids of some columns and of their fields, by path.
-
-    Raises:
-        Unread: A path had several ids in the history of the schema, or an id several paths.
-    """
-    by_name: dict[tuple[str, ...], set[int]] = {}
+    by_path: dict[tuple[int, tuple[str, ...]], set[int]] = {}
     by_id: dict[int, set[tuple[str, ...]]] = {}
-    fields = [each for schema in table.schemas for each in _fields(schema)]
-    for path, field in fields:
-        if path[0] not in names:
+    top = 0
+    for path, field in fields:  # those within a column follow it
+        number = int(field.get("id") or 0)
+        top = number if len(path) == 1 else top
+        if top not in wanted:
             continue
-        number, default = field.get("id"), field.get("initial-default")
-        if not isinstance(number, int) or default is not None:
-            raise Unread(f"{_TITLE}: column {path[0]} has a default in files that lack it")
-        by_name.setdefault(path, set()).add(number)
-    unknown = sorted(set(names) - {path[0] for path in by_name})
-    if unknown:
-        raise Unread(f"{_TITLE}: column {unknown[0]} is none of its schema")
-    for path, field in fields:
-        by_id.setdefault(int(field.get("id") or 0), set()).add(path)
-    for path, ids in by_name.items():
+        if field.get("initial-default") is not None:
+            raise Unread(f"{_TITLE}: column {wanted[top]} has a default in files that lack it")
+        by_path.setdefault((top, path[1:]), set()).add(number)
+        by_id.setdefault(number, set()).add(path[1:])
+    for (column, inner), ids in by_path.items():
+        whole = ".".join((wanted[column], *inner))
         if len(ids) > 1:
-            raise Unread(f"{_TITLE}: column {'.'.join(path)} was dropped and added again")
+            raise Unread(f"{_TITLE}: column {whole} was dropped and added again")
         if len(by_id[next(iter(ids))]) > 1:
-            raise Unread(f"{_TITLE}: column {'.'.join(path)} was renamed")
-    return {path: next(iter(ids)) for path, ids in by_name.items()}
+            raise Unread(f"{_TITLE}: column {whole} was renamed")
 
 
-def _check_file(path: Path, known: Mapping[str, int], partitions: Collection[int]) -> None:
-    """Compare the ids of a file's columns with those of the table; a file that is gone is told by whoever reads it.
+def _names_in(path: Path, known: Mapping[str, int], partitions: Collection[int]) -> dict[str, str | None]:
+    """The names of columns in a file, where they differ; a file that is gone is told by whoever reads it.
 
     Raises:
-        Unread: A column is there under another name, or another one under its name; or the file has no ids.
+        Unread: The file does not say which fields its columns are, or has a column's values in its partition alone.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -153,17 +177,22 @@ def _check_file(path: Path, known: Mapping[str, int], partitions: Collection[int
     try:
         schema = pq.read_schema(path)
     except (OSError, pa.ArrowException):
-        return
+        return {}
+    there: dict[str, str] = {}
     for field in schema:
         own = (field.metadata or {}).get(b"PARQUET:field_id")
-        if field.name in known and own != str(known[field.name]).encode():
-            raise Unread(f"{_TITLE}: column {field.name} is another field in {path.name}")
-    there = {(field.metadata or {}).get(b"PARQUET:field_id"): field.name for field in schema}
+        if own is None:
+            raise Unread(f"{_TITLE}: column {field.name} of {path.name} has no id of a field")
+        if there.setdefault(own.decode("ascii", "replace"), field.name) != field.name:
+            raise Unread(f"{_TITLE}: two columns of {path.name} are one field")
+    found: dict[str, str | None] = {}
     for name, number in known.items():
-        if there.get(str(number).encode(), name) != name:
-            raise Unread(f"{_TITLE}: column {name} was renamed")
-        if number in partitions and name not in schema.names:
+        other = there.get(str(number))
+        if other is None and number in partitions:
             raise Unread(f"{_TITLE}: column {name} is in no file, but in its partitions")
+        if other != name and (other is not None or name in schema.names):
+            found[name] = other
+    return found
 
 
 def _fields(schema: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:

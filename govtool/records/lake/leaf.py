@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from govtool.records.lake import delta, iceberg
-from govtool.records.lake.deleted import with_deleted
+from govtool.records.lake.files import with_files
 from govtool.records.lake.leaf_options import as_table
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
@@ -38,18 +38,19 @@ def table_relation(found: Json, dataset: str, columns: tuple[Attribute, ...], le
         schema, partitions = terms.types[found["schema"]], terms.types[found["partitions"]]
         if not isinstance(schema, t.Struct) or not isinstance(partitions, t.Struct):
             raise Unread("a schema that is none")
-        files, deletes = delta.version_files(location, own, int(version), partitions)
+        files, deletes, names = delta.version_files(location, own, int(version), partitions)
         inner = {each.name for each in partitions.fields}
         data = t.Struct(tuple(each for each in schema.fields if each.name not in inner))
-        names = {each.name for each in (*schema.fields, *partitions.fields)}
-        metadata = tuple((each.id, each.name) for each in columns if each.name not in names)
+        known = {each.name for each in (*schema.fields, *partitions.fields)}
+        metadata = tuple((each.id, each.name) for each in columns if each.name not in known)
         parts = tuple(each.name for each in partitions.fields)
         made = Relation(leaf, dataset, "parquet", files, columns, data, parts, metadata=metadata)
     else:
-        files, deletes = iceberg.snapshot_listing(location, own, str(version), [each.name for each in columns])
+        columns_read = [each.name for each in columns]
+        files, deletes, names = iceberg.snapshot_listing(location, own, str(version), columns_read)
         data = t.Struct(tuple(t.Field(each.name, each.type) for each in columns))
         made = Relation(leaf, dataset, "parquet", files, columns, data)
-    return with_deleted(as_table(made, str(found["format"]), location, str(version)), deletes)
+    return with_files(as_table(made, str(found["format"]), location, str(version)), deletes, names)
 
 
 def written_to(found: Json) -> str:

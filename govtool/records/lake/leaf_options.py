@@ -9,7 +9,9 @@ from govtool.records.plan.nodes import Relation, Write
 _FORMAT, _LOCATION = "govtool.table", "govtool.location"
 DELETED = "govtool.deleted"
 """What deletes rows of a relation's files."""
-_OPTIONS = (_FORMAT, _LOCATION, DELETED)
+NAMES = "govtool.names"
+"""The names of columns in a relation's files, where these are not the relation's own."""
+_OPTIONS = (_FORMAT, _LOCATION, DELETED, NAMES)
 
 
 def as_table(relation: Relation, format: str, location: str, version: str) -> Relation:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from govtool.capture.tables.delta import delta_commits
 from govtool.capture.tables.iceberg import snapshot_files
 from govtool.records.lake import delta, iceberg
+from govtool.records.lake.files import with_files
 from govtool.records.lake.leaf_options import as_table, table_of
 from govtool.records.lake.places import delta_at, live_files, newest_metadata, open_log
 from govtool.records.plan import types as t
@@ -75,8 +76,10 @@ def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int])
         return None
     data = t.Struct(tuple(field for field in fields if field.name not in partitioned))
     attributes = tuple(Attribute(i, field.name, field.type) for i, field in enumerate((*data.fields, *inner.fields)))
-    made = Relation(0, "", "parquet", delta.listed(location, files, inner), attributes, data, partitioned)
-    return as_table(made, "delta", location, str(version))
+    names = delta.physical_names(state)
+    made = Relation(0, "", "parquet", delta.listed(location, files, inner, names), attributes, data, partitioned)
+    table = as_table(made, "delta", location, str(version))
+    return with_files(table, (), {file.ordinal: names for file in made.files})
 
 
 def _fields_of(columns: Sequence[Attribute], schema: t.Struct) -> list[t.Field] | None:

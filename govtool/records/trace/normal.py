@@ -10,6 +10,7 @@ from govtool.errors import UsageError
 from govtool.records.plan.expressions import Attribute, Exists, Expression, InSubquery, Named, ScalarSubquery
 from govtool.records.plan.nodes import (
     Aggregate,
+    Filter,
     Limit,
     Project,
     Reference,
@@ -57,7 +58,7 @@ def normalized(node: Node, ids: Ids) -> Node:
     Raises:
         UsageError: The plan has more operators than can be traced.
     """
-    return _everywhere(_inlined(node, ids), lambda each: _simpler(each, ids))
+    return _everywhere(_everywhere(_inlined(node, ids), _at_its_order), lambda each: _simpler(each, ids))
 
 
 def _everywhere(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -144,6 +145,33 @@ def refreshed(node: Node, ids: Ids) -> Node:
         return one
 
     return _everywhere(node, change)
+
+
+def _at_its_order(node: Node) -> Node:
+    """A limit directly above the order that it reads: projections and filters between them keep the order.
+
+    ``SELECT a FROM t ORDER BY b LIMIT 1`` has a projection there, which drops ``b``.
+    """
+    if not isinstance(node, (Limit, Tail)):
+        return node
+    above: list[Project] = []
+    filters: list[Filter] = []
+    child = node.child
+    while isinstance(child, Project):
+        above.append(child)
+        child = child.child
+    while isinstance(child, Filter):
+        filters.append(child)
+        child = child.child
+    if not isinstance(child, Sort) or not child.total:
+        return node
+    rows = child.child
+    for each in reversed(filters):
+        rows = replace(each, child=rows)
+    made: Node = replace(node, child=replace(child, child=rows))
+    for project in reversed(above):
+        made = replace(project, child=made)
+    return made
 
 
 def _simpler(node: Node, ids: Ids) -> Node:

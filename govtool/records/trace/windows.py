@@ -134,7 +134,7 @@ def _numbered_link(carrier: Carrier, child: Node, call: WindowCall) -> Linked:
 def limit(carrier: Carrier, node: Limit, needed: Needed) -> Segment:
     """That of the row. Where rows tie across the limit, the order does not decide which are in: a superset."""
     carrier = carrier.present()
-    order = node.child.order if isinstance(node.child, Sort) else ()
+    order = node.child.order if isinstance(node.child, Sort) and node.child.total else ()
     child = carrier.segment(node.child, needed)
     position = carrier.ids.named("position", over(Call("row_number", (), INTEGER), (), order, None))
     rank = carrier.ids.named("rank", over(Call("rank", (), INTEGER), (), order, None)) if order else None

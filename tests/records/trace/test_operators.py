@@ -10,22 +10,26 @@ from duck import Duck
 from govtool.errors import UsageError
 from govtool.records.lineage import Lineage
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Literal, Named, Opaque, passed
+from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Literal, Named, Opaque, SortKey, passed
 from govtool.records.plan.from_sql import from_sql, table
 from govtool.records.plan.nodes import (
     Distinct,
     Filter,
     Join,
+    Limit,
     LocalRows,
     Project,
     Range,
     Relation,
     Repartition,
+    Session,
+    Sort,
     Write,
     outputs,
 )
 from govtool.records.plan.tree import rewrite, rewrite_nodes, walk_nodes
 from govtool.records.trace.opaque import blanked
+from govtool.records.trace.undetermined import settled
 
 # Titian, section 2: a log of error codes and their descriptions; two codes share one, and one has none.
 LOG = [("400", "h1"), ("404", "h1"), ("404", "h2"), ("410", "h2"), ("500", "h3"), ("404", "h1"), (None, "h9")]
@@ -253,3 +257,33 @@ def test_conditions_that_are_not_deterministic_give_whole_inputs(duck):
     chance = Call("<=", (Call("random", (), t.DOUBLE, deterministic=False), Literal(2.0, t.DOUBLE)), t.BOOLEAN)
     found = Lineage.of(Filter(plan, chance), duck).where("host = 'h3'").go_back_all()
     assert (found.count(), found.answer().inputs[0].exactness) == (len(LOG), "coarse")
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_a_limit_reads_the_order_below_a_projection_that_drops_it(duck, filtered):
+    """The plan of ``SELECT text FROM codes ORDER BY code DESC LIMIT 2``, with a filter between, too."""
+    leaf = RELATIONS["codes"]
+    code, text = outputs(leaf)
+    rows = Sort(leaf, (SortKey(code, True, False),))
+    if filtered:
+        rows = Filter(rows, Call("<", (code, Literal("410", t.STRING)), t.BOOLEAN))
+    plan = Limit(Project(rows, (passed(text),)), 2)
+    assert traced(duck, plan, "true") == {"codes": [0, 1] if filtered else [1, 2]}
+
+
+def test_an_order_within_partitions_decides_no_limit(duck):
+    leaf = RELATIONS["codes"]
+    plan = Limit(Sort(leaf, (SortKey(outputs(leaf)[0]),), total=False), 2)
+    (step,) = Lineage.of(plan, duck).where("true").go_back_all().answer().inputs
+    assert (step.count, step.exactness) == (5, "superset")
+
+
+@pytest.mark.parametrize("options", [(), (("columnNameOfCorruptRecord", "LINE"),)])
+def test_a_condition_on_lines_that_cannot_be_parsed_is_not_known(options):
+    names = ("n", "LINE" if options else "_corrupt_record")
+    columns = tuple(Attribute(i, name, t.STRING) for i, name in enumerate(names))
+    leaf = Relation(0, "x", "csv", (), columns, struct(*((name, t.STRING) for name in names)), options=options)
+    plan = Project(Filter(leaf, Call("is null", (columns[1],), t.BOOLEAN)), (passed(columns[0]),))
+    found = settled(plan, Session("4.0.1", True, "UTC"))
+    assert isinstance(found.child.condition.arguments[0], Opaque)
+    assert settled(replace(plan, child=leaf), Session("4.0.1", True, "UTC")) == replace(plan, child=leaf)
