@@ -142,6 +142,7 @@ def inline(
         return False
     inner = bound_arguments(walk, body, call, scope, env)
     walk.inlining.append(name)
+    walk.inlined = True
     try:
         if isinstance(body.body, nodes.Query):
             for deps in output_of(walk, body.body, inner, None).deps:
