@@ -45,6 +45,8 @@ _TYPE_BEFORE: Final = re.compile(
     r"|STRING|TEXT|BIGNUMERIC)\s*\(\s*(?:\d+\s*,\s*)?\Z",
     re.IGNORECASE,
 )
+_ARGUMENTS: Final = re.compile(r"\(\s*(?:\d+\s*,\s*)?\Z")
+"""How ``_TYPE_BEFORE`` ends: to look for that at the last bracket costs next to nothing."""
 _ORDINALS: Final = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
 _ORDINAL_END: Final = re.compile(
     r"\s*(?:[,);…]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
@@ -132,7 +134,9 @@ class _Redactor:
             return found if ordinal else "?"
         if last not in "[(,":
             return "?"
-        kept = ("[" in before and _SUBSCRIPT.search(before)) or ("(" in before and _TYPE_BEFORE.search(before))
+        kept = "[" in before and _SUBSCRIPT.search(before)
+        if not kept and _ARGUMENTS.match(before, before.rfind("(")):
+            kept = _TYPE_BEFORE.search(before)
         return found if kept else "?"
 
 
