@@ -7,7 +7,6 @@ stands: see ``tables``.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from sqlglot import exp
@@ -24,8 +23,6 @@ from govtool.capture.sql.walk.conditions import touches_rows
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import OPAQUE, Deps
 from govtool.capture.sql.walk.edge_places import PlaceWriter
-from govtool.capture.sql.walk.naming import output_name
-from govtool.capture.sql.walk.origins import OriginFinder
 from govtool.capture.sql.walk.relation import TableInfo, starred
 from govtool.capture.sql.walk.spans import StatementText
 from govtool.capture.sql.walk.statements import writes_of
@@ -194,9 +191,7 @@ class Batch(Tables):
         template = statement.script.template
         line_of = None if template is None else statement.line_of_text
         text = StatementText(parsed.text, parsed.offset, parsed.column, template, line_of)
-        writer = PlaceWriter(
-            text, parsed.line, self.column_texts, OriginFinder(walk.name, partial(output_name, walk)), tree
-        )
+        writer = PlaceWriter(text, parsed.line, self.column_texts, walk, tree)
         for write in statement.writes:
             if write.output.deps or write.rows or write.steering:
                 try:

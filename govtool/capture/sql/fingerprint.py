@@ -13,22 +13,27 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import Final
 
 from govtool.capture.sql.literals import NUMBER, PREDICATES, clause, scanner
 
-LITERAL_DIGITS = 6
-_CASE_MATTERS = frozenset({"bigquery", "clickhouse"})
-_HEADS = re.compile(r"\s*(?:\(\s*)*(?:SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|FROM|CREATE|REPLACE)\b", re.IGNORECASE)
+LITERAL_DIGITS: Final = 6
+_CASE_MATTERS: Final = frozenset({"bigquery", "clickhouse"})
+_HEADS: Final = re.compile(
+    r"\s*(?:\(\s*)*(?:SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|FROM|CREATE|REPLACE)\b", re.IGNORECASE
+)
 
-_OPERATOR_CHARS = frozenset("-=#@<>!|?&~:*^%+/")
-_BLANKS = frozenset(" \t\r\n")
-_MATCHING = frozenset({"LIKE", "ILIKE", "RLIKE"})
-_TEMPORAL = frozenset({"DATE", "TIMESTAMP", "DATETIME", "TIME"})
-_LIMITS = frozenset({"LIMIT", "OFFSET"})
-_LISTS = re.compile(r"\((?:(?<=\b[Ii\u0130\u0131][Nn]\()|(?<=\b[Ii\u0130\u0131][Nn] \())( ?)\?(?: ?, ?\?)+( ?\))")
+_OPERATOR_CHARS: Final = frozenset("-=#@<>!|?&~:*^%+/")
+_BLANKS: Final = frozenset(" \t\r\n")
+_MATCHING: Final = frozenset({"LIKE", "ILIKE", "RLIKE"})
+_TEMPORAL: Final = frozenset({"DATE", "TIMESTAMP", "DATETIME", "TIME"})
+_LIMITS: Final = frozenset({"LIMIT", "OFFSET"})
+_LISTS: Final = re.compile(
+    r"\((?:(?<=\b[Ii\u0130\u0131][Nn]\()|(?<=\b[Ii\u0130\u0131][Nn] \())( ?)\?(?: ?, ?\?)+( ?\))"
+)
 """A list behind ``IN``: the engine finds brackets much faster than words in any case."""
-_ROWS = re.compile(r"(\( ?\?(?: ?, ?\?)* ?\))(?: ?, ?\1)+")
-_SPACE = re.compile(r"\s")
+_ROWS: Final = re.compile(r"(\( ?\?(?: ?, ?\?)* ?\))(?: ?, ?\1)+")
+_SPACE: Final = re.compile(r"\s")
 
 
 def fingerprint(text: str, dialect: str = "") -> str:

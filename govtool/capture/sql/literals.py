@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from sqlglot.dialects.dialect import Dialect
 
 from govtool.capture.sql.lexer import word_set
 
-PREDICATES = frozenset({"WHERE", "ON", "QUALIFY", "WHEN"})
+PREDICATES: Final = frozenset({"WHERE", "ON", "QUALIFY", "WHEN"})
 """Clauses in which a literal behind a comparison only decides which rows there are.
 
 HAVING is none of them: the k of ``HAVING COUNT(*) >= k`` is a fact of the lineage (``Statement.min_group``).
 """
 
-CLAUSES = word_set(
+CLAUSES: Final = word_set(
     """SELECT FROM JOIN WITH OPTIONS PROPERTIES TBLPROPERTIES SERDEPROPERTIES DBPROPERTIES USING LOCATION SET GROUP
     ORDER SORT CLUSTER DISTRIBUTE PARTITION PIVOT UNPIVOT FOR THEN ELSE VALUES COPY HAVING WINDOW LIMIT OFFSET
     FETCH INTO RETURNING OPTION SETTINGS FORMAT MATCH_RECOGNIZE MEASURES DEFINE LATERAL UNNEST INTERVAL UNION
@@ -29,10 +29,10 @@ CLAUSES = word_set(
 )
 """Words that end a predicate (some only may; ending one too early costs merging, never correctness)."""
 
-NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\Z|\.\d+(?:[eE][+-]?\d+)?\Z")
+NUMBER: Final = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\Z|\.\d+(?:[eE][+-]?\d+)?\Z")
 
 
-_TAIL = 80
+_TAIL: Final = 80
 """Characters before a literal in which the clause that it is in is looked for first."""
 
 
@@ -51,11 +51,11 @@ def _last_clause(text: str) -> str:
     return ""
 
 
-_short_clause = lru_cache(maxsize=2048)(_last_clause)
+_short_clause: Final = lru_cache(maxsize=2048)(_last_clause)
 """Of the same text it is asked twice, for the fingerprint and for redaction; and commas are many."""
 
 
-_MONEY = frozenset({"tsql", "fabric"})
+_MONEY: Final = frozenset({"tsql", "fabric"})
 
 
 def _comments(tokenizer: Any, first: set[str]) -> list[str]:

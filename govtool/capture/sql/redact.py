@@ -10,52 +10,57 @@ to the other side (``fingerprint``).
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from govtool.capture.sql.fingerprint import Normalizer, digest_of, last_before, word_ending
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.literals import clause, scanner
 from govtool.redaction import clean_location, clean_message, without_users
 
-MAX_REDACTED = 4_000
+MAX_REDACTED: Final = 4_000
 """Characters of redacted text that are kept as evidence."""
 
-_STRUCTURAL_WORDS = frozenset({"INTERVAL", "ZONE", "ESCAPE", "DELIMITER", "DELIMITERS", "AS", "FORMAT", "LANGUAGE"})
-_JSON_PATH = re.compile(r"'?(?:lax |strict )?\$(?:[.\[][\w.$\[\]*'\"@-]*)?\Z", re.IGNORECASE)
-_LOCATION = re.compile(
+_STRUCTURAL_WORDS: Final = frozenset(
+    {"INTERVAL", "ZONE", "ESCAPE", "DELIMITER", "DELIMITERS", "AS", "FORMAT", "LANGUAGE"}
+)
+_JSON_PATH: Final = re.compile(r"'?(?:lax |strict )?\$(?:[.\[][\w.$\[\]*'\"@-]*)?\Z", re.IGNORECASE)
+_LOCATION: Final = re.compile(
     r"(?:(?:s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|file|azure|adl|dbfs|viewfs|oss|cos)://[^\s?@;]*(?:@[^\s?;]*)?|@[\w./~%-]+)\Z",
     re.IGNORECASE,
 )
-_PATH_BEFORE = re.compile(
+_PATH_BEFORE: Final = re.compile(
     r"\b(?:LOCATION|FROM|INTO|TO|INPATH|PATH|DIRECTORY|BULK|URI|URIS)\s*(?:=\s*)?[\[(]?\s*\Z", re.IGNORECASE
 )
-_PATH = re.compile(
+_PATH: Final = re.compile(
     r"[\w./*{}%+-]+\.(?:csv|tsv|json|jsonl|ndjson|parquet|orc|avro|txt|gz|zst|xlsx?|delta)(?:\.\w+)?\Z|/[\w./*{}%+-]+\Z",
     re.IGNORECASE,
 )
-_UNITS = word_set(
+_UNITS: Final = word_set(
     """microsecond millisecond nanosecond second minute hour day week month quarter year decade century epoch
     dow doy isodow isoyear isoweek yyyy mm dd"""
 )
-_DATE_PARTS = _UNITS | {f"{unit}s" for unit in _UNITS}
-_TYPE_BEFORE = re.compile(
+_DATE_PARTS: Final = _UNITS | {f"{unit}s" for unit in _UNITS}
+_TYPE_BEFORE: Final = re.compile(
     r"\b(?:(?:N?VAR)?CHAR2?|NCHAR|CHARACTER|VARYING|NUMERIC|DECIMAL|NUMBER|DEC|FLOAT|TIMESTAMP\w*|TIME|DATETIME\d*|(?:VAR)?BINARY|BIT|VARBYTE"
     r"|STRING|TEXT|BIGNUMERIC)\s*\(\s*(?:\d+\s*,\s*)?\Z",
     re.IGNORECASE,
 )
-_ORDINALS = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
-_ORDINAL_END = re.compile(
+_ARGUMENTS: Final = re.compile(r"\(\s*(?:\d+\s*,\s*)?\Z")
+"""How ``_TYPE_BEFORE`` ends: to look for that at the last bracket costs next to nothing."""
+_ORDINALS: Final = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
+_ORDINAL_END: Final = re.compile(
     r"\s*(?:[,);…]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
 )
-_COMPARED = re.compile(r"(?:[<>=]|\b(?:LIKE|ILIKE|IN\s*\(|BETWEEN|AND|,))\s*\Z", re.IGNORECASE)
-_SUBSCRIPT = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.IGNORECASE)
+_COMPARED: Final = re.compile(r"(?:[<>=]|\b(?:LIKE|ILIKE|IN\s*\(|BETWEEN|AND|,))\s*\Z", re.IGNORECASE)
+_SUBSCRIPT: Final = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.IGNORECASE)
 
 
-_ACCOUNTS = re.compile(
+_ACCOUNTS: Final = re.compile(
     r"(?:SET|GRANT|(?:CREATE|ALTER)\s+(?:USER|ROLE|LOGIN|DATABASE\s+LINK|SECRET|CONNECTION|SERVER|CREDENTIAL|STAGE))\b",
     re.IGNORECASE,
 )
 """Statements about access, which hold secrets in forms of their own."""
-_DOLLAR_TAG = re.compile(r"(?=(\$\w*\$))")
+_DOLLAR_TAG: Final = re.compile(r"(?=(\$\w*\$))")
 
 
 def redact(text: str, dialect: str = "") -> str:
@@ -127,7 +132,12 @@ class _Redactor:
         if mode in _ORDINALS:
             ordinal = len(found) < 4 and last.lower() in ("y", ",") and _ORDINAL_END.match(source, self.place)
             return found if ordinal else "?"
-        return found if last in "[(," and (_SUBSCRIPT.search(before) or _TYPE_BEFORE.search(before)) else "?"
+        if last not in "[(,":
+            return "?"
+        kept = "[" in before and _SUBSCRIPT.search(before)
+        if not kept and _ARGUMENTS.match(before, before.rfind("(")):
+            kept = _TYPE_BEFORE.search(before)
+        return found if kept else "?"
 
 
 def _finished(text: str, dialect: str) -> str:

@@ -139,6 +139,7 @@ def inline(
         return False
     inner = bound_arguments(walk, body, call, scope, env)
     walk.inlining.append(name)
+    walk.inlined = True
     try:
         query = body.body
         if isinstance(query, nodes.Query):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sqlglot import exp
-from sqlglot.expressions import Identifier
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.context import Walk
@@ -40,7 +39,7 @@ def resolve_column(walk: Walk, node: exp.Column, scope: Scope) -> Deps:
     """
     args = node.args
     this = args["this"]
-    if type(this) is not Identifier or this.args.get("quoted"):
+    if type(this) is not nodes.Identifier or this.args.get("quoted"):
         if _is_address(walk, this, args.get("table")):
             return ()
         return walk.noted(_resolved(walk, node, this, args.get("table"), scope))
@@ -80,17 +79,17 @@ def _is_address(walk: Walk, this: exp.Expr, table: exp.Expr | None) -> bool:
 
     Names of columns are stored, and literals of people are not.
     """
-    if table is not None or walk.dialect or type(this) is not Identifier:
+    if table is not None or walk.dialect or type(this) is not nodes.Identifier:
         return False
     return _ADDRESS.fullmatch(this.args["this"]) is not None
 
 
 def _resolved(walk: Walk, node: exp.Column, this: exp.Expr, table: exp.Expr | None, scope: Scope) -> Deps:
     if table is None:
-        if type(this) is not Identifier:
+        if type(this) is not nodes.Identifier:
             return _unnamed(walk, node, this, None, scope)
         return unqualified(walk, walk.name(this), node, scope)
-    if type(this) is Identifier and not node.args.get("db"):
+    if type(this) is nodes.Identifier and not node.args.get("db"):
         source = scope.by_alias.get(walk.name(table))
         if source is not None:
             name = walk.name(this)

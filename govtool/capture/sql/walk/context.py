@@ -74,6 +74,7 @@ class Walk:
         groups: Number of groups of alternatives so far.
         lateral_aliases: Whether a projection may name an earlier projection's alias.
         inlining: The SQL functions whose bodies are being walked, outermost first.
+        inlined: Whether there was any of them.
         has_shapes: Whether any column so far has a shape (see ``shapes``).
         expanding: The column that COLUMNS(…) inside an expression stands for while a projection is repeated for each.
         common_tables: The CTEs of the statement with their names.
@@ -99,6 +100,7 @@ class Walk:
         self.groups = 0
         self.lateral_aliases = dialect in LATERAL_ALIAS_DIALECTS
         self.inlining: list[str] = []
+        self.inlined = False
         self.has_shapes = False
         self.expanding: str | None = None
         self.common_tables: list[tuple[str, CommonTable]] = []

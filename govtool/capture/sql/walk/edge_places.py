@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, KIND_MASK, OPAQUE, REF_SHIFT, Interner
 from govtool.capture.sql.walk.origins import Origin, OriginFinder
 from govtool.capture.sql.walk.spans import AROUND, KEY_BITS, KEY_MASK, NOWHERE, StatementText
@@ -19,6 +21,8 @@ MAX_PLACES: Final = 2000
 """Columns of a write whose places are kept; of one with more, none."""
 _PLAIN: Final = "\"'[]() $.:*"
 """What a path may have besides letters and digits; anything else is quoted as in URLs."""
+_WHOLE: Final = (nodes.Query, nodes.Create)
+"""Statements whose walk puts no nodes of its own into the tree."""
 _around: Final[dict[type, bool]] = {}
 
 
@@ -47,34 +51,30 @@ class ColumnTexts:
 class PlaceWriter:
     """Writes the places of one statement's edges."""
 
-    def __init__(
-        self, text: StatementText, line: int, columns: ColumnTexts, finder: OriginFinder, tree: exp.Expr
-    ) -> None:
+    def __init__(self, text: StatementText, line: int, columns: ColumnTexts, walk: Walk, tree: exp.Expr) -> None:
         self.text = text
         self.line = line
         self.columns = columns
-        self.finder = finder
+        self.finder = OriginFinder(walk)
         self.tree = tree
         self._at = 0
         """The line of the place that was written last."""
         self._of_item: dict[int, int] = {}
-        self._of_name: dict[int, int] = {}
-        """By node that names a column in a clause."""
         self._of_clause: dict[int, int] = {}
         self._inside: dict[int, bool] = {}
+        self._is_one_tree = isinstance(tree, _WHOLE) and not walk.inlined and not walk.conditions
+        """Whether all nodes that the walk saw are of the statement's tree."""
 
     def places(self, write: Write) -> str | None:
         """Return the places of a write's edges; None if none is known."""
         self._at = 0
         columns = self._columns(write)
-        found: dict[int, int] = {}
-        several: set[int] = set()
-        self._add_clauses(write.rows, 0, found, several)
-        if write.steering:
-            self._add_clauses(write.steering, CONDITIONAL, found, several)
-        if not found:
+        unlike: set[int] = set()
+        groups = self._clauses(write, unlike)
+        if unlike:
+            groups = self._clauses(write, unlike)
+        if not groups:
             return columns or None
-        groups = self._by_place(found, several)
         self._at, last = 0, FILTER
         written: list[str] = []
         for key in self.text.in_order(groups):
@@ -86,63 +86,51 @@ class PlaceWriter:
             written.append(f"{self._written(key >> KEY_BITS)} {text}{mark}")
         return f"{columns}|{';'.join(written)}"
 
-    def _add_clauses(
-        self, rows: dict[int, exp.Expr | None], fixed: int, found: dict[int, int], several: set[int]
-    ) -> None:
-        """Add the place of the clause of each source column, by its ref and kind.
+    def _clauses(self, write: Write, unlike: set[int]) -> dict[int, list[str]]:
+        """The paths of the source columns of each clause, by ``place << KEY_BITS | kind``. The first clause counts.
 
         Args:
-            rows: Dependencies, with the nodes that name them.
-            fixed: The kind of edge, where the dependencies do not tell it; else 0.
-            found: Places by ``ref << KEY_BITS | kind``; the first one counts.
-            several: Gains the keys of columns that are in more than one clause.
-        """
-        of_name = self._of_name
-        for dep, node in rows.items():
-            kind = dep & KIND_MASK
-            if node is None or kind == OPAQUE:
-                continue
-            number = id(node)
-            place = of_name.get(number)
-            if place is None:
-                place = of_name[number] = self._place_of_clause(node)
-            if place < 0:
-                continue
-            key = dep >> REF_SHIFT << KEY_BITS | (fixed or kind)
-            known = found.get(key)
-            if known is None:
-                found[key] = place
-            elif known != place:
-                several.add(key)
-
-    def _by_place(self, found: dict[int, int], several: set[int]) -> dict[int, list[str]]:
-        """The source columns of each ``place << KEY_BITS | kind``: by their paths, with the dataset where two columns
-        of one path are at different places.
+            write: What the clauses are of.
+            unlike: Columns of one path and kind that are in several clauses: their paths have the dataset, too. Those
+                that are not in it yet are added.
         """
         columns = self.columns
-        numbers = columns.numbers()
+        numbers, texts = columns.numbers(), columns.texts
         places: dict[int, int] = {}
-        unlike: set[int] = set()
-        for key, place in found.items():
-            column = numbers[key >> KEY_BITS] << KEY_BITS | key & KEY_MASK
-            known = places.get(column)
-            if known is None:
-                places[column] = place
-            if key in several or (known is not None and known != place):
-                unlike.add(column)
         groups: dict[int, list[str]] = {}
-        for key, place in found.items():
-            ref, kind = key >> KEY_BITS, key & KEY_MASK
-            number = numbers[ref]
-            text = columns.texts[number]
-            if unlike and (number << KEY_BITS | kind) in unlike:
-                text = f"{quote(columns.refs[ref].dataset, safe=_PLAIN)}~{text}"
-            group = place << KEY_BITS | kind
-            paths = groups.get(group)
-            if paths is None:
-                groups[group] = [text]
-            elif text not in paths:
-                paths.append(text)
+        by_dataset = len(unlike) > 0
+        place = NOWHERE
+        before: exp.Expr | None = None
+        for rows, fixed in ((write.rows, 0), (write.steering, CONDITIONAL)):
+            for dep, node in rows.items():
+                kind = dep & KIND_MASK
+                if node is None or kind == OPAQUE:
+                    continue
+                if node is not before:
+                    before = node
+                    place = self._place_of_clause(node)
+                if place < 0:
+                    continue
+                kind = fixed or kind
+                ref = dep >> REF_SHIFT
+                number = numbers[ref]
+                key = column = number << KEY_BITS | kind
+                if by_dataset and column in unlike:
+                    key = -1 - (ref << KEY_BITS | kind)
+                known = places.get(key)
+                if known is None:
+                    places[key] = place
+                    text = texts[number]
+                    if key < 0:
+                        text = f"{quote(columns.refs[ref].dataset, safe=_PLAIN)}~{text}"
+                    group = place << KEY_BITS | kind
+                    paths = groups.get(group)
+                    if paths is None:
+                        groups[group] = [text]
+                    else:
+                        paths.append(text)
+                elif known != place:
+                    unlike.add(column)
         return groups
 
     def _columns(self, write: Write) -> str:
@@ -160,9 +148,10 @@ class PlaceWriter:
             return ""
         if isinstance(origin, list):
             return "/".join([self._origin(node) for node in origin])
-        place = self._of_item.get(id(origin))
+        number = id(origin)
+        place = self._of_item.get(number)
         if place is None:
-            place = self._of_item[id(origin)] = self.text.place(self.text.item(origin), self.line)
+            place = self._of_item[number] = self.text.place(self.text.item(origin), self.line)
         return self._written(place)
 
     def _place_of_clause(self, node: exp.Expr) -> int:
@@ -177,13 +166,12 @@ class PlaceWriter:
                 break
             node = parent
             parent = node.parent
-        place = self._of_clause.get(id(node))
+        number = id(node)
+        place = self._of_clause.get(number)
         if place is None:
-            inside = self._inside.get(id(parent))
-            if inside is None:
-                inside = self._is_inside(node if parent is None else parent)
+            inside = self._is_one_tree or self._is_inside(node if parent is None else parent)
             part = self.text.condition(node) if inside else NOWHERE
-            place = self._of_clause[id(node)] = self.text.place(part, self.line)
+            place = self._of_clause[number] = self.text.place(part, self.line)
         return place
 
     def _is_inside(self, node: exp.Expr) -> bool:

@@ -137,7 +137,8 @@ def dependencies(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | No
         return tuple(dep & ~STAR for dep in found)
     if cls in _skipped:
         return ()
-    return bounded(collect(walk, node, scope, env, IDENTITY, 0))
+    inside = collect(walk, node, scope, env, IDENTITY, 0)
+    return bounded(inside) if len(inside) > 1 else tuple(inside)
 
 
 def refer_to(walk: Walk, node: exp.Expr | None, scope: Scope, env: Environment | None, kind: int) -> None:

@@ -7,13 +7,15 @@ edges do not say through which of its arms they come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.arms import arm_counts, arms_of
+from govtool.capture.sql.walk.context import Walk
+from govtool.capture.sql.walk.naming import output_name
 
 Queries = Mapping[str, exp.Expr]
 """Common table expressions by name: the CTE nodes."""
@@ -23,23 +25,49 @@ MAX_DEPTH: Final = 24
 _NO_QUERIES: Final[dict[str, exp.Expr]] = {}
 
 
+class _Plain:
+    """A query without parentheses around it, with the common table expressions in its sight, and what was looked up.
+
+    Attributes:
+        node: The query.
+        queries: What is in its sight.
+        items: Of a SELECT: its items by name, ``*`` the first star, and ``**`` another one.
+        first_star: Of a SELECT: the position of its first ``*``, or the number of its items; -1 before it was counted.
+        insides: Of a SELECT: what is behind its sources, by their names.
+        arms: Of a UNION.
+    """
+
+    __slots__ = ("arms", "first_star", "insides", "items", "node", "queries")
+
+    def __init__(self, node: exp.Expr, queries: Queries) -> None:
+        self.node = node
+        self.queries = queries
+        self.items: dict[str, exp.Expr] | None = None
+        self.first_star = -1
+        self.insides: dict[str, _Inside | None] = {}
+        self.arms: list[_Plain] = []
+
+
+class _Inside:
+    """A CTE or derived table behind a source of a SELECT."""
+
+    __slots__ = ("is_recursive", "listed", "query")
+
+    def __init__(self, query: _Plain, listed: dict[str, int] | None, is_recursive: bool) -> None:
+        self.query = query
+        self.listed = listed
+        """The names that a list gives its columns, with their positions."""
+        self.is_recursive = is_recursive
+
+
 class OriginFinder:
     """Finds the origins of one statement's columns."""
 
-    def __init__(self, name: Callable[[exp.Expr | str | None], str], item_name: Callable[[exp.Expr], str]) -> None:
-        """Take the functions that give an identifier, and an item of a SELECT list, their names."""
-        self.name = name
-        self.item_name = item_name
-        # By the ids of nodes and of mappings, all of which live as long as the finder: columns ask for the same again.
-        self._items: dict[int, dict[str, exp.Expr]] = {}
-        self._stars: dict[int, int] = {}
-        """By SELECT: the position of its first ``*``."""
-        self._plains: dict[tuple[int, int], tuple[exp.Expr, Queries]] = {}
-        self._insides: dict[tuple[int, str, int], tuple[exp.Expr, Queries] | None] = {}
-        self._arms: dict[int, list[exp.Expr]] = {}
+    def __init__(self, walk: Walk) -> None:
+        self.walk = walk
+        self._plains: dict[tuple[int, int], _Plain] = {}
+        """By the ids of a node and of a mapping, which live as long as the finder."""
         self._queries: Queries | None = None
-        self._recursive: dict[int, bool] = {}
-        """By CTE that is a UNION."""
 
     def origins(self, tree: exp.Expr, names: list[str]) -> dict[str, Origin]:
         """Return the origins of columns that a statement writes, by name, as far as they are known."""
@@ -52,11 +80,11 @@ class OriginFinder:
             return {}
         if self._queries is None:
             self._queries = self._common(tree, _NO_QUERIES)
-        queries = self._queries
         found: dict[str, Origin] = {}
         by_position = listed or isinstance(tree, nodes.Insert)
+        plain = self._first(self._plain(query, self._queries))
         for position, name in enumerate(names):
-            origin = self._of_query(query, name, position if by_position else -1, queries)
+            origin = self._of_query(plain, name, position if by_position else -1)
             if origin is not None:
                 found[name] = origin
         return found
@@ -69,7 +97,7 @@ class OriginFinder:
             if isinstance(item, (nodes.EQ, nodes.PropertyEQ)):
                 left = item.this
                 for part in left.expressions if isinstance(left, nodes.Tuple) else [left]:
-                    found.append((self.name(part.this if isinstance(part, nodes.Column) else part), item))
+                    found.append((self.walk.name(part.this if isinstance(part, nodes.Column) else part), item))
         return found
 
     def _merged(self, tree: exp.Expr) -> dict[str, Origin]:
@@ -86,7 +114,7 @@ class OriginFinder:
             elif isinstance(then, nodes.Insert):
                 columns, values = then.this, then.args.get("expression")
                 if isinstance(columns, nodes.Tuple) and isinstance(values, nodes.Tuple):
-                    names = [self.name(c.this if isinstance(c, nodes.Column) else c) for c in columns.expressions]
+                    names = [self.walk.name(c.this if isinstance(c, nodes.Column) else c) for c in columns.expressions]
                     pairs = list(zip(names, values.expressions, strict=False))
             for name, node in pairs:
                 known = found.get(name)
@@ -97,101 +125,91 @@ class OriginFinder:
 
     # ---- queries --------------------------------------------------------------------------------------
 
-    def _of_query(self, query: exp.Expr, name: str, position: int, queries: Queries) -> Origin | None:
-        query, queries = self._plain(query, queries)
-        if isinstance(query, nodes.Union):
-            return self._of_arms(query, name, position, queries, 0)
-        if isinstance(query, nodes.SetOperation):
-            return self._of_query(query.this, name, position, queries)
-        if isinstance(query, nodes.Values):
-            return _value(query, position)
-        return self._of_select(query, name, position, queries, 0) if isinstance(query, nodes.Select) else None
+    def _of_query(self, query: _Plain, name: str, position: int) -> Origin | None:
+        node = query.node
+        if isinstance(node, nodes.Select):
+            return self._of_select(query, name, position, 0)
+        if isinstance(node, nodes.Union):
+            return self._of_arms(query, name, position, 0)
+        return _value(node, position) if isinstance(node, nodes.Values) else None
 
-    def _of_arms(
-        self, query: exp.Expr, name: str, position: int, queries: Queries, depth: int
-    ) -> list[exp.Expr | None] | None:
-        arms = self._arms.get(id(query))
-        if arms is None:
-            arms = self._arms[id(query)] = arms_of(query, nodes.Union)
-        by_name = bool(query.args.get("by_name"))
+    def _of_arms(self, query: _Plain, name: str, position: int, depth: int) -> list[exp.Expr | None] | None:
+        node, arms = query.node, query.arms
+        if not arms:
+            arms = query.arms = [self._plain(arm, query.queries) for arm in arms_of(node, nodes.Union)]
+        by_name = bool(node.args.get("by_name"))
         if position < 0 and not by_name:
             position = self._position(arms[0], name)
-        counts = arm_counts(query) or [1] * len(arms)
+        if by_name:
+            position = -1
+        counts = arm_counts(node) or [1] * len(arms)
         found: list[exp.Expr | None] = []
         for arm, count in zip(arms, counts, strict=True):
-            select, inner = self._plain(arm, queries)
             origin: Origin | None = None
-            if isinstance(select, nodes.Select):
-                origin = self._of_select(select, name, -1 if by_name else position, inner, depth + 1)
+            if isinstance(arm.node, nodes.Select):
+                origin = self._of_select(arm, name, position, depth + 1)
                 if isinstance(origin, list) and count == 1:
-                    origin = self._item(select, name, -1 if by_name else position)
-            elif count > 1 and isinstance(select, nodes.Union) and depth < MAX_DEPTH:
-                origin = self._of_arms(select, name, position, inner, depth + 1)
+                    origin = self._item(arm, name, position)
+            elif count > 1 and isinstance(arm.node, nodes.Union) and depth < MAX_DEPTH:
+                origin = self._of_arms(arm, name, position, depth + 1)
             found.extend(_repeated(origin, count))
         return found if any(found) else None
 
-    def _position(self, arm: exp.Expr, name: str) -> int:
+    def _position(self, arm: _Plain, name: str) -> int:
         """The position of a column in an arm; -1 where a ``*`` stands before it."""
-        select, _ = self._plain(arm, _NO_QUERIES)
-        while isinstance(select, nodes.SetOperation):
-            select, _ = self._plain(select.this, _NO_QUERIES)
-        for number, item in enumerate(select.expressions if isinstance(select, nodes.Select) else ()):
+        while isinstance(arm.node, nodes.SetOperation):
+            arm = self._plain(arm.node.this, arm.queries)
+        for number, item in enumerate(arm.node.expressions if isinstance(arm.node, nodes.Select) else ()):
             if _is_star(item):
                 return -1
-            if self.item_name(item) == name:
+            if output_name(self.walk, item) == name:
                 return number
         return -1
 
-    def _of_select(self, select: exp.Expr, name: str, position: int, queries: Queries, depth: int) -> Origin | None:
+    def _of_select(self, query: _Plain, name: str, position: int, depth: int) -> Origin | None:
         """The item that makes a column: its own expression, or what it hands on from a query inside."""
-        item = self._item(select, name, position)
+        item = self._item(query, name, position)
         if item is None or depth > MAX_DEPTH:
             return item
         value = item.args.get("this") if type(item) is nodes.Alias else item
-        if type(value) is nodes.Column and not isinstance(value.args.get("this"), nodes.Star):
-            inner = self._inside(select, self.name(value.args.get("table")), queries)
-            found = self._entered(inner, self.name(value.this), depth)
-            return item if found is None or (not isinstance(found, list) and _is_star(found)) else found
+        if type(value) is nodes.Column:
+            args = value.args
+            if not isinstance(args.get("this"), nodes.Star):
+                inner = self._inside(query, args.get("table"))
+                found = None if inner is None else self._entered(inner, self.walk.name(args["this"]), depth)
+                return item if found is None or (not isinstance(found, list) and _is_star(found)) else found
         if not _is_star(item):
             return item
-        qualifier = self.name(item.args.get("table")) if isinstance(item, nodes.Column) else ""
-        found = self._entered(self._inside(select, qualifier, queries), name, depth)
+        inner = self._inside(query, item.args.get("table") if isinstance(item, nodes.Column) else None)
+        found = None if inner is None else self._entered(inner, name, depth)
         return item if found is None else found
 
-    def _item(self, select: exp.Expr, name: str, position: int) -> exp.Expr | None:
-        items: list[exp.Expr] = select.args["expressions"]
-        if 0 <= position < len(items) and position < self._first_star(select, items):
+    def _item(self, query: _Plain, name: str, position: int) -> exp.Expr | None:
+        items: list[exp.Expr] = query.node.args["expressions"]
+        if 0 <= position < len(items) and position < _first_star(query, items):
             return items[position]
-        known = self._items.get(id(select))
+        known = query.items
         if known is None:
-            known = self._items[id(select)] = {}
+            known = query.items = {}
             for item in items:
                 if not _is_star(item):
-                    known.setdefault(self.item_name(item), item)
+                    known.setdefault(output_name(self.walk, item), item)
                 elif known.setdefault("*", item) is not item:
                     known["**"] = item  # several: which of them has it is not known
         if position >= 0:
             return None if "**" in known else known.get("*")
         return known.get(name) or (None if "**" in known else known.get("*"))
 
-    def _first_star(self, select: exp.Expr, items: list[exp.Expr]) -> int:
-        """The position of the first ``*`` of a SELECT; behind its last item if there is none."""
-        found = self._stars.get(id(select))
-        if found is None:
-            found = 0
-            while found < len(items) and not _is_star(items[found]):
-                found += 1
-            self._stars[id(select)] = found
-        return found
-
-    def _inside(self, select: exp.Expr, qualifier: str, queries: Queries) -> tuple[exp.Expr, Queries] | None:
+    def _inside(self, query: _Plain, table: exp.Expr | None) -> _Inside | None:
         """The CTE or derived table behind a source of a SELECT; None where it is a table, or may be several."""
-        key = (id(select), qualifier, id(queries))
-        if key not in self._insides:
-            self._insides[key] = self._source(select, qualifier, queries)
-        return self._insides[key]
+        qualifier = "" if table is None else self.walk.name(table)
+        insides = query.insides
+        if qualifier not in insides:
+            holder = self._source(query.node, qualifier, query.queries)
+            insides[qualifier] = None if holder is None else self._held(holder, query.queries)
+        return insides[qualifier]
 
-    def _source(self, select: exp.Expr, qualifier: str, queries: Queries) -> tuple[exp.Expr, Queries] | None:
+    def _source(self, select: exp.Expr, qualifier: str, queries: Queries) -> exp.Expr | None:
         from_ = select.args.get("from_")
         sources = [from_.this] if isinstance(from_, nodes.From) else []
         sources += [join.this for join in select.args.get("joins") or ()]
@@ -199,67 +217,71 @@ class OriginFinder:
             return None
         for source in sources:
             alias = source.args.get("alias")
-            called = self.name(alias.this) if isinstance(alias, nodes.TableAlias) else ""
+            called = self.walk.name(alias.this) if isinstance(alias, nodes.TableAlias) else ""
             if isinstance(source, nodes.Table) and not source.args.get("db"):
-                written = self.name(source.this) if isinstance(source.this, nodes.Identifier) else ""
+                written = self.walk.name(source.this) if isinstance(source.this, nodes.Identifier) else ""
                 if qualifier in ("", called or written):
-                    common = queries.get(written)
-                    return None if common is None else (common, queries)
+                    return queries.get(written)
             elif isinstance(source, nodes.Subquery) and qualifier in ("", called):
-                return source, queries
+                found: exp.Expr = source
+                return found
         return None
 
-    def _entered(self, inside: tuple[exp.Expr, Queries] | None, name: str, depth: int) -> Origin | None:
-        """The item of a query inside that makes a column, or of each of its arms; None where that cannot be told."""
-        if inside is None:
-            return None
-        holder, queries = inside
+    def _held(self, holder: exp.Expr, queries: Queries) -> _Inside:
+        """What is in a CTE or derived table."""
         alias = holder.args.get("alias")
         columns = alias.args.get("columns") if type(alias) is nodes.TableAlias else None
-        listed = [self.name(column) for column in columns] if columns else None
-        position = listed.index(name) if listed and name in listed else -1
-        query, queries = self._plain(holder.args["this"] if type(holder) is nodes.CTE else holder, queries)
-        if listed and position < 0:
+        listed: dict[str, int] | None = {} if columns else None
+        for position, column in enumerate(columns or ()):
+            if listed is not None:
+                listed.setdefault(self.walk.name(column), position)
+        query = self._first(self._plain(holder.args["this"] if type(holder) is nodes.CTE else holder, queries))
+        return _Inside(query, listed, isinstance(query.node, nodes.Union) and self._is_recursive(holder))
+
+    def _entered(self, inside: _Inside, name: str, depth: int) -> Origin | None:
+        """The item of a query inside that makes a column, or of each of its arms; None where that cannot be told."""
+        position = -1
+        if inside.listed is not None:
+            position = inside.listed.get(name, -1)
+            if position < 0:
+                return None
+        query = inside.query
+        if isinstance(query.node, nodes.Select):
+            return self._of_select(query, name, position, depth + 1)
+        if not isinstance(query.node, nodes.Union) or depth > MAX_DEPTH or inside.is_recursive:
             return None
-        while isinstance(query, nodes.SetOperation) and not isinstance(query, nodes.Union):  # its first arm names it
-            query, queries = self._plain(query.this, queries)
-        if isinstance(query, nodes.Select):
-            return self._of_select(query, name, position, queries, depth + 1)
-        if not isinstance(query, nodes.Union) or depth > MAX_DEPTH or self._is_recursive(holder):
+        if position >= 0 and query.node.args.get("by_name"):
             return None
-        if listed and query.args.get("by_name"):
-            return None
-        return self._of_arms(query, name, position, queries, depth + 1)
+        return self._of_arms(query, name, position, depth + 1)
 
     def _is_recursive(self, holder: exp.Expr) -> bool:
         """Return whether a CTE may read itself: a table of its name is in it."""
         if not isinstance(holder, nodes.CTE):
             return False
-        known = self._recursive.get(id(holder))
-        if known is None:
-            alias = holder.args.get("alias")
-            own = self.name(alias.this) if isinstance(alias, nodes.TableAlias) else ""
-            known = False
-            for table in holder.find_all(nodes.Table):
-                if self.name(table.this if isinstance(table.this, nodes.Identifier) else None) == own:
-                    known = True
-            self._recursive[id(holder)] = known
-        return known
+        alias = holder.args.get("alias")
+        own = self.walk.name(alias.this) if isinstance(alias, nodes.TableAlias) else ""
+        for table in holder.find_all(nodes.Table):
+            if self.walk.name(table.this if isinstance(table.this, nodes.Identifier) else None) == own:
+                return True
+        return False
 
-    def _plain(self, query: exp.Expr, queries: Queries) -> tuple[exp.Expr, Queries]:
+    def _first(self, query: _Plain) -> _Plain:
+        """The first arm of an INTERSECT or EXCEPT, which names and makes the columns; else the query itself."""
+        while isinstance(query.node, nodes.SetOperation) and not isinstance(query.node, nodes.Union):
+            query = self._plain(query.node.this, query.queries)
+        return query
+
+    def _plain(self, query: exp.Expr, queries: Queries) -> _Plain:
         """A query without parentheses around it, and with its common table expressions."""
         key = (id(query), id(queries))
         known = self._plains.get(key)
         if known is None:
-            known = self._plains[key] = self._unwrapped(query, queries)
+            inside = self._common(query, queries)
+            while isinstance(query, nodes.Subquery) and isinstance(query.this, nodes.Expr):
+                query = query.this
+                inside = self._common(query, inside)
+            known = self._plains[key] = _Plain(query, inside)
         return known
-
-    def _unwrapped(self, query: exp.Expr, queries: Queries) -> tuple[exp.Expr, Queries]:
-        queries = self._common(query, queries)
-        while isinstance(query, nodes.Subquery) and isinstance(query.this, nodes.Expr):
-            query = query.this
-            queries = self._common(query, queries)
-        return query, queries
 
     def _common(self, query: exp.Expr, queries: Queries) -> Queries:
         with_ = query.args.get("with_")
@@ -269,8 +291,19 @@ class OriginFinder:
         for common in with_.expressions:
             alias = common.args.get("alias")
             if isinstance(common, nodes.CTE) and isinstance(alias, nodes.TableAlias):
-                found[self.name(alias.this)] = common
+                found[self.walk.name(alias.this)] = common
         return found
+
+
+def _first_star(query: _Plain, items: list[exp.Expr]) -> int:
+    """The position of the first ``*`` of a SELECT; behind its last item if there is none."""
+    found = query.first_star
+    if found < 0:
+        found = 0
+        while found < len(items) and not _is_star(items[found]):
+            found += 1
+        query.first_star = found
+    return found
 
 
 def _repeated(origin: Origin | None, count: int) -> list[exp.Expr | None]:

@@ -253,6 +253,7 @@ def _inlined_shape(
         return None
     inner = bound_arguments(walk, body, call, scope, env)
     walk.inlining.append(name)
+    walk.inlined = True
     try:
         return shape_of(walk, body.body, inner, None, depth + 1)
     finally:

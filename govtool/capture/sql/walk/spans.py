@@ -72,7 +72,9 @@ class StatementText:
         self.line_of = line_of
         self._size = len(text)
         self._has_case = "case" in text.lower()
-        self._breaks: list[int] | None = None
+        self._breaks = _line_breaks(text)
+        self._line = 0
+        """The line that was looked for last, counted from 0."""
         self._spans: list[Span] = []
         """Of a template: the spans that places are numbers of."""
         self._numbers: dict[Span, int] = {}
@@ -82,8 +84,7 @@ class StatementText:
         bounds = self._bounds(node)
         if bounds < 0:
             return NOWHERE
-        value = node.args.get("this") if isinstance(node, nodes.Alias) else node
-        begin = self._begin(bounds >> PART_SHIFT, isinstance(value, _BRACKETED))
+        begin = self._begin(bounds >> PART_SHIFT, node)
         return begin << PART_SHIFT | self._end(begin, bounds & PART_MASK)
 
     def condition(self, node: exp.Expr) -> int:
@@ -109,22 +110,24 @@ class StatementText:
             meta = name._meta
             if meta is None:
                 return NOWHERE
-            end: int = meta.get("end", -1) + 1
+            last: int = meta.get("end", -1)
             written = name.args["this"]
-            if type(table) is nodes.Identifier:
+            if table is not None:
+                if type(table) is not nodes.Identifier:
+                    return NOWHERE
                 meta = table._meta
                 if meta is None:
                     return NOWHERE
                 written = f"{table.args['this']}.{written}"
-            elif table:
-                return NOWHERE
-            start: int = meta.get("start", -1) - self.offset
-            end -= self.offset
+            first: int = meta.get("start", -1)
+            start, end = first - self.offset, last - self.offset + 1
             return start << PART_SHIFT | end if start >= 0 and self.text[start:end] == written else NOWHERE
         if cls is nodes.Literal:
             meta = node._meta
             if meta is not None:
-                start, end = meta.get("start", -1) - self.offset, meta.get("end", -1) - self.offset + 1
+                first = meta.get("start", -1)
+                last = meta.get("end", -1)
+                start, end = first - self.offset, last - self.offset + 1
                 return start << PART_SHIFT | end if start >= 0 and end <= self._size else NOWHERE
         return NOWHERE
 
@@ -138,8 +141,10 @@ class StatementText:
             item = stack.pop()
             cls, args, meta = type(item), item.args, item._meta
             if meta is not None and "start" in meta:
-                start: int = meta["start"] - offset
-                end: int = meta["end"] - offset
+                start: int = meta["start"]
+                end: int = meta["end"]
+                start -= offset
+                end -= offset
                 # The text was rewritten or put together: places within it are none of the file's.
                 if start < 0 or end >= size:
                     return NOWHERE
@@ -175,8 +180,10 @@ class StatementText:
         meta = node._meta
         if meta is None or "start" not in meta:
             return NOWHERE
-        start: int = meta["start"] - self.offset
-        end: int = meta["end"] - self.offset + 1
+        start: int = meta["start"]
+        end: int = meta["end"]
+        start -= self.offset
+        end -= self.offset - 1
         if start < 0 or end > self._size:
             return NOWHERE
         if type(node) is nodes.Identifier:
@@ -215,8 +222,13 @@ class StatementText:
 
     def _span(self, start: int, end: int, line: int) -> Span:
         """The span of a part of the text, relative to a line of the file."""
-        breaks = self._line_breaks()
-        lines = last = bisect_left(breaks, start)
+        breaks, lines = self._breaks, self._line
+        # Mostly the line of the place before, or the next.
+        if lines < len(breaks) and breaks[lines] < start:
+            lines += 1
+        if (lines and breaks[lines - 1] >= start) or (lines < len(breaks) and breaks[lines] < start):
+            lines = bisect_left(breaks, start)
+        self._line = last = lines
         if last < len(breaks) and breaks[last] < end:
             last = bisect_left(breaks, end, lines)
         if self.line_of is None or self.template is None:
@@ -237,22 +249,8 @@ class StatementText:
             return begin - line, 0, 0, 0
         return begin - line, column, behind - begin, end_column + len(tail) - 1
 
-    def _line_breaks(self) -> list[int]:
-        if self._breaks is None:
-            self._breaks = []
-            at = self.text.find("\n")
-            while at >= 0:
-                self._breaks.append(at)
-                at = self.text.find("\n", at + 1)
-        return self._breaks
-
-    def _begin(self, start: int, nested: bool) -> int:
-        """The beginning of the item whose first name stands at ``start``: behind the comma or SELECT before it.
-
-        Args:
-            start: Where the name is.
-            nested: The item is a query in brackets, and the SELECT its own.
-        """
+    def _begin(self, start: int, item: exp.Expr) -> int:
+        """The beginning of an item whose first name stands at ``start``: behind the comma or SELECT before it."""
         text = self.text
         at = start - 1
         while at >= 0 and text[at].isspace():
@@ -273,8 +271,9 @@ class StatementText:
         for word in ("select distinct ", "select ", "set ", "values ("):
             at = lower.rfind(word)
             if at >= 0:
-                bracket = lower.rfind("(", 0, at)
-                begin += bracket if nested and bracket >= 0 else at + len(word)
+                value = item.args.get("this") if isinstance(item, nodes.Alias) else item
+                bracket = lower.rfind("(", 0, at) if isinstance(value, _BRACKETED) else -1  # SELECT may be its own
+                begin += bracket if bracket >= 0 else at + len(word)
                 break
         while begin < start and text[begin].isspace():
             begin += 1
@@ -308,6 +307,15 @@ class StatementText:
             if behind.lower().lstrip().startswith("end"):
                 end += len(behind) - len(behind.lstrip()) + len("end")
         return end
+
+
+def _line_breaks(text: str) -> list[int]:
+    breaks: list[int] = []
+    at = text.find("\n")
+    while at >= 0:
+        breaks.append(at)
+        at = text.find("\n", at + 1)
+    return breaks
 
 
 def _is_written(name: object, text: str) -> bool:

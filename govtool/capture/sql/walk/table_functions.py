@@ -298,6 +298,7 @@ def _inline_table(
 ) -> QueryOutput:
     outer = bound_arguments(walk, body, call, scope, env)
     walk.inlining.append(name)
+    walk.inlined = True
     try:
         return _like_row(walk, output_of(walk, body.body, outer, None), body.columns, body.row)
     finally:
