@@ -405,6 +405,27 @@ def test_runs_that_read_one_another_in_turn_are_verified(house, tmp_path, run):
     assert rows(tmp_path / "fixed" / "seen") == [(len(USERS) - 1,)]
 
 
+def test_a_run_that_read_one_file_of_a_folder_follows_the_run_that_wrote_it(house, tmp_path, run):
+    others = "SELECT id, land, amount FROM clean WHERE id <> 42"
+    house.commit(
+        house.run("SELECT id, land, amount FROM clean WHERE id = 42", "halves", "clean", run="f/0", part="his")
+    )
+    house.commit(house.run(others, "halves", "clean", run="g/0", part="others"))
+    for name in ("his", "others"):
+        sums = f"SELECT land, sum(amount) AS total FROM `halves/{name}.parquet` GROUP BY land"
+        house.commit(house.run(sums, f"of_{name}", f"halves/{name}.parquet", run=f"of-{name}/0"))
+    plan = write_plan(tmp_path / "plan.json", "users.id=42", key="orders.user_id")
+    answer, found = planned("users.id=42", key="orders.user_id")
+    assert not [name for name in found if name.endswith(".parquet")]
+    assert [each["unknown"] for each in answer["datasets"] if each["unknown"]] == answer["not_searched"] == []
+    assert (found["of_his"]["delete"], found["of_others"]["delete"]) == ([["de"]], [])
+    code, out, err = run("apply", plan, "--to", tmp_path / "fixed")
+    assert (code, err) == (0, ""), out
+    assert rows(tmp_path / "fixed" / "of_his") == []
+    assert rows(tmp_path / "fixed" / "halves") == [(1, "fr", 10), (3, "fr", 7), (4, "de", 8)]
+    assert not (tmp_path / "fixed" / "of_others").exists()
+
+
 def test_a_certificate_is_checked_again(house, tmp_path, run):
     plan = write_plan(tmp_path / "plan.json", "users.id=42", key="orders.user_id")
     fixed = tmp_path / "fixed"
