@@ -5,8 +5,7 @@ from __future__ import annotations
 import atexit
 from typing import Any
 
-from govtool.spark.live.spool import Spool
-from govtool.spark.live.stopping import wait
+from govtool.spark.live.spool import Spool, wait
 
 folder = ""
 """The folder of the spool, once the sessions of this process are recorded."""

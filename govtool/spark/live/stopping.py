@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from functools import wraps
 from typing import Any
 
 from govtool.spark.live.scala import safely
-
-WAIT = "GOVTOOL_SPARK_WAIT"
-"""Seconds that the end of a job, or of its context, may wait for its last records."""
-DEFAULT_WAIT = 15.0
-
-
-def wait() -> float:
-    """Seconds that a job may wait for its last records."""
-    return float(os.environ.get(WAIT) or DEFAULT_WAIT)
+from govtool.spark.live.spool import wait
 
 
 def patch(recorder: Any) -> None:
