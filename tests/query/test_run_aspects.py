@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from govtool.model.diagnostic import Diagnostic
 from govtool.model.listing import FileListing, ListedFile
 from govtool.model.reproduction import FunctionCode, Reproduction
 from govtool.model.run import Run, RunInput, RunOutput, Software
@@ -267,3 +268,15 @@ def test_functions_under_another_key_are_not_compared():
     one = a_run(10, [read("in", IN)], [wrote("out", "c1")], facts(python=(function(k="1"),)))
     two = a_run(20, [read("in", IN)], [wrote("out", "c2")], facts(key="other", python=(function(k="2"),)))
     assert cause(diff_runs(History([one, two]), one, two))[0] == "unknown"
+
+
+def test_what_a_database_answered_is_never_an_equal_input():
+    note = Diagnostic("break.query", "warning", "a query that another database answers", "job.py")
+    runs = [a_run(n, [], [wrote("out", text)], breaks=(note,)) for n, text in enumerate(("old", "new"))]
+    found = diff_runs(History(runs), *runs)
+    assert found.state("input") == "not compared"
+    (output,) = found.changes
+    assert output.cause.kind == "unknown"
+    assert "not compared: input" in output.cause.text
+    without = [replace(run, breaks=()) for run in runs]
+    assert diff_runs(History(without), *without).state("input") == "equal"

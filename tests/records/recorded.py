@@ -61,8 +61,8 @@ class Warehouse:
         return place
 
     def relation(self, place: Path) -> Relation:
-        """A folder as a leaf that was read now."""
-        files = sorted(place.glob("*.parquet"))
+        """A folder, or a file of one, as a leaf that was read now."""
+        files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
         schema = pq.read_schema(files[0])
         fields = tuple(t.Field(each.name, _TYPES[each.type]) for each in schema)
         columns = tuple(Attribute(i, each.name, each.type) for i, each in enumerate(fields))

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -403,6 +404,47 @@ def test_runs_that_read_one_another_in_turn_are_verified(house, tmp_path, run):
     assert (code, err) == (0, ""), out
     assert rows(tmp_path / "fixed" / "sizes") == [(len(USERS) - 1,)] * 2
     assert rows(tmp_path / "fixed" / "seen") == [(len(USERS) - 1,)]
+
+
+def test_a_run_that_read_one_file_of_a_folder_follows_the_run_that_wrote_it(house, tmp_path, run):
+    others = "SELECT id, land, amount FROM clean WHERE id <> 42"
+    house.commit(
+        house.run("SELECT id, land, amount FROM clean WHERE id = 42", "halves", "clean", run="f/0", part="his")
+    )
+    house.commit(house.run(others, "halves", "clean", run="g/0", part="others"))
+    for name in ("his", "others"):
+        sums = f"SELECT land, sum(amount) AS total FROM `halves/{name}.parquet` GROUP BY land"
+        house.commit(house.run(sums, f"of_{name}", f"halves/{name}.parquet", run=f"of-{name}/0"))
+    plan = write_plan(tmp_path / "plan.json", "users.id=42", key="orders.user_id")
+    answer, found = planned("users.id=42", key="orders.user_id")
+    assert not [name for name in found if name.endswith(".parquet")]
+    assert [each["unknown"] for each in answer["datasets"] if each["unknown"]] == answer["not_searched"] == []
+    assert (found["of_his"]["delete"], found["of_others"]["delete"]) == ([["de"]], [])
+    code, out, err = run("apply", plan, "--to", tmp_path / "fixed")
+    assert (code, err) == (0, ""), out
+    assert rows(tmp_path / "fixed" / "of_his") == []
+    assert rows(tmp_path / "fixed" / "halves") == [(1, "fr", 10), (3, "fr", 7), (4, "de", 8)]
+    assert not (tmp_path / "fixed" / "of_others").exists()
+
+
+@pytest.mark.parametrize("query", ["b/1", "b/3", "other/1"])
+def test_rows_that_went_through_the_driver_are_unknown_unless_they_are_searched(house, query):
+    """`createDataFrame(spark.table("clean").toPandas())`; afterwards, or in another application, it says nothing."""
+    collected = house.run("SELECT id, land FROM clean", "collected", "clean", run=query)
+    held = "SELECT id, land FROM VALUES (42, 'de'), (3, 'fr') AS t(id, land)"
+    house.commit(replace(collected, output=None, output_files=None))
+    house.commit(house.run(held, "held", run="b/2"))
+    house.commit(house.run("SELECT count(*) AS n FROM held", "of_held", "held", run="k/0"))
+    answer, found = planned("users.id=42", key="orders.user_id")
+    names = {"held", "of_held"} & found.keys()
+    assert names == ({"held", "of_held"} if query == "b/1" else set())
+    if names:
+        assert f"the driver, which had what {query} made" in found["held"]["unknown"][0]["why"]
+        assert found["of_held"]["unknown"]
+    assert [each["dataset"] for each in answer["not_reached"]] == [query]
+    _, found = planned("users.id=42", key=["orders.user_id", "held.id"])
+    assert (found["held"]["delete"], found["held"]["unknown"]) == ([[42, "de"]], [])
+    assert found["of_held"]["change"][0]["after"] == [1]
 
 
 def test_a_certificate_is_checked_again(house, tmp_path, run):

@@ -185,3 +185,32 @@ def test_the_spool_is_removed_once_committed(job):
     _, folder = job
     assert not (folder / "spool").exists() or not list((folder / "spool").iterdir())
     assert read_captured(folder / "spool").processes == 0
+
+
+SLOW = """
+import sys, time
+from pyspark.sql import SparkSession
+from govtool.spark.live.listener import Recorder
+
+looked = Recorder._identified
+Recorder._identified = lambda *given: (time.sleep(1.5), looked(*given))[1]
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+for name in ("first", "last"):
+    spark.range(3).write.parquet(f"{sys.argv[1]}/{name}")
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_what_a_slow_recorder_still_has_to_look_up_is_known_when_the_context_stops(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    govtool = [sys.executable, "-c", "import sys; from govtool.cli.main import main; sys.exit(main())"]
+    subprocess.run([*govtool, "init", "-q"], cwd=tmp_path, check=True, env=environment)
+    done = subprocess.run(
+        [*govtool, "run", "--", "slow.py", str(tmp_path / "out")],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    _, runs = committed(tmp_path)
+    assert sorted(run.id.rpartition("/")[2] for run in runs) == ["0", "1"]

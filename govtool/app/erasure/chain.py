@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from govtool.app.records.runs import of_run, recorded
@@ -122,8 +122,6 @@ def chain_link(run: RecordRun) -> ChainLink:
     """A write with its files, read from what is stored of it."""
     names = dict(run.inputs)
     leaves = relations(codec.loads(run.listings).root)
-    from dataclasses import replace
-
     reads = tuple(replace(leaf, dataset=names.get(leaf.leaf, leaf.dataset)) for leaf in leaves)
     return ChainLink(run, reads, relation_of(run.written, run.output))
 
@@ -147,7 +145,10 @@ def joined(links: Sequence[ChainLink], start: Iterable[str]) -> list[ChainLink]:
 
 
 def ordered(links: Iterable[ChainLink]) -> RecordedChain:
-    """Writes in topological order; those that do not depend on each other by their runs' ids."""
+    """Writes in topological order; those that do not depend on each other by their runs' ids.
+
+    An input whose files one dataset of the chain has is a part of that dataset, by whatever path it was read.
+    """
     given = sorted(links, key=lambda link: run_order(link.run.run))
     writes = {link.run.run: link for link in given if link.output}
     owners = {place: name for name, link in writes.items() for place in link.written_places()}
@@ -155,6 +156,8 @@ def ordered(links: Iterable[ChainLink]) -> RecordedChain:
         name: {owners[place] for place in link.read_places() if place in owners} - {name}
         for name, link in writes.items()
     }
+    outputs = {place: writes[name].output for place, name in owners.items()}
+    writes = {name: _within(link, outputs) for name, link in writes.items()}
     done: dict[str, ChainLink] = {}
     while len(done) < len(writes):
         ready = [name for name in writes if name not in done and before[name] <= done.keys()]
@@ -162,3 +165,13 @@ def ordered(links: Iterable[ChainLink]) -> RecordedChain:
         for name in ready or [next(name for name in writes if name not in done)]:
             done[name] = writes[name]
     return RecordedChain(tuple(done.values()), owners, tuple(link for link in given if not link.output))
+
+
+def _within(link: ChainLink, outputs: Mapping[Place, str]) -> ChainLink:
+    """A write whose inputs have the name of the dataset, by place, that their files belong to."""
+    reads = []
+    for leaf in link.reads:
+        names = {outputs.get(place_of(file), "") for file in leaf.files}
+        name = names.pop() if len(names) == 1 else ""
+        reads.append(replace(leaf, dataset=name) if name else leaf)
+    return replace(link, reads=tuple(reads))

@@ -18,6 +18,7 @@ from govtool.app.erasure.alone import may_come_alone
 from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
+from govtool.app.erasure.driver import through_driver
 from govtool.app.erasure.found import ErasedOutput, ErasedSource, JoinedInput, RowErasure
 from govtool.app.erasure.keys import SubjectKeys, Wanted
 from govtool.app.erasure.search import SearchedInput, plan_leaves, searched_inputs, written_rows
@@ -82,6 +83,8 @@ class _Walk:
     _joined: dict[str, JoinedInput] = field(default_factory=dict)
     _alone: dict[Place, str] = field(default_factory=dict)
     """Files of datasets that are unknown as a whole, with the dataset."""
+    _driver: dict[str, str] = field(default_factory=dict)
+    """Writes with rows that the driver may have had of the subject, with the reason."""
     _writes: dict[str, OpenedWrite] = field(default_factory=dict)
     """Writes whose inputs were searched and that are not evaluated yet."""
     _reached: set[Place] = field(default_factory=set)
@@ -92,8 +95,11 @@ class _Walk:
         """Search every input, and evaluate every write that a change reaches."""
         for link in self.chain.links:
             self._search_inputs(link)
-        for link in self.chain.links:
-            self._spread(link)
+        size = -1
+        while size != len(self._reached):  # a query of the driver may read what a later write made
+            size = len(self._reached)
+            for link in self.chain.links:
+                self._spread(link)
         self._alone = {place_of(f): name for name, place in self._unsearched_places() for f in place}
         for link in self.chain.links:
             self._visit(link)
@@ -126,14 +132,18 @@ class _Walk:
 
     def _spread(self, link: ChainLink) -> None:
         """Note the results that a write derived from rows of the subject, and the inputs it read beside them."""
-        if self._is_reached(link):
+        if link.run.run not in self._driver:
+            why = through_driver(self.store, self.commit, self.chain, link, self._reached)
+            self._driver.update({link.run.run: why} if why else {})
+        if link.run.run in self._driver or self._is_reached(link):
             self._note_joined(link)
             self._reached |= link.written_places()
 
     def _visit(self, link: ChainLink) -> None:
-        deleted = self.keys.wanted.get(link.output, ())
-        alone = self._rows_alone(link)
-        if not self._is_reached(link):
+        deleted, alone = self.keys.wanted.get(link.output, ()), self._rows_alone(link)
+        if link.run.run in self._driver and not deleted:
+            self._lost(link, self._driver[link.run.run], deleted)
+        elif not self._is_reached(link):
             if alone:
                 self._lost_alone(link, alone)
         elif deleted or not self._is_cut_off(link):
@@ -216,9 +226,8 @@ class _Walk:
     def _unknown_files(self, write: OpenedWrite, dataset: str, uri: str | None, why: str) -> None:
         """Note that it is not known what becomes of an input's files: of one, or of all."""
         for link in self.chain.links:
-            if link.run.run != write.run.run:
-                continue
-            files = [file for leaf in link.reads if leaf.dataset == dataset for file in leaf.files]
+            own = link.reads if link.run.run == write.run.run else ()
+            files = [file for leaf in own if leaf.dataset == dataset for file in leaf.files]
             for place in (place_of(file) for file in files if uri in (None, file.uri)):
                 self._unknown[place] = why
                 self._reached.add(place)

@@ -8,8 +8,6 @@ table is the dataset and its place an alias.
     's3://lake/shop/orders'
     >>> table_name("`spark_catalog`.`shop`.`Orders`").id
     'shop.orders'
-    >>> jdbc_name("jdbc:postgresql://db.example/erp?user=x", "public.items").id
-    'postgres://db.example:5432/erp.public.items'
 """
 
 from __future__ import annotations
@@ -32,23 +30,6 @@ ALIAS = "alias"
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(.*)\Z", re.DOTALL)
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
-_JDBC = re.compile(
-    r"jdbc:([a-z0-9]+):(?:[a-z]+:)?(?://|@/{0,2})([^/;:?,]+)(?::(\d+))?[^/;:?]*(?:[/:]([^?;]*))?(.*)\Z", re.I
-)
-_LOGIN = re.compile(r"(?<=//)[^/@]*@|(?<=thin:)[^@]+(?=@)")
-_DATABASE = re.compile(r";\s*(?:databaseName|database)\s*=\s*([^;]+)", re.IGNORECASE)
-_SYSTEMS = {
-    "postgresql": ("postgres", "5432"),
-    "mysql": ("mysql", "3306"),
-    "mariadb": ("mysql", "3306"),
-    "sqlserver": ("mssql", "1433"),
-    "oracle": ("oracle", "1521"),
-    "redshift": ("redshift", "5439"),
-    "db2": ("db2", "50000"),
-    "trino": ("trino", "8080"),
-    "snowflake": ("snowflake", ""),
-}
-_SCHEMAS = {"postgres": "public", "redshift": "public", "mssql": "dbo"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,28 +110,6 @@ def output_paths(names: Iterable[str]) -> list[str]:
 def field_path(parts: Sequence[str]) -> str:
     """The path of a field below a column: ``("address", "zip")`` is ``address.zip``."""
     return ".".join(column_path(part) for part in parts)
-
-
-def jdbc_name(url: str, table: str) -> DatasetName:
-    """The dataset of a table behind JDBC, by OpenLineage's naming; of a driver that it does not know, by the URL
-    without its parameters.
-    """
-    url = _LOGIN.sub("", url.strip())
-    found = _JDBC.match(url)
-    if found is None:
-        return DatasetName(re.split(r"[?;]", url, maxsplit=1)[0] or "jdbc", table.strip())
-    system, default = _SYSTEMS.get(found[1].lower(), (found[1].lower(), ""))
-    port = found[3] or default
-    database = (found[4] or "").strip("/")
-    named = _DATABASE.search(found[5] or "") or _DATABASE.search(url)
-    if named is not None:
-        database = named[1].strip()
-    parts = [part.strip('"`[] ') for part in table.split(".")]
-    if len(parts) == 1 and system in _SCHEMAS:
-        parts.insert(0, _SCHEMAS[system])
-    return normalise(
-        f"{system}://{found[2]}" + (f":{port}" if port else ""), ".".join([*filter(None, [database]), *parts])
-    )
 
 
 def topic_name(servers: str, topic: str) -> DatasetName:

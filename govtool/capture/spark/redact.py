@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from govtool.redaction import SECRET, clean_message, clean_text
+from govtool.spark.live.cleaned import clean_url
 
 _KEY = re.compile(
     r"secret|password|passwd|passphrase|pwd|token|access[._-]?key|account[._-]?key|api[._-]?key|credential|private"
@@ -51,6 +52,7 @@ def clean_value(key: str, value: str) -> str:
     """The value of a setting, without what must not be kept: of a secret all, of options and URLs the passwords."""
     if is_secret(key) or _REDACTED.fullmatch(value.strip()):
         return SECRET
+    value = clean_url(value) if value.startswith("jdbc:") else value
     return clean_text(_REDACTED.sub(SECRET, value))[:MAX_VALUE]
 
 

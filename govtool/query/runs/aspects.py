@@ -318,6 +318,10 @@ def _first_difference(before: str, after: str) -> tuple[str | None, str | None]:
 
 # ---- what cannot be compared ------------------------------------------------------------------------
 
+_WHICH = {(True, True): "both", (True, False): "first", (False, True): "second"}
+_UNSEEN = ("break.query", "break.source")
+"""Breaks of runs that read something which is none of their inputs."""
+
 
 def not_comparable(first: Run, second: Run) -> tuple[NotComparable, ...]:
     """Return the comparisons that one of the runs, or both, do not allow."""
@@ -326,6 +330,9 @@ def not_comparable(first: Run, second: Run) -> tuple[NotComparable, ...]:
 
 def _unrecorded(first: Run, second: Run) -> Iterator[NotComparable]:
     yield from _unrecorded_inputs(first.inputs, second.inputs)
+    unseen = [{note.message for note in run.breaks if note.code in _UNSEEN} for run in (first, second)]
+    for message in sorted(unseen[0] | unseen[1]):
+        yield NotComparable("input", message, _WHICH[message in unseen[0], message in unseen[1]])
     yield from _unrecorded_outputs(first.outputs, second.outputs)
     code, other = software_of(first), software_of(second)
     yield from _missing("code", first.job, code[0], other[0])
@@ -364,9 +371,6 @@ def _unrecorded_outputs(before: Sequence[RunOutput], after: Sequence[RunOutput])
         else:
             sides = old.content or old.identity, new.content or new.identity
             yield from _missing("output", old.dataset, *sides, "it was overwritten before it was read, or is too large")
-
-
-_WHICH = {(True, True): "both", (True, False): "first", (False, True): "second"}
 
 
 def _unrecorded_facts(first: Run, second: Run) -> Iterator[NotComparable]:

@@ -41,6 +41,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public class PlanWalker implements java.util.function.Function {
   private static final int MAX_NODES = 200000;
+  private static final java.util.regex.Pattern SECRET = java.util.regex.Pattern.compile(
+      "secret|passw|passphrase|pwd|token|credential|private|api.?key|access[._]?key|account[._]?key|signature");
 
   private final StringBuilder nodes = new StringBuilder();
   private final StringBuilder types = new StringBuilder();
@@ -380,9 +382,7 @@ public class PlanWalker implements java.util.function.Function {
   private void structure(StringBuilder out, Object value) {
     String name = value.getClass().getName();
     if (value instanceof scala.collection.Map) {
-      out.append("{\"$map\":");
-      sequence(out, ((scala.collection.Map) value).iterator());
-      out.append("}");
+      map(out, (scala.collection.Map) value);
     } else if (value instanceof scala.collection.Iterable) {
       sequence(out, ((scala.collection.Iterable) value).iterator());
     } else if (name.startsWith("scala.Tuple")) {
@@ -429,6 +429,29 @@ public class PlanWalker implements java.util.function.Function {
       value(out, items.next());
     }
     out.append("]");
+  }
+
+  /** Options and settings as pairs, without logins: a trace needs none. */
+  private void map(StringBuilder out, scala.collection.Map values) {
+    boolean database = false;
+    for (scala.collection.Iterator items = values.iterator(); items.hasNext();) {
+      Object item = ((scala.Tuple2) items.next())._2();
+      database = database || item instanceof String && ((String) item).startsWith("jdbc:");
+    }
+    out.append("{\"$map\":[");
+    boolean started = false;
+    for (scala.collection.Iterator items = values.iterator(); items.hasNext();) {
+      scala.Tuple2 item = (scala.Tuple2) items.next();
+      String key = String.valueOf(item._1()).toLowerCase();
+      boolean login = SECRET.matcher(key).find() || database && (key.equals("user") || key.equals("url"));
+      out.append(started ? ",[" : "[");
+      started = true;
+      value(out, item._1());
+      out.append(",");
+      value(out, login && item._2() instanceof String ? "***" : item._2());
+      out.append("]");
+    }
+    out.append("]}");
   }
 
   private void python(StringBuilder out, Object function) {

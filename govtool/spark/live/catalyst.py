@@ -53,6 +53,9 @@ def captured(plan: Any, digests: Digests | None = None) -> dict[str, Json]:
     if found["plan"] and found["plan"][0]["c"] in ("CreateVariable", "DropVariable"):
         found["variables"] = safely(partial(_variables, plan)) or []
     _supplement(plan, found["plan"], found["leaves"], [MAX_LEAVES])
+    queries = [facts["query"] for facts in found["leaves"].values() if isinstance(facts, dict) and facts.get("query")]
+    if queries and "signature" in found:  # what another database answers is work of the plan, too
+        found["signature"] += "".join(f"\nquery of a database ‹{query}›" for query in queries)
     command = command_facts(plan) or definition_facts(plan)
     if command:
         found["command"] = command

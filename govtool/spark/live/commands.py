@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from govtool.spark.live.cleaned import clean_url, plain_table
 from govtool.spark.live.hadoop import qualified
-from govtool.spark.live.relations import clean_url, leaf_facts, plain_table, v2_facts
+from govtool.spark.live.relations import leaf_facts, v2_facts
 from govtool.spark.live.scala import called, safely, sequence, strings, table_parts
 
 Json = Any

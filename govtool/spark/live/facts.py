@@ -9,10 +9,10 @@ import sys
 import time
 from typing import Any
 
+from govtool.spark.live.cleaned import clean_setting, is_secret
 from govtool.spark.live.spool import FORMAT
 
 _MAX_SCRIPT = 16 << 20
-_SECRET = ("secret", "password", "passwd", "token", "credential", "private", "access.key", "accesskey", "account.key")
 
 
 def process_facts() -> dict[str, Any]:
@@ -79,7 +79,7 @@ def context_facts(context: Any, settings: dict[str, str] | None = None) -> dict[
         "spark": context.version,
         "java": jvm.java.lang.System.getProperty("java.version"),
         "scala": jvm.scala.util.Properties.versionNumberString(),
-        "conf": {key: "***" if _is_secret(key) else value for key, value in sorted(conf.items())},
+        "conf": {key: clean_setting(key, value) for key, value in sorted(conf.items())},
     }
 
 
@@ -109,16 +109,9 @@ def changed_settings(execution: Any, known: dict[str, str]) -> dict[str, Any]:
     """The settings of an execution's session that are others than those of the first, as ``settings``."""
     text = execution.sparkSession().sessionState().conf().getAllConfs().mkString("\x01")
     pairs = [part.partition(" -> ") for part in text.split("\x01") if part]
-    changed = {
-        key: value
-        for key, _, value in pairs
-        if key.startswith("spark.sql.") and not _is_secret(key) and known.get(key) != value
-    }
+    kept = ((key, clean_setting(key, value)) for key, _, value in pairs if not is_secret(key))
+    changed = {key: value for key, value in kept if key.startswith("spark.sql.") and known.get(key) != value}
     return {"settings": changed} if changed else {}
-
-
-def _is_secret(key: str) -> bool:
-    return any(word in key.lower() for word in _SECRET)
 
 
 def one_line(message: str) -> str:

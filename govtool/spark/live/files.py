@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from govtool.spark.live import hadoop
+from govtool.spark.live.cleaned import clean_setting
 
 MAX_LISTED = 256
 """Files that are kept one by one; of more, the digests and counts."""
@@ -63,10 +64,10 @@ def read_files(relation: Any) -> dict[str, Any] | None:
 
 
 def read_options(relation: Any) -> dict[str, str]:
-    """The options of a reader; places and secrets are left out by whoever keeps them."""
+    """The options of a reader, without secrets and places."""
     text = relation.options().mkString("\x01")
     pairs = (part.partition(" -> ") for part in text.split("\x01") if part)
-    return {name: value for name, _, value in pairs if name not in ("path", "paths")}
+    return {name: clean_setting(name, value) for name, _, value in pairs if name not in ("path", "paths")}
 
 
 def _since(found: list[Listed]) -> dict[str, Any]:

@@ -300,9 +300,14 @@ class Recorder:
         """Write down what was heard until now, and which packages are there; False if that takes too long."""
         if self.queries:
             self.put(self._streams)
+        drained = self.settle(timeout)
+        self.note(self._end(drained))
+        return self.drain(timeout) and drained
+
+    def settle(self, timeout: float) -> bool:
+        """Write down what was heard until now, with Spark's numbers of it; False if that takes too long."""
         drained = self.drain(timeout)
         self.put(self._settle_all)
-        self.note(self._end(drained))
         return self.drain(timeout) and drained
 
     def _end(self, drained: bool) -> dict[str, Any]:
@@ -321,12 +326,9 @@ class Recorder:
         """Write down what is still waiting, and that this is the end."""
         if self.queries:
             self.put(self._streams)
-        drained = self.drain(timeout)
-        if not self._started:
-            return
-        self.put(self._settle_all)
-        self.drain(timeout)
-        self.spool.write(self._end(drained))
+        drained = self.settle(timeout)
+        if self._started:
+            self.spool.write(self._end(drained))
 
 
 def _left(line: dict[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import os
 from typing import Any
 
-from govtool.spark.live.spool import Spool
-
-WAIT = "GOVTOOL_SPARK_WAIT"
-"""Seconds that the end of a job may wait for its last records."""
-DEFAULT_WAIT = 15.0
+from govtool.spark.live.spool import Spool, wait
 
 folder = ""
 """The folder of the spool, once the sessions of this process are recorded."""
@@ -31,7 +26,7 @@ def recorder(folder: str) -> Any:
 def _at_exit() -> None:
     try:
         if _recorder is not None:
-            _recorder.finish(float(os.environ.get(WAIT) or DEFAULT_WAIT))
+            _recorder.finish(wait())
     except BaseException:
         pass
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Any
 
+from govtool.spark.live.cleaned import clean_url, plain_table
 from govtool.spark.live.files import read_files, read_options
 from govtool.spark.live.hadoop import qualified
+from govtool.spark.live.keys import Digests, read_key
 from govtool.spark.live.scala import called, safely, sequence, table_parts
 
 Json = Any
@@ -20,12 +21,6 @@ LEAVES = frozenset(
     }
 )  # fmt: skip
 """Classes of leaves that read something which outlives the query."""
-
-_LOGIN = re.compile(r"(?<=//)[^/@]*@|(?<=thin:)[^@/]+/[^@]*(?=@)")
-_PARAMETER = re.compile(
-    r"([?&;]\s*(?:user|password|[\w.]*(?:secret|token|key|pwd|pass)[\w.]*)\s*=)[^&;]*", re.IGNORECASE
-)
-_PLAIN_TABLE = re.compile(r"[\w$.\"`\[\] -]+\Z")
 
 
 def leaf_facts(leaf: Any) -> dict[str, Json]:
@@ -77,8 +72,7 @@ def relation_facts(relation: Any) -> dict[str, Json]:
             **_listed(relation),
         }
     if name == "JDBCRelation":
-        options = relation.jdbcOptions()
-        return {"url": clean_url(options.url()), "dbtable": plain_table(options.tableOrQuery()), "format": "jdbc"}
+        return _of_database(relation.jdbcOptions())
     facts: dict[str, Json] = {"relation": relation.getClass().getName()}
     location = safely(partial(called, relation, "location"))
     if location is not None:  # Delta's, which is a class without a name
@@ -88,6 +82,14 @@ def relation_facts(relation: Any) -> dict[str, Json]:
         if isinstance(version, int):
             facts["version"] = str(version)
     return facts
+
+
+def _of_database(options: Any) -> dict[str, Json]:
+    """A table behind JDBC; of a query, whose text may hold data, a digest under the owner's key."""
+    text = options.prepareQuery() + options.tableOrQuery()
+    table = plain_table(text)
+    facts = {"url": clean_url(options.url()), "dbtable": table, "format": "jdbc"}
+    return facts if table else {**facts, "query": Digests(read_key()).of(text)}
 
 
 def _listed(relation: Any) -> dict[str, Json]:
@@ -134,6 +136,8 @@ def v2_facts(relation: Any, name: str) -> dict[str, Json]:
     paths = safely(lambda: [path.toString() for path in sequence(table.fileIndex().rootPaths())])
     if isinstance(paths, list):
         facts["paths"] = paths
+    if facts["relation"].endswith(".JDBCTable"):
+        facts.update(safely(lambda: {"url": clean_url(table.jdbcOptions().url()), "dbtable": table.name()}) or {})
     version = safely(lambda: _version(table))
     if isinstance(version, str):
         facts["version"] = version
@@ -162,13 +166,3 @@ def _version(table: Any) -> str | None:
         snapshot = table.table().currentSnapshot() if branch is None else table.table().snapshot(branch)
         return str(snapshot.snapshotId()) if snapshot is not None else None
     return None
-
-
-def clean_url(url: str) -> str:
-    """A JDBC URL without logins."""
-    return _PARAMETER.sub(r"\1***", _LOGIN.sub("", url))
-
-
-def plain_table(text: str) -> str:
-    """A table's name; empty for a query, whose text may hold data."""
-    return text if _PLAIN_TABLE.match(text) else ""

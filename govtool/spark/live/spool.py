@@ -25,6 +25,14 @@ MAX_LINE = 8 << 20
 """Bytes of one line; what is longer becomes a line that says so."""
 MAX_JOINED = 64 << 20
 """Bytes of an exact plan."""
+WAIT = "GOVTOOL_SPARK_WAIT"
+"""Seconds that the end of a job, or of its context, may wait for its last records."""
+DEFAULT_WAIT = 15.0
+
+
+def wait() -> float:
+    """Seconds that a job may wait for its last records."""
+    return float(os.environ.get(WAIT) or DEFAULT_WAIT)
 
 
 class Spool:

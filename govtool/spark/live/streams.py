@@ -16,10 +16,10 @@ from functools import wraps
 from itertools import count
 from typing import Any
 
-from govtool.spark.live import catalyst, facts, frame_rdds, python_functions
+from govtool.spark.live import catalyst, facts, frame_rdds, python_functions, stopping
+from govtool.spark.live.cleaned import clean_url
 from govtool.spark.live.collected import CollectedRows
 from govtool.spark.live.hadoop import qualified
-from govtool.spark.live.relations import clean_url
 from govtool.spark.live.scala import safely, sequence, table_parts
 
 MAX_OFFSET = 4096
@@ -56,6 +56,7 @@ def patch(recorder: Any) -> None:
     _patch_sql(SparkSession, recorder)
     _patch_batches(DataStreamWriter, recorder)
     python_functions.patch(recorder)
+    stopping.patch(recorder)
     for name in ("start", "toTable"):
         _patch_start(DataStreamWriter, name, recorder)
 

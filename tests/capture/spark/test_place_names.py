@@ -29,6 +29,17 @@ def test_the_paths_of_a_table_are_its_own() -> None:
     assert place.id == "shop.t"
 
 
+def test_a_table_of_a_database_is_known_by_its_catalog_and_by_its_place() -> None:
+    facts = {"url": "jdbc:postgresql://h/erp", "dbtable": "public.items"}
+    (place,) = places_of({"table": ["pg", "public", "items"], **facts})
+    assert (place.id, [name.id for name in place.aliases]) == (
+        "pg.public.items",
+        ["postgres://h:5432/erp.public.items"],
+    )
+    assert [place.id for place in places_of(facts)] == ["postgres://h:5432/erp.public.items"]
+    assert places_of({**facts, "dbtable": "", "query": "d1"}) == ()
+
+
 def test_two_streams_of_one_query_are_two_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actions, "_ids", lambda line: (1,))
     line = {"application": "app", "name": "stream", "plan": [], "leaves": {}}

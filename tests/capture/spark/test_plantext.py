@@ -269,6 +269,68 @@ def test_conditions_that_a_database_answers() -> None:
     assert stated(plan) == {"name": ["jdbc/items.name identity"], "*": ["jdbc/items.id filter"]}
 
 
+CATALOGUED = "Scan JDBC v1 Relation from v2 scan pg.public.items"
+
+
+def answered_by_database(fields: str, output: str = "id#1") -> PlanText:
+    return plan_of(
+        f"{CATALOGUED} (1)",
+        f"(1) {CATALOGUED}\nOutput [{output.count('#')}]: [{output}]\n{fields}\nReadSchema: struct<>\n",
+    )
+
+
+def test_what_a_database_answers_of_a_table_of_its_catalog() -> None:
+    plan = answered_by_database("PushedFilters: [cat IS NOT NULL, cat = 2, UPPER(name) LIKE 'a b%']")
+    assert stated(plan) == {
+        "id": ["pg.public.items.id identity"],
+        "*": ["pg.public.items.cat filter", "pg.public.items.name filter"],
+    }
+    plan = answered_by_database("PushedTopN: ORDER BY [price DESC NULLS LAST, id ASC NULLS FIRST] LIMIT 5")
+    assert stated(plan)["*"] == ["pg.public.items.id sort", "pg.public.items.price sort"]
+    plan = answered_by_database(
+        "PushedAggregates: [MAX(price), COUNT(*)]\nPushedGroupByExpressions: [cat]", "cat#1, max#2, n#3"
+    )
+    assert stated(plan) == {
+        "cat": ["pg.public.items.cat identity"],
+        "max": ["pg.public.items.price aggregation max"],
+        "n": [],
+        "*": ["pg.public.items.cat group_by"],
+    }
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "PushedJoins: [a]",
+        "PushedAggregates: [MAX(a), MIN(b)]",
+        "PushedFilters: [cat = = 2]",
+        "PushedFilters: [name = 'a, b']",
+    ],
+)
+def test_what_cannot_be_told_of_a_database_is_a_break(fields: str) -> None:
+    plan = answered_by_database(fields)
+    assert [note.code for note in plan.flow.breaks] == ["break.query"]
+    assert stated(plan) == {"id": [], "*": []}
+
+
+@pytest.mark.parametrize(
+    ("relation", "source"),
+    [
+        ("items i", "jdbc/items"),
+        ('"Odd Name"', 'jdbc/"Odd Name"'),
+        ("items) [numPartitions=1] spark_catalog.default.t", "default.t"),
+        ("(select 1) t", ""),
+        ("items NATURAL JOIN others", ""),
+        ("WITH t AS (SELECT 1) (SELECT * FROM t) Q", ""),
+    ],
+)
+def test_relations_of_databases(relation: str, source: str) -> None:
+    name = f"Scan JDBCRelation({relation}" + ("" if "spark_catalog" in relation else ") [numPartitions=1]")
+    plan = plan_of(f"{name} (1)", f"(1) {name}\nOutput [1]: [a#1]\nReadSchema: struct<a:string>\n")
+    assert stated(plan).get("a", []) == ([f"{source}.a identity"] if source else [])
+    assert [note.code for note in plan.flow.breaks] == ([] if source else ["break.query"])
+
+
 def test_an_empty_relation_is_no_lineage_and_said() -> None:
     plan = plan_of("LocalTableScan (1)", "(1) LocalTableScan\nOutput [1]: [a#1]\nArguments: <empty>, [a#1]\n")
     assert [note.code for note in plan.flow.breaks] == ["break.empty"]

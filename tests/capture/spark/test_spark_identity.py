@@ -11,14 +11,15 @@ from govtool.capture.spark.identity import (
     alias_derivations,
     column_path,
     declarations,
-    jdbc_name,
     path_name,
     split_table,
     table_name,
     topic_name,
 )
+from govtool.capture.spark.jdbc import table_behind
 from govtool.capture.spark.redact import clean_config, clean_value, first_line
 from govtool.model import ROWS, EdgeKind
+from govtool.spark.live.cleaned import clean_setting
 
 
 def test_the_examples_of_the_module() -> None:
@@ -77,10 +78,20 @@ def test_backquotes_hold_dots_and_backquotes() -> None:
         ("jdbc:sqlserver://h:1433;databaseName=x;user=sa;password=p", "dbo.t", "mssql://h:1433/x.dbo.t"),
         ("jdbc:oracle:thin:scott/tiger@//h:1521/svc", "s.t", "oracle://h:1521/svc.s.t"),
         ("jdbc:sqlite:/data/x.db?password=p", "t", "jdbc:sqlite:/data/x.db/t"),
+        ("jdbc:postgresql:erp?user=u", "items", "postgres://localhost:5432/erp.public.items"),
+        ("jdbc:postgresql:///erp", '"Odd Name"', 'postgres://localhost:5432/erp.public."Odd Name"'),
+        ("jdbc:postgresql://[::1]:5433/erp", "items", "postgres://%5B::1%5D:5433/erp.public.items"),
+        ("jdbc:postgresql://a:1,b:2/erp?targetServerType=any", "items", "postgres://a:1/erp.public.items"),
+        ("jdbc:postgresql://h/erp?currentSchema=sales,public", "items", "postgres://h:5432/erp.sales.items"),
+        ("jdbc:mysql://address=(host=h)(port=1)(user=u)(password=p)/db", "t", "mysql://h:1/db.t"),
+        ("jdbc:mysql:///db", "t", "mysql://localhost:3306/db.t"),
+        ("jdbc:oracle:thin:scott/ti@ger@h:1521:sid", "t", "oracle://h:1521/sid.t"),
+        ("jdbc:sqlserver://h;databaseName=x", "[dbo].[odd t]", 'mssql://h:1433/x.dbo."odd t"'),
+        ("jdbc:snowflake://acc/?db=d&schema=s", "t", "snowflake://acc/d.s.t"),
     ],
 )
 def test_tables_behind_jdbc(url: str, table: str, id: str) -> None:
-    assert jdbc_name(url, table).id == id
+    assert table_behind(url, table).id == id
 
 
 def test_topics_and_columns() -> None:
@@ -153,3 +164,19 @@ def test_options_of_the_jvm_that_spark_adds_itself_are_left_out() -> None:
 def test_long_values_are_cut_and_errors_are_one_line() -> None:
     assert len(clean_value("spark.x", "y" * 10_000)) == 4000
     assert first_line("\n  boom password=abc\nat x") == f"boom password={SECRET}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("x.url", "jdbc:postgresql://u:p1@h/e?user=me&password=p2", "jdbc:postgresql://h/e?user=***&password=***"),
+        ("x.url", "jdbc:sqlserver://h;user=sa;password={p;w};x=1", "jdbc:sqlserver://h;user=***;password=***;x=1"),
+        ("x.url", "jdbc:mysql://(host=h,user=u,password=p)/db", "jdbc:mysql://(host=h,user=***,password=***)/db"),
+        ("x.url", "jdbc:oracle:thin:scott/ti@ger@h:1521:sid", "jdbc:oracle:thin:@h:1521:sid"),
+        ("spark.driver.extraJavaOptions", "-Da=1 -DtrustStorePassword=p -Db=2", "-Da=1 -DtrustStorePassword=*** -Db=2"),
+        ("spark.hadoop.fs.s3a.access.key", "AKIA", "***"),
+        ("spark.jars", "s3://b/key=1/a.jar,file:/c.jar", "s3://b/key=1/a.jar,file:/c.jar"),
+    ],
+)
+def test_settings_are_clean_before_the_recorder_writes_them(name: str, value: str, kept: str) -> None:
+    assert clean_setting(name, value) == kept

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from govtool.capture.spark.analyzed.tree import Json
-from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, table_name, topic_name
+from govtool.capture.spark.identity import DatasetPlace, path_name, table_name, topic_name
+from govtool.capture.spark.jdbc import table_behind
 
 MAX_PLACES = 64
 """Datasets that one relation may be of."""
@@ -28,10 +29,12 @@ def place_of(facts: Json) -> DatasetPlace | None:
             parts.pop()
         name = table_name(tuple(parts))
         aliases = tuple(dict.fromkeys(path_name(path) for path in paths[:1]))
+        if facts.get("url") and facts.get("dbtable"):
+            aliases = (*aliases, table_behind(str(facts["url"]), str(facts["dbtable"])))
         return DatasetPlace(name, "view" if facts.get("view") else "table", aliases)
     if facts.get("url"):
         table = str(facts.get("dbtable") or "")
-        return DatasetPlace(jdbc_name(str(facts["url"]), table or "query"), "table")
+        return DatasetPlace(table_behind(str(facts["url"]), table), "table") if table else None
     if facts.get("topic"):
         return DatasetPlace(topic_name(str(facts.get("kafka.bootstrap.servers") or ""), str(facts["topic"])), "table")
     if paths:

@@ -272,6 +272,8 @@ class RelationReader(ExpressionReader):
         outputs = named(tree.fields.get("output"))
         facts = self.leaves.get(str(tree.fields.get("leaf", ""))) or {}
         places = places_of(facts)
+        if not places and facts.get("url"):
+            return p.LineageBreak((), outputs, "break.query", "a query that another database answers")
         if not places:
             source = "files of many folders" if facts.get("paths") else facts.get("relation") or tree.name
             return p.LineageBreak((), outputs, "break.source", f"a source without a name: {source}")

@@ -6,7 +6,7 @@ import re
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.plantext import lists
+from govtool.capture.spark.plantext import database, lists
 from govtool.capture.spark.plantext.expressions import written_conditions
 from govtool.capture.spark.plantext.operator_names import plain_name
 from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, named_of
@@ -45,6 +45,8 @@ class Leaves(PlanReader):
         self.lineage.sources.setdefault(found_.place.id, found_)
         if found_.message:
             self._note(found_.reason, found_.message)
+        if operator.name.startswith(database.SCAN):
+            return database.answered(operator, outputs, lambda read: self._scan(operator, found_.place.id, read))
         node = self._scan(operator, found_.place.id, outputs)
         if found_.places:
             others = [place.id for place in found_.places]
@@ -54,8 +56,7 @@ class Leaves(PlanReader):
 
     def _scan(self, operator: Operator, dataset: str, outputs: tuple[p.Named, ...]) -> p.Node:
         self.lineage.scans.append((operator, dataset))
-        for output in outputs:
-            self.lineage.attributes[output.id] = (dataset, output.name)
+        self.lineage.attributes.update({o.id: (dataset, o.name) for o in outputs if o.id >= 0})
         return p.Scan(dataset, outputs)
 
     def _pushed(self, operator: Operator, node: p.Node, dataset: str, outputs: tuple[p.Named, ...]) -> p.Node:

@@ -11,6 +11,7 @@ from govtool.capture.spark.identity import DEFAULT_DATABASE, DatasetPlace, path_
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.names import DEFAULT_NAMESPACE
+from govtool.spark.live.cleaned import plain_table
 
 RDD = "break.rdd"
 EMPTY = "break.empty"
@@ -23,7 +24,9 @@ _LOCATION = re.compile(r"(\w+)(?:\((\d+) paths\))?\s*\[(.*)\]?\Z", re.DOTALL)
 _ENTRIES = re.compile(r", \.\.\. (\d+) (?:entries|paths)\Z|(?:, )?\.\.\. (\d+) more fields\Z")
 _QUOTED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+|(?<=\[)`(?:[^`]|``)+`|(?<= )`(?:[^`]|``)+`")
 _DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
-_JDBC = re.compile(r"JDBCRelation\((.*)\)(?: \[numPartitions=\d+\])?\s*\Z", re.DOTALL)
+_JDBC = re.compile(r"JDBCRelation\((.*)\)(?: \[numPartitions=\d+\]|\Z)(?:\s+([\w`.$-]+))?\s*\Z", re.DOTALL)
+_JDBC_TABLE = re.compile(r"JDBCTable\(([^,]+),")
+_JDBC_CATALOG = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
 _TOPICS = re.compile(r"Subscribe\[([^\]]+)\]")
 _DELTA = re.compile(r"Delta\[version=(\d+), ([^\]]+)\]")
 _URI = re.compile(r"[A-Za-z][\w+.-]*:/\S*|/\S+")
@@ -87,7 +90,7 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
     """
     name = _PREFIX.sub("", operator.name.strip(), count=1)
     arguments = operator.fields.get("Arguments", "")
-    found = _without_dataset(name, arguments) or _connected(name, arguments)
+    found = _without_dataset(name, arguments) or _connected(name, arguments, names)
     if found is not None:
         return found
     words = name.split()
@@ -119,11 +122,14 @@ def _without_dataset(name: str, arguments: str) -> ScannedSource | None:
     return ScannedSource(_NOWHERE, nothing=True)
 
 
-def _connected(name: str, arguments: str) -> ScannedSource | None:
+def _connected(name: str, arguments: str, names: Names) -> ScannedSource | None:
     """A relation of a database over JDBC, or topics of Kafka."""
     relation = _JDBC.search(name)
     if relation is not None:
-        return _connection(relation[1])
+        return _connection(relation[1], relation[2], names)
+    behind = jdbc_table(arguments, names)
+    if behind is not None:
+        return ScannedSource(behind, format="jdbc")
     topics = _TOPICS.search(name) or _TOPICS.search(arguments)
     if topics is None or "afka" not in name + arguments:
         return None
@@ -255,11 +261,19 @@ def _place(paths: Iterable[DatasetName], table: DatasetName | None) -> DatasetPl
     return DatasetPlace(table, "table", found) if table is not None else DatasetPlace(found[0], "file")
 
 
-def _connection(table: str) -> ScannedSource:
+def jdbc_table(arguments: str, names: Names) -> DatasetPlace | None:
+    """The table of a JDBC catalog that arguments begin with; the class of the catalog is all that they tell of it."""
+    found = _JDBC_TABLE.match(arguments)
+    return DatasetPlace(names.in_catalog(_JDBC_CATALOG, found[1].strip()), "table") if found is not None else None
+
+
+def _connection(text: str, catalogued: str | None, names: Names) -> ScannedSource:
     """A table behind JDBC: the plan tells its name, and not where."""
-    text = table.strip()
-    if text.startswith("(") or " " in text:
+    table = plain_table(text).replace('"', "").replace("`", "")
+    place = DatasetName("jdbc", table)
+    if catalogued:
+        aliases = (place,) if table else ()
+        return ScannedSource(DatasetPlace(names.table(catalogued), "table", aliases), format="jdbc")
+    if not table:
         return _nothing("break.query", "a query that another database answers")
-    return ScannedSource(
-        DatasetPlace(DatasetName("jdbc", text.replace('"', "").replace("`", "")), "table"), format="jdbc"
-    )
+    return ScannedSource(DatasetPlace(place, "table"), format="jdbc")

@@ -8,13 +8,11 @@ from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.plan_write import TABLE, PlanWrite, listed_columns, query_below
 from govtool.capture.spark.plantext.rewritten import rewriting
-from govtool.capture.spark.plantext.scans import Names
+from govtool.capture.spark.plantext.scans import Names, jdbc_table
 from govtool.capture.spark.plantext.tree import Operator
 
 _PATHS = re.compile(r"[A-Za-z][\w+.-]*:/|/")
 _DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
-_JDBC_TABLE = re.compile(r"JDBCTable\(([^,]+),")
-_JDBC_CATALOG = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
 _WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
 _RELATION_OF = re.compile(r"RelationV2(\[.*?\]) ")
 _PLACES = frozenset({"_file", "_pos", "_spec_id", "_partition"})
@@ -133,9 +131,9 @@ def table_of(text: str, names: Names, *, create: bool = False) -> DatasetPlace |
     written = _WRITE_OF.search(text)
     if written is not None:
         return DatasetPlace(names.table(written[1]), "table")
-    behind = _JDBC_TABLE.match(text)
+    behind = jdbc_table(text, names)
     if behind is not None:
-        return DatasetPlace(names.in_catalog(_JDBC_CATALOG, behind[1].strip()), "table")
+        return behind
     if create and len(parts) > 1 and "@" in parts[0]:
         return DatasetPlace(names.in_catalog(parts[0].split("@", 1)[0].strip(), parts[1].strip()), "table")
     words = (word for part in parts for word in re.findall(r"[^\s(),\[\]@]+", part))

@@ -34,7 +34,8 @@ _FIELD = re.compile(
     r"(Output|Input|Arguments|Condition|Keys|Functions|Aggregate Attributes|Results|Result|Left output|Right output"
     r"|Left keys|Right keys|Join type|Join condition|Batched|Location|PartitionFilters|PushedFilters|DataFilters"
     r"|ReadSchema|Loop id|Limit|Accumulated|Format|SelectedBucketsCount|OptionalBucketIds|Bucketed|RuntimeFilters"
-    r"|PushedAggregation|PushedGroupBy|DictionaryFilters|RequiredDataFilters|UnusedIndexes|Metadata)"
+    r"|PushedAggregat(?:ion|es)|PushedGroupBy(?:Expressions)?|PushedTopN|PushedLimit|PushedOffset|PushedSample|PushedJoins"
+    r"|External engine query|DictionaryFilters|RequiredDataFilters|UnusedIndexes|Metadata)"
     r"(?: \[(\d+)\])? ?:(?: (.*))?\Z",
     re.DOTALL,
 )

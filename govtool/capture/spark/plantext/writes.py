@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from govtool.capture.openlineage.identity import DatasetName
-from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, split_table, topic_name
+from govtool.capture.spark.identity import DatasetPlace, path_name, split_table, topic_name
+from govtool.capture.spark.jdbc import table_behind
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.plan_write import TABLE, PlanWrite, listed_columns, query_below
-from govtool.capture.spark.plantext.scans import Names
+from govtool.capture.spark.plantext.scans import Names, source_of
 from govtool.capture.spark.plantext.table_writes import overwritten_partitions, row_changes, table_v2
 from govtool.capture.spark.plantext.tree import Operator, PlanTree
 from govtool.capture.spark.plantext.view_writes import altered_view, created_view
@@ -21,6 +22,7 @@ _SAVE_MODES = {
 }
 _INSERT = re.compile(r"(.*?), (true|false)(?=, )", re.DOTALL)
 _OPTION = re.compile(r"\b(url|dbtable|path|topic|kafka\.bootstrap\.servers|query)=([^,\]]*)", re.IGNORECASE)
+_RELATION = re.compile(r"Relation \[.*?\] (\S.*), (true|false)\Z", re.DOTALL)
 _DYNAMIC = re.compile(r"\bpartitionOverwriteMode=dynamic\b", re.IGNORECASE)
 _STORAGE = re.compile(r"Location: ([^,)]+)")
 _WRITER_OF = re.compile(r"\AMicroBatchWrite\[.*writer: \w+Write\(table=([\w.`$-]+)", re.DOTALL)
@@ -164,7 +166,7 @@ def _source(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     mode = next((word for word in re.findall(r"\b(Overwrite|Append|ErrorIfExists|Ignore)\b", text)), "Append")
     save, change = _SAVE_MODES[mode.lower()]
     if "dbtable" in options and "url" in options and "redacted" not in options["url"]:
-        place = DatasetPlace(jdbc_name(options["url"], options["dbtable"]), "table")
+        place = DatasetPlace(table_behind(options["url"], options["dbtable"]), "table")
     elif "dbtable" in options:
         place = DatasetPlace(DatasetName("jdbc", options["dbtable"]), "table")
     elif "topic" in options:
@@ -181,6 +183,16 @@ def _source(operator: Operator, name: str, names: Names) -> PlanWrite | None:
         query_below(operator),
         format=text.split(",", 1)[0].rsplit(".", 1)[-1].split("@")[0],
     )
+
+
+def _relation(operator: Operator, name: str, names: Names) -> PlanWrite | None:
+    """InsertIntoDataSourceCommand: ``Relation [a#1] JDBCRelation(items) [numPartitions=1], false``."""
+    found = _RELATION.match(operator.fields.get("Arguments", ""))
+    source = source_of(Operator(-1, found[1]), names) if found is not None else None
+    if found is None or source is None or source.nothing:
+        return None
+    save, change = _SAVE_MODES["overwrite" if found[2] == "true" else "append"]
+    return PlanWrite(source.place, "insert", save, change, query_below(operator), final=False, format=source.format)
 
 
 def _stream(operator: Operator, name: str, names: Names) -> PlanWrite | None:
@@ -209,7 +221,7 @@ _COMMANDS = {
     "InsertIntoDataSourceDirCommand": _directory,
     "InsertIntoHiveDirCommand": _directory,
     "SaveIntoDataSourceCommand": _source,
-    "InsertIntoDataSourceCommand": _source,
+    "InsertIntoDataSourceCommand": _relation,
     "AppendData": table_v2,
     "AppendDataExecV1": table_v2,
     "AppendDataV1": table_v2,

@@ -1,0 +1,47 @@
+"""What is written down of addresses, options and settings: never a login, a password, a key."""
+
+from __future__ import annotations
+
+import re
+
+_NAMES = ("secret", "passw", "passphrase", "pwd", "token", "credential", "private", "api.key", "apikey", "signature")
+_KEYS = ("access.key", "accesskey", "access_key", "account.key", "accountkey", "account_key")
+_PART = r"(?:[\w$-]+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
+_TABLE = re.compile(rf"\s*({_PART}(?:\.{_PART})*)(?:\s+(?:as\s+)?\w+)?\s*\Z", re.IGNORECASE)
+"""A table's name, and maybe an alias behind it."""
+
+_LOGIN = re.compile(r"(?<=//)[^/@\s]*@|(?<=thin:)[^@/]+/.*(?=@)")
+_PARAMETER = re.compile(
+    r"([?&;(,]\s*(?:user|username|uid|[\w.]*(?:secret|token|key|pwd|pass)[\w.]*)\s*=)(?:\{[^}]*\}|[^&;,)]*)",
+    re.IGNORECASE,
+)
+"""SQL Server writes values with semicolons in braces, MySQL lists in parentheses."""
+_OPTION = re.compile(
+    r"([\w.-]*(?:secret|passw|passphrase|pwd|token|credential|apikey)[\w.-]*=)[^\s,;&]+", re.IGNORECASE
+)
+
+
+def clean_url(url: str) -> str:
+    """A JDBC URL without logins."""
+    return _PARAMETER.sub(r"\1***", _LOGIN.sub("", url))
+
+
+def is_secret(name: str) -> bool:
+    """Return whether an option's or a setting's name says that its value is a secret."""
+    name = name.lower()
+    return any(word in name for word in (*_NAMES, *_KEYS))
+
+
+def clean_setting(name: str, value: str) -> str:
+    """The value of a setting or an option: nothing of a secret, an address without its login."""
+    if is_secret(name):
+        return "***"
+    if value.startswith("jdbc:"):
+        return clean_url(value)
+    return _OPTION.sub(r"\1***", _LOGIN.sub("", value) if "//" in value else value)
+
+
+def plain_table(text: str) -> str:
+    """The table that a FROM clause names; empty for a query or a join, whose text may hold data."""
+    found = _TABLE.match(text)
+    return found[1] if found is not None else ""
