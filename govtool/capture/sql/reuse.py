@@ -26,6 +26,7 @@ from govtool.capture.sql.deferred import described_tables, known_tables
 from govtool.capture.sql.extract import Options, ScriptMaker, macros_of, walk_all
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.inline import inline_function
+from govtool.capture.sql.looks import looks_hold
 from govtool.capture.sql.results import Extraction, PartMaker, ScriptPart, joined
 from govtool.capture.sql.routine_calls import defined_routines, mark_unknown_calls, missing_routines
 from govtool.capture.sql.script_memos import (
@@ -40,11 +41,8 @@ from govtool.capture.sql.script_memos import (
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.states import ScriptState, StatementState
-from govtool.capture.sql.surroundings import known_table, signature
 from govtool.capture.sql.templates.macros import MacroLibrary
-from govtool.capture.sql.walk.query import MAX_DEPTH
 from govtool.capture.sql.walk.state import Inline
-from govtool.capture.sql.walk.usage import usage_digest
 from govtool.model import Diagnostic
 
 ROUNDS: Final = 4
@@ -272,7 +270,8 @@ class _Attempt:
         last = len(values) - 1
         try:
             for number in dict.fromkeys((min(self._walked.get(statement, 0), last), last)):
-                if self._holds(statement, values[number]):
+                looks, deepest, *_ = values[number]
+                if looks_hold(self._batch, statement, looks, deepest):
                     self._take(statement, values[number])
                     self._walked[statement] = self._walked.get(statement, 0) + 1
                     self._taken[statement] = values[number]
@@ -288,40 +287,6 @@ class _Attempt:
             self._failure = error
             statement.replayable = False
         return False
-
-    def _holds(self, statement: StatementState, value: Any) -> bool:
-        """Return whether the looks of an earlier walk have the same answers now; they are taken on the way."""
-        looks, deepest, *_ = value
-        batch, interner = self._batch, self._batch.interner
-        start = interner.depth
-        if start + deepest >= MAX_DEPTH:
-            return False
-        interner.deepest = max(interner.deepest, start + deepest)
-        for look in looks:
-            kind, name = look[0], look[1]
-            if kind == "t":
-                noted = len(statement.diagnostics)
-                interner.depth = start + look[2]
-                try:
-                    found = known_table(batch, name, statement)
-                finally:
-                    interner.depth = start
-                if not statement.replayable:
-                    return False
-                if signature(found) != look[3] or len(statement.diagnostics) - noted != look[4]:
-                    return False
-            elif kind == "h":
-                if (look[2] in batch.used(name).columns) != bool(look[3]):
-                    return False
-            elif kind == "u":
-                batch.used(name).columns.add(look[2])
-            elif kind in ("f", "n"):
-                dialect = statement.script.dialect
-                if (batch.function_mark(name) if kind == "f" else batch.other_name(name, dialect)) != look[2]:
-                    return False
-            elif kind != "s" or usage_digest(sorted(batch.used(name).columns)) != look[2]:
-                return False
-        return True
 
     def _take(self, statement: StatementState, value: Any) -> None:
         _, _, unsettled, infos, writes = value

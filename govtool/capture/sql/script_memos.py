@@ -19,6 +19,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.looks import depends_by_looks
 from govtool.capture.sql.results import PartMaker, ScriptPart, Shortfall
 from govtool.capture.sql.routine_calls import calls_unknown, defined_routines, needed_routines
 from govtool.capture.sql.scripts.statement import ParsedStatement
@@ -153,14 +154,11 @@ def has_memo(script: ScriptState, part: ScriptPart) -> bool:
     """
     if any(shortfall.words for shortfall in part.shortfalls):
         return False
-    if script.logged or script.special or script.assignments:
-        return False
     return all(_has_memo(statement) and not calls_unknown(statement) for statement in script.statements)
 
 
 def _has_memo(statement: StatementState) -> bool:
-    parsed = statement.parsed
-    if parsed.branch or parsed.tests or statement.path or statement.alters is not None:
+    if not depends_by_looks(statement):
         return False
     if statement.tree is None:
         return True
