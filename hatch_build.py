@@ -56,8 +56,8 @@ COMPILED = (
     "capture/sql/results.py",
     "capture/sql/surroundings.py",
     "capture/sql/tables.py",
-    "capture/sql/scripts/[a-z]*.py",
-    "capture/sql/walk/[a-z]*.py",
+    "capture/sql/scripts/**/[a-z]*.py",
+    "capture/sql/walk/**/[a-z]*.py",
 )
 """What is compiled, below the package. ``__init__`` modules are not: they hold nothing."""
 

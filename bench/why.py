@@ -66,7 +66,7 @@ def generate(folder: Path, scale: float) -> int:
 def arm(name: str, folder: Path) -> None:
     """Do one arm, and print what it cost as JSON."""
     from govtool.api.why import whatif_delete, why
-    from govtool.cli.ui import Ui
+    from govtool.cli.shared.ui import Ui
     from govtool.render.why import render
 
     if name.startswith("delete"):

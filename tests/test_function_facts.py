@@ -21,7 +21,7 @@ from govtool.functions.facts import as_key, is_masking, lines, positions_of
 ALLOWED = {
     "capture/spark/analyzed/functions.py": "names of Catalyst's classes",
     "capture/sql/templates/packages/crossdb.py": "dbt's macros, which are called like functions",
-    "capture/sql/walk/pseudo_columns.py": "pseudo-columns, which are written without parentheses",
+    "capture/sql/walk/expressions/pseudo_columns.py": "pseudo-columns, which are written without parentheses",
     "records/plan/functions.py": "the calls that a plan may hold, by Catalyst's classes",
     "records/plan/sql_aggregates.py": "the calls that SQL text may hold to become a plan",
     "records/plan/sql_typed.py": "the arguments of sqlglot's classes that are read",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.options import AuthorOption, FormatOption, OutputOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.options import AuthorOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.shared.ui import Ui
 from govtool.errors import UnknownNameError
-from govtool.render.text import count, short
+from govtool.render.layout.text import count, short
 
 if TYPE_CHECKING:
     from govtool.app.versions.branches import Standing

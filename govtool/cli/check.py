@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import SHOWN, opened_graph
-from govtool.cli.options import (
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import SHOWN, opened_graph
+from govtool.cli.shared.options import (
     AllOption,
     AtOption,
     BranchOption,
@@ -26,7 +26,7 @@ from govtool.cli.options import (
     StoreOption,
     TodayOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _only(ui: Ui, paths: list[str], dialect: str | None, schema: list[Path] | No
     """A store with some SQL alone."""
     from govtool.app.lineage.throwaway import throwaway_store
     from govtool.app.project.requests import sql_request
-    from govtool.cli.sql_arguments import show_diagnostics
+    from govtool.cli.shared.sql_arguments import show_diagnostics
 
     request = sql_request(paths, dialect=dialect, schema=schema)
     with throwaway_store(request) as (uri, result):
@@ -171,8 +171,8 @@ def _with_sarif(formats: list[str] | None, files: list[Path] | None) -> tuple[li
 
 def _accepting(ui: Ui, answer: CheckAnswer, file: Path) -> CheckAnswer:
     """Write the baseline of an answer, and say so; the answer as that baseline leaves it."""
-    from govtool.render.envelope import json_lines
-    from govtool.render.text import count
+    from govtool.render.formats.envelope import json_lines
+    from govtool.render.layout.text import count
 
     ui.write(json_lines(answer.baseline()), file)
     after = answer.with_baseline()

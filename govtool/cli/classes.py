@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.common import ExcludeOption, SelectorArgument, selects
-from govtool.cli.graph import opened_graph
-from govtool.cli.options import ListOptions, PolicyOption, TodayOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.common import ExcludeOption, SelectorArgument, selects
+from govtool.cli.shared.graph_arguments import opened_graph
+from govtool.cli.shared.options import ListOptions, PolicyOption, TodayOption
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK
 
 _DEFAULT = ListOptions()

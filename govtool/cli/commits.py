@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.options import (
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.options import (
     AllOption,
     AtOption,
     BranchOption,
@@ -17,8 +17,8 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.ui import Ui
-from govtool.render.text import count, printable
+from govtool.cli.shared.ui import Ui
+from govtool.render.layout.text import count, printable
 
 _SHOWN = 20
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound, opened_graph
-from govtool.cli.options import (
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import bound, opened_graph
+from govtool.cli.shared.options import (
     AllOption,
     AtOption,
     BranchOption,
@@ -19,7 +19,7 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.options import (
+from govtool.cli.shared.options import (
     ListOptions,
     MinCoverageOption,
     StrictOption,
 )
-from govtool.cli.sql_arguments import show_remedy
-from govtool.cli.ui import Ui
+from govtool.cli.shared.sql_arguments import show_remedy
+from govtool.cli.shared.ui import Ui
 
 if TYPE_CHECKING:
     from govtool.answers.coverage import CoverageReport

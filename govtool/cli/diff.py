@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
-from govtool.cli.options import (
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import bound
+from govtool.cli.shared.options import (
     AllOption,
     BranchOption,
     FormatOption,
@@ -19,7 +19,7 @@ from govtool.cli.options import (
     StoreOption,
     TodayOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def diff(
     from govtool.answers.diff import DiffAnswer
     from govtool.api.opening import open as open_version
     from govtool.render.diff import FORMATS, render
-    from govtool.render.pictures import PICTURES
+    from govtool.render.pictures.answers import PICTURES
 
     outputs = chosen(format, output, FORMATS)
     most = None if all else (ROWS_SHOWN if limit is None else limit)

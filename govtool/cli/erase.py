@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.complete import complete_name, complete_selector
-from govtool.cli.formats import chosen
-from govtool.cli.graph import opened_graph
-from govtool.cli.options import (
+from govtool.cli.shared.complete import complete_name, complete_selector
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import opened_graph
+from govtool.cli.shared.options import (
     AtOption,
     BranchOption,
     FormatOption,
@@ -21,7 +21,7 @@ from govtool.cli.options import (
     StrictAnswerOption,
     TodayOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
 
@@ -139,7 +139,7 @@ def erase_apply(
     markdown.
     """
     from govtool.api.erasure import apply_erasure
-    from govtool.cli.formats import chosen
+    from govtool.cli.shared.formats import chosen
     from govtool.render.row_erasure import FORMATS, render_certificate
 
     outputs = chosen(format, output, FORMATS)
@@ -170,7 +170,7 @@ def erase_verify(
     exit code is 1 if anything differs. Formats: table, plain, json, csv, markdown.
     """
     from govtool.api.erasure import verify_erasure
-    from govtool.cli.formats import chosen
+    from govtool.cli.shared.formats import chosen
     from govtool.render.row_erasure import FORMATS, render_certificate
 
     outputs = chosen(format, output, FORMATS)

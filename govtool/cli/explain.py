@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from govtool.cli.common import ExcludeOption, selects
-from govtool.cli.graph import ColumnArgument, EvidenceOption, note_stale, opened_graph
-from govtool.cli.options import ListOptions, PolicyOption, TodayOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.common import ExcludeOption, selects
+from govtool.cli.shared.graph_arguments import ColumnArgument, EvidenceOption, note_stale, opened_graph
+from govtool.cli.shared.options import ListOptions, PolicyOption, TodayOption
+from govtool.cli.shared.ui import Ui
 
 _DEFAULT = ListOptions()
 

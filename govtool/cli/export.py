@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.common import ExcludeOption, SelectorArgument, selects
-from govtool.cli.formats import OutputFile, chosen
-from govtool.cli.graph import opened_graph
-from govtool.cli.options import (
+from govtool.cli.shared.common import ExcludeOption, SelectorArgument, selects
+from govtool.cli.shared.formats import OutputFile, chosen
+from govtool.cli.shared.graph_arguments import opened_graph
+from govtool.cli.shared.options import (
     AtOption,
     BranchOption,
     FormatOption,
@@ -20,10 +20,10 @@ from govtool.cli.options import (
     StoreOption,
     TodayOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK, EXIT_STORE, UsageError
-from govtool.render.table import Span
-from govtool.render.text import count, printable
+from govtool.render.layout.table import Span
+from govtool.render.layout.text import count, printable
 
 if TYPE_CHECKING:
     from govtool.answers.delivery import EventDelivery

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
-from govtool.cli.options import (
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import bound
+from govtool.cli.shared.options import (
     AllOption,
     AtOption,
     AuthorOption,
@@ -22,7 +22,7 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK, EvidenceError, UsageError
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.command import as_command
-from govtool.cli.common import selects
-from govtool.cli.options import IngestBundle, ListOptions, PolicyOption, TodayOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.command import as_command
+from govtool.cli.shared.common import selects
+from govtool.cli.shared.options import IngestBundle, ListOptions, PolicyOption, TodayOption
+from govtool.cli.shared.ui import Ui
 
 _LIST, _INGEST = ListOptions(), IngestBundle()
 
@@ -25,8 +25,8 @@ def help_command(
     govtool help options
     govtool help ingest sql
     """
-    from govtool.cli.help import shared_options_help
     from govtool.cli.main import main
+    from govtool.cli.shared.help import shared_options_help
 
     if topic != ["options"]:
         return main([*(topic or ()), "--help"])

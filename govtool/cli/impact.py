@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.common import ExcludeOption, selects
-from govtool.cli.complete import complete_change
-from govtool.cli.formats import chosen
-from govtool.cli.graph import (
+from govtool.cli.shared.common import ExcludeOption, selects
+from govtool.cli.shared.complete import complete_change
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import (
     ColumnArgument,
     DepthOption,
     EvidenceOption,
@@ -20,7 +20,7 @@ from govtool.cli.graph import (
     opened_graph,
     widest,
 )
-from govtool.cli.options import (
+from govtool.cli.shared.options import (
     AllOption,
     AtOption,
     BranchOption,
@@ -33,7 +33,7 @@ from govtool.cli.options import (
     StrictAnswerOption,
     TodayOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.cli.whatif import ToOption, WhatIfOptions
 from govtool.cli.whatif import answer as whatif
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.complete import complete_engine
-from govtool.cli.graph import opened_graph, records_needed
-from govtool.cli.options import AtOption, BranchOption, MasterOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.complete import complete_engine
+from govtool.cli.shared.graph_arguments import opened_graph, records_needed
+from govtool.cli.shared.options import AtOption, BranchOption, MasterOption, StoreOption
+from govtool.cli.shared.ui import Ui
 from govtool.errors import UsageError
-from govtool.render.text import count, short, size
+from govtool.render.layout.text import count, short, size
 
 
 def index(

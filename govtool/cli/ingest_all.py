@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.dry_run import show_plan
-from govtool.cli.formats import OutputFile, chosen
-from govtool.cli.options import (
+from govtool.cli.shared.dry_run import show_plan
+from govtool.cli.shared.formats import OutputFile, chosen
+from govtool.cli.shared.options import (
     CommitBundle,
     DryRunOption,
     FormatOption,
@@ -21,8 +21,8 @@ from govtool.cli.options import (
     ReplaceOption,
     StrictCommitOption,
 )
-from govtool.cli.sql_arguments import show_diagnostics
-from govtool.cli.ui import Ui
+from govtool.cli.shared.sql_arguments import show_diagnostics
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.complete import complete_engine, complete_log_format
-from govtool.cli.dry_run import run_ingest
-from govtool.cli.options import (
+from govtool.cli.shared.complete import complete_engine, complete_log_format
+from govtool.cli.shared.dry_run import run_ingest
+from govtool.cli.shared.options import (
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
@@ -19,7 +19,7 @@ from govtool.cli.options import (
     NamespaceOption,
     SchemaOption,
 )
-from govtool.cli.ui import Progress, Ui
+from govtool.cli.shared.ui import Progress, Ui
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.dry_run import run_ingest
-from govtool.cli.options import (
+from govtool.cli.shared.dry_run import run_ingest
+from govtool.cli.shared.options import (
     CatalogOption,
     DefaultCatalogOption,
     DefaultSchemaOption,
@@ -23,7 +23,7 @@ from govtool.cli.options import (
     SchemaOption,
     VariableOption,
 )
-from govtool.cli.ui import Progress, Ui
+from govtool.cli.shared.ui import Progress, Ui
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.options import (
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.options import (
     CatalogOption,
     DefaultCatalogOption,
     DefaultSchemaOption,
@@ -23,8 +23,8 @@ from govtool.cli.options import (
     StrictOption,
     VariableOption,
 )
-from govtool.cli.sql_arguments import show_diagnostics
-from govtool.cli.ui import Ui
+from govtool.cli.shared.sql_arguments import show_diagnostics
+from govtool.cli.shared.ui import Ui
 from govtool.errors import UsageError
 
 

@@ -15,9 +15,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
-from govtool.cli.command import ReaderLeftError, as_command, current
 from govtool.cli.commands import ALONE, ALSO, COMMANDS, FEED, FORMS, GROUPS, KEEP, QUESTIONS, RENAMED
-from govtool.cli.exit_codes import (
+from govtool.cli.shared.command import ReaderLeftError, as_command, current
+from govtool.cli.shared.exit_codes import (
     as_os_error,
     as_usage_error,
     interruptible,
@@ -27,7 +27,7 @@ from govtool.cli.exit_codes import (
     reader_left,
     report,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import (
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,
@@ -114,7 +114,7 @@ class LazyGroup(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help without importing any command."""
-        from govtool.cli.help import group_help
+        from govtool.cli.shared.help import group_help
 
         panels: dict[str, list[tuple[str, str]]] = {}
         for name, entry in self.entries.items():
@@ -181,7 +181,7 @@ def _completing() -> contextlib.AbstractContextManager[None]:
     """Return the settings of a shell's completion beside typer's; none where none is requested."""
     if "_GOVTOOL_COMPLETE" not in os.environ:
         return contextlib.nullcontext()
-    from govtool.cli.complete import whole_words
+    from govtool.cli.shared.complete import whole_words
 
     return whole_words(os.environ)
 

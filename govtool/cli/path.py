@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.common import selects
-from govtool.cli.formats import chosen
-from govtool.cli.graph import ColumnArgument, EvidenceOption, KindOption, SemanticsOption, opened_graph
-from govtool.cli.options import (
+from govtool.cli.shared.common import selects
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import ColumnArgument, EvidenceOption, KindOption, SemanticsOption, opened_graph
+from govtool.cli.shared.options import (
     AtOption,
     BranchOption,
     FormatOption,
@@ -20,7 +20,7 @@ from govtool.cli.options import (
     StrictAnswerOption,
     TodayOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK
 
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import open_graph
-from govtool.cli.options import (
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import open_graph
+from govtool.cli.shared.options import (
     AtOption,
     BranchOption,
     FormatOption,
@@ -18,7 +18,7 @@ from govtool.cli.options import (
     StoreOption,
     TodayOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, StoreError, UnknownNameError, UsageError
 
 
@@ -153,7 +153,7 @@ def policy_schema(ui: Ui) -> int:
     Editors check and complete policies with it: # yaml-language-server: $schema=policy.schema.json
     """
     from govtool.policy.files.model import json_schema
-    from govtool.render.envelope import json_lines
+    from govtool.render.formats.envelope import json_lines
 
     ui.show(json_lines(json_schema()))
     return EXIT_OK

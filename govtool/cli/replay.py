@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.shared.ui import Ui
 from govtool.cli.trace import ShowOption, TraceLimitOption, with_caret
-from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK, UsageError
 
 _PAGE = 1000
@@ -55,8 +55,8 @@ def replay(
     Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.api.opening import open as open_version
-    from govtool.cli.formats import chosen
-    from govtool.cli.graph import records_needed
+    from govtool.cli.shared.formats import chosen
+    from govtool.cli.shared.graph_arguments import records_needed
     from govtool.render.replay import FORMATS, render_replay
 
     outputs = chosen(format, output, FORMATS)

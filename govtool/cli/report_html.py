@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.common import ExcludeOption, SelectorArgument, selects
-from govtool.cli.complete import complete_commit, complete_name
-from govtool.cli.graph import opened_graph
-from govtool.cli.options import AtOption, BranchOption, PolicyOption, StoreOption, TodayOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.common import ExcludeOption, SelectorArgument, selects
+from govtool.cli.shared.complete import complete_commit, complete_name
+from govtool.cli.shared.graph_arguments import opened_graph
+from govtool.cli.shared.options import AtOption, BranchOption, PolicyOption, StoreOption, TodayOption
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK, UsageError
 from govtool.wording import count
 

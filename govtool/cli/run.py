@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.options import AuthorOption, BranchOption, MessageOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.options import AuthorOption, BranchOption, MessageOption, StoreOption
+from govtool.cli.shared.ui import Ui
 from govtool.errors import GovtoolError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _commit(
 ) -> Captured:
     from govtool.app.project.project import existing_branch, open_store
     from govtool.app.runs.job import Finished, commit_captured, read_captured, remove_spool
-    from govtool.cli.sql_arguments import show_diagnostics
+    from govtool.cli.shared.sql_arguments import show_diagnostics
     from govtool.render.spark import spark_summary
 
     assert isinstance(finished, Finished)

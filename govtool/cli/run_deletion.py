@@ -7,9 +7,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
-from govtool.cli.ui import Ui
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import bound
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK, EvidenceError, UsageError
 
 OutputsOption = Annotated[

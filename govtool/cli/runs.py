@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.common import selects
-from govtool.cli.options import ListOptions
-from govtool.cli.ui import Ui
+from govtool.cli.shared.common import selects
+from govtool.cli.shared.options import ListOptions
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK
 
 _DEFAULT = ListOptions()

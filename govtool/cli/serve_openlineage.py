@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.options import AuthorOption, BranchOption, DialectOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.options import AuthorOption, BranchOption, DialectOption, StoreOption
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK, EXIT_STORE, GovtoolError, UsageError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def serve_openlineage(
     from govtool.app.serve.event_spool import EventSpool, spool_folder
     from govtool.render.commits import ingest_summary
     from govtool.render.errors import error_lines
-    from govtool.render.table import Span
+    from govtool.render.layout.table import Span
 
     admission = Admission(frozenset(host_name(name) for name in (host, *(allow_host or ()))), bearer_token(token_file))
     opened = open_store(store)

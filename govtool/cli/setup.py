@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.shared.ui import Ui
 from govtool.config import load_config, settings
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, StoreError
-from govtool.render.text import count
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.app.project.discover import WrittenSources
@@ -122,7 +122,7 @@ def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Withdra
     this address; another address needs a new one.
     """
     from govtool.app.project.trust import trust as agree
-    from govtool.render.text import printable
+    from govtool.render.layout.text import printable
 
     chosen = agree(revoke=revoke)
     verb = "no longer trusted" if revoke else "trusted"

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.options import (
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.options import (
     AtOption,
     AuthorOption,
     BranchOption,
@@ -16,9 +16,9 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
-from govtool.render.table import Table
+from govtool.render.layout.table import Table
 
 
 def snapshot(

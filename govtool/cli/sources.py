@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
 from govtool.cli.ingest_all import note_unlisted
-from govtool.cli.options import AtOption, BranchOption, CommitBundle, FormatOption, OutputOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.options import AtOption, BranchOption, CommitBundle, FormatOption, OutputOption, StoreOption
+from govtool.cli.shared.ui import Ui
 
 
 def sources_list(

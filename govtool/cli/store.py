@@ -6,12 +6,19 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.options import AuthorOption, BranchOption, FormatOption, MessageOption, OutputOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.options import (
+    AuthorOption,
+    BranchOption,
+    FormatOption,
+    MessageOption,
+    OutputOption,
+    StoreOption,
+)
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, EXIT_STORE
-from govtool.render.table import Table
-from govtool.render.text import short
+from govtool.render.layout.table import Table
+from govtool.render.layout.text import short
 
 
 def store_compact(ui: Ui, branch: BranchOption = None, author: AuthorOption = None, store: StoreOption = None) -> None:
@@ -200,7 +207,7 @@ def store_forget(
     """
     from govtool.app.project.project import open_store
     from govtool.app.upkeep.forget import ForgetRequest, forget_text
-    from govtool.cli.options import lines_of
+    from govtool.cli.shared.options import lines_of
     from govtool.render.forget import FORMATS, render_forget
 
     outputs = chosen(format, output, FORMATS)

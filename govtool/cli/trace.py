@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK, EXIT_USAGE, UsageError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def trace_command(direction: str, help_text: str, argument: Any) -> Callable[...
 
 def trace(ui: Ui, options: TraceOptions) -> int:
     """Trace, show, and return the exit code: 3 where files were refused or the plan was not verified."""
-    from govtool.cli.formats import chosen
+    from govtool.cli.shared.formats import chosen
     from govtool.render.trace import FORMATS
 
     tables = [file for file in options.output or () if file.suffix.lower() == ".parquet"]
@@ -153,7 +153,7 @@ def _index(ui: Ui, report: TraceReport) -> None:
 
 def _answer(options: TraceOptions, forms: set[str]) -> TraceReport:
     from govtool.api.opening import open as open_version
-    from govtool.cli.graph import records_needed
+    from govtool.cli.shared.graph_arguments import records_needed
 
     with records_needed():
         graph = open_version(options.store, ref=options.at, branch=options.branch)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.common import ExcludeOption, selects
-from govtool.cli.complete import complete_selector
-from govtool.cli.formats import OutputFile
-from govtool.cli.graph import opened_graph
-from govtool.cli.options import (
+from govtool.cli.shared.common import ExcludeOption, selects
+from govtool.cli.shared.complete import complete_selector
+from govtool.cli.shared.formats import OutputFile
+from govtool.cli.shared.graph_arguments import opened_graph
+from govtool.cli.shared.options import (
     ListOptions,
     PolicyOption,
     StrictAnswerOption,
     TodayOption,
 )
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.common import selects
-from govtool.cli.complete import complete_selector
 from govtool.cli.graph_files import (
     FromOption,
     GraphOptions,
@@ -17,7 +15,10 @@ from govtool.cli.graph_files import (
     delete_in_graph,
     graph_name,
 )
-from govtool.cli.row_query import (
+from govtool.cli.run_deletion import OutputsOption, ProgramOption, RunDeletion, delete_in_run
+from govtool.cli.shared.common import selects
+from govtool.cli.shared.complete import complete_selector
+from govtool.cli.shared.row_query import (
     KeyOption,
     ModeOption,
     QueryDialectOption,
@@ -26,8 +27,7 @@ from govtool.cli.row_query import (
     WhatIfSqlOption,
     delete_in_query,
 )
-from govtool.cli.run_deletion import OutputsOption, ProgramOption, RunDeletion, delete_in_run
-from govtool.cli.ui import Ui
+from govtool.cli.shared.ui import Ui
 from govtool.cli.whatif import WhatIfOptions, answer
 from govtool.errors import UsageError
 

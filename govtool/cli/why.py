@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
-from govtool.cli.row_query import KeyOption, QueryDialectOption, WhyDataOption, WhySqlOption, carets, read_query
-from govtool.cli.ui import Ui
+from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.shared.row_query import KeyOption, QueryDialectOption, WhyDataOption, WhySqlOption, carets, read_query
+from govtool.cli.shared.ui import Ui
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def why(
     terminal shows long annotations in part, -o FILE whole.
     """
     from govtool.app.why.rows import read_values
-    from govtool.cli.formats import chosen
+    from govtool.cli.shared.formats import chosen
     from govtool.render.why import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)

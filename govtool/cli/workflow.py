@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.common import selects
-from govtool.cli.formats import chosen
-from govtool.cli.options import AtOption, BranchOption, FormatOption, ListOptions, OutputOption, StoreOption
-from govtool.cli.ui import Ui
+from govtool.cli.shared.common import selects
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, ListOptions, OutputOption, StoreOption
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK, UsageError
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
 from govtool.cli.graph_files import GraphOptions, ModuleOption, NodeArgument, ZoomedOption, graph_command, show_answer
-from govtool.cli.ui import Ui
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import bound
+from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
 if TYPE_CHECKING:

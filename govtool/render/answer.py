@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import sentence
-from govtool.render.text import short, when
+from govtool.render.layout.text import short, when
 
 if TYPE_CHECKING:
     from govtool.answers.version import GraphVersion

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from govtool.answers.commits import commit_object
-from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.rows import ROW_FORMATS, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count, when
+from govtool.render.formats.envelope import compact, envelope, json_lines
+from govtool.render.layout.rows import ROW_FORMATS, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count, when
 
 if TYPE_CHECKING:
     from govtool.store import Commit

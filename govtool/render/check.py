@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing
-from govtool.render.envelope import compact, json_lines
 from govtool.render.findings import levelled, reason, summary, way
-from govtool.render.pictures import check_drawing, fenced
-from govtool.render.text import Prose, markdown_text, printable
+from govtool.render.formats.envelope import compact, json_lines
+from govtool.render.layout.text import Prose, markdown_text, printable
+from govtool.render.pictures.answers import check_drawing, fenced
 
 if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer
@@ -35,15 +35,15 @@ def render(form: str, answer: CheckAnswer, *, where: Checkout, limit: int | None
     """
     result, strict = answer.result, answer.strict
     if form == "sarif":
-        from govtool.render.sarif import sarif
+        from govtool.render.formats.sarif import sarif
 
         return json_lines(sarif(result, strict=strict, where=where))
     if form == "junit":
-        from govtool.render.junit import junit
+        from govtool.render.formats.junit import junit
 
         return junit(result, strict=strict)
     if form == "github":
-        from govtool.render.github import workflow_commands
+        from govtool.render.formats.github import workflow_commands
 
         return workflow_commands(result, strict=strict, where=where)
     if form == "markdown":

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading, way
-from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count
+from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.classes import ClassesAnswer

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import ROW_FORMATS, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count, percent
+from govtool.render.formats.envelope import compact, json_lines
+from govtool.render.layout.rows import ROW_FORMATS, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count, percent
 
 if TYPE_CHECKING:
     from govtool.answers.compare import ComparisonAnswer

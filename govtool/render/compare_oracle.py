@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from govtool.answers.compare_oracle import edge_object
 from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE
 from govtool.render.answer import closing, heading
-from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import count
+from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.compare_oracle import OracleAnswer

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import over_sources, sentence
 from govtool.answers.diagnostics import distinct
-from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
-from govtool.render.rows import ROW_FORMATS, answer_csv
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
-from govtool.render.text import percent
+from govtool.render.formats.envelope import compact, json_lines
+from govtool.render.layout.rows import ROW_FORMATS, answer_csv
+from govtool.render.layout.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.layout.text import percent
 
 if TYPE_CHECKING:
     from govtool.answers.coverage import Coverage, CoverageReport, Reason

@@ -10,10 +10,10 @@ from govtool.answers.diff import change_object, plural
 from govtool.query.versions.diff import DIFFERING
 from govtool.render.answer import places
 from govtool.render.change_words import SIGNS, change_detail, change_name
-from govtool.render.pictures import PICTURES, diff_drawing, picture
-from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import short, when
+from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import short, when
+from govtool.render.pictures.answers import PICTURES, diff_drawing, picture
 
 if TYPE_CHECKING:
     from govtool.answers.diff import DiffAnswer

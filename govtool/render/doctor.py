@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain
-from govtool.render.text import count, printable
+from govtool.render.formats.envelope import compact, envelope, json_lines
+from govtool.render.layout.table import Table, TableColumn, markdown, plain
+from govtool.render.layout.text import count, printable
 
 if TYPE_CHECKING:
     from govtool.app.upkeep.doctor import Diagnosis

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from govtool.errors import AmbiguousNameError, GovtoolError
 from govtool.model import Diagnostic
 from govtool.redaction import clean_text, masked_line
-from govtool.render.table import Span
-from govtool.render.text import printable, width
+from govtool.render.layout.table import Span
+from govtool.render.layout.text import printable, width
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 SOURCE_WIDTH = 100

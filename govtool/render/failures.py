@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from govtool.render.text import count, printable
+from govtool.render.layout.text import count, printable
 
 if TYPE_CHECKING:
     from govtool.app.coverage.failures import Failure

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.answers.check import level as level
-from govtool.render.text import count
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.policy.rules.check import CheckResult

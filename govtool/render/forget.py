@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import count
+from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.forget import ForgetAnswer

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from govtool.render.drawing import Drawing, dot, mermaid
-from govtool.render.envelope import compact, json_lines
-from govtool.render.prov_json import prov_json
-from govtool.render.table import to_csv
+from govtool.render.formats.envelope import compact, json_lines
+from govtool.render.formats.prov_json import prov_json
+from govtool.render.layout.table import to_csv
+from govtool.render.pictures.drawing import Drawing, dot, mermaid
 from govtool.report.model import ROWS, LineageView, ViewNode
 from govtool.wording import printable
 
@@ -71,7 +71,7 @@ def edge_rows(view: LineageView) -> Iterator[tuple[str | int | bool, ...]]:
 
 
 def drawing(view: LineageView) -> Drawing:
-    """The graph as ``govtool.render.drawing`` takes it; the rows of a dataset are its column ``*``."""
+    """The graph as ``govtool.render.pictures.drawing`` takes it; the rows of a dataset are its column ``*``."""
     found = Drawing()
     for dataset in view.datasets:
         for column in dataset.columns:

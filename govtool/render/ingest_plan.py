@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from govtool.answers.coverage import sentence
 from govtool.answers.diff import change_object
 from govtool.render.diff import FORMATS, change_table, difference_sentence, version_words
-from govtool.render.pictures import PICTURES, diff_drawing, picture
-from govtool.render.rows import DATA_FORMATS, data_lines, laid_out
-from govtool.render.table import Table
-from govtool.render.text import count
+from govtool.render.layout.rows import DATA_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table
+from govtool.render.layout.text import count
+from govtool.render.pictures.answers import PICTURES, diff_drawing, picture
 
 if TYPE_CHECKING:
     from govtool.answers.ingest_plan import IngestPlan

@@ -1,4 +1,4 @@
-"""The lineage of SQL as table, JSON, CSV and Markdown. Graph drawings are in ``govtool.render.drawing``."""
+"""The lineage of SQL as table, JSON, CSV and Markdown. Graph drawings are in ``govtool.render.pictures.drawing``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from govtool.answers.coverage import Coverage, sentence
 from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage, to_object
-from govtool.render.drawing import Drawing
-from govtool.render.pictures import PICTURES, picture
-from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import count
+from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import count
+from govtool.render.pictures.answers import PICTURES, picture
+from govtool.render.pictures.drawing import Drawing
 
 QUERY = "(query)"
 """The name of a bare SELECT's result in tables; JSON and CSV leave it empty, as ``lineage/1`` has it."""

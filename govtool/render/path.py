@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.path import kinds_of, labels_of
 from govtool.render.answer import closing, heading, places
-from govtool.render.pictures import PICTURES, path_drawing, picture
-from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count
+from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count
+from govtool.render.pictures.answers import PICTURES, path_drawing, picture
 
 if TYPE_CHECKING:
     from govtool.answers.path import PathAnswer

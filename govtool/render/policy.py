@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import envelope, json_lines
-from govtool.render.rows import laid_out
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import Prose, count, printable
+from govtool.render.formats.envelope import envelope, json_lines
+from govtool.render.layout.rows import laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import Prose, count, printable
 
 if TYPE_CHECKING:
     from govtool.app.questions.policy import Outcome

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from govtool.records.cells import json_value
-from govtool.render.envelope import compact
-from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count
+from govtool.render.formats.envelope import compact
+from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.replay import ReplayReport

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.row_diff import CHANGED, GONE, NEW, UNKNOWN, cells
 from govtool.records.cells import json_value
-from govtool.render.envelope import compact
+from govtool.render.formats.envelope import compact
+from govtool.render.layout.table import Table, markdown, plain, to_csv
+from govtool.render.layout.text import Prose, count, printable
 from govtool.render.runs import render_run_diff
-from govtool.render.table import Table, markdown, plain, to_csv
-from govtool.render.text import Prose, count, printable
 
 if TYPE_CHECKING:
     from govtool.answers.row_diff import DifferentRow, InputRows, OutputRows, Row, RowDiff

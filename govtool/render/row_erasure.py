@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import DATA_FORMATS, answer_csv, data_lines, laid_out
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import count
+from govtool.render.formats.envelope import compact, json_lines
+from govtool.render.layout.rows import DATA_FORMATS, answer_csv, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.erasure_certificate import CertificateAnswer

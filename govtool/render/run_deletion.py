@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact
-from govtool.render.rows import ROW_FORMATS, rendered
-from govtool.render.table import Table, TableColumn
+from govtool.render.formats.envelope import compact
+from govtool.render.layout.rows import ROW_FORMATS, rendered
+from govtool.render.layout.table import Table, TableColumn
 
 if TYPE_CHECKING:
     from govtool.answers.run_deletion import RunDeletionAnswer

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from govtool.answers.run_diff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
 from govtool.query.runs.aspects import ASPECTS, ROW_DIGESTS
-from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count, when
+from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count, when
 
 if TYPE_CHECKING:
     from govtool.answers.run_diff import RunDiffAnswer

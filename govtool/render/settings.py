@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from govtool.config import Setting
 from govtool.redaction import clean_value
-from govtool.render.envelope import envelope, json_lines
-from govtool.render.rows import laid_out
-from govtool.render.table import Table, TableColumn, to_csv
+from govtool.render.formats.envelope import envelope, json_lines
+from govtool.render.layout.rows import laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
 
 FORMATS = ("table", "plain", "json", "csv", "markdown")
 

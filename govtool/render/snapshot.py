@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count, short
+from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count, short
 
 if TYPE_CHECKING:
     from govtool.answers.verify import TableFiles, VerifyAnswer

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage, sentence
-from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import count, percent, when
+from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import count, percent, when
 
 if TYPE_CHECKING:
     from govtool.answers.sources import SourceRow, SourcesAnswer

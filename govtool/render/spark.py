@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import sentence
-from govtool.render.text import count
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading
-from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count, printable, short
+from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count, printable, short
 
 if TYPE_CHECKING:
     from govtool.answers.suggestions import SuggestionsAnswer

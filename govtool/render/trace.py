@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.envelope import compact
-from govtool.render.rows import ROW_FORMATS, data_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
-from govtool.render.text import count, printable, width
+from govtool.render.formats.envelope import compact
+from govtool.render.layout.rows import ROW_FORMATS, data_lines
+from govtool.render.layout.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.layout.text import count, printable, width
 
 if TYPE_CHECKING:
     from govtool.answers.trace import TraceReport

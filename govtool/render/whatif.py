@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from govtool.query.selection.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
-from govtool.render.envelope import compact, json_lines
-from govtool.render.rows import ROW_FORMATS, laid_out
-from govtool.render.table import Table, TableColumn, to_csv
-from govtool.render.text import count
+from govtool.render.formats.envelope import compact, json_lines
+from govtool.render.layout.rows import ROW_FORMATS, laid_out
+from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.whatif import WhatIfAnswer

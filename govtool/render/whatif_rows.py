@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EvidenceError
-from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
-from govtool.render.text import count
+from govtool.render.formats.envelope import compact, json_lines
+from govtool.render.layout.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.whatif_rows import WhatIfRowsAnswer

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.envelope import compact
-from govtool.render.parentheses import parenthesised
-from govtool.render.rows import ROW_FORMATS, answer_csv, laid_out
-from govtool.render.streams import streamed_line, streamed_lines
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import count
+from govtool.render.formats.envelope import compact
+from govtool.render.formats.streams import streamed_line, streamed_lines
+from govtool.render.layout.parentheses import parenthesised
+from govtool.render.layout.rows import ROW_FORMATS, answer_csv, laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.why import WhyAnswer, WhyTuple

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.envelope import compact
-from govtool.render.rows import ROW_FORMATS, rendered
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import count
+from govtool.render.formats.envelope import compact
+from govtool.render.layout.rows import ROW_FORMATS, rendered
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.answer import Answer

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.answers.workflow_runs import run_summary
-from govtool.render.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import count, when
+from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import count, when
 
 if TYPE_CHECKING:
     from govtool.answers.workflow_runs import WorkflowRunAnswer, WorkflowRunsAnswer

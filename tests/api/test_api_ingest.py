@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import govtool
-from govtool.cli.command import as_command
 from govtool.cli.commands import COMMANDS
-from govtool.cli.common import COMMON
 from govtool.cli.main import main
+from govtool.cli.shared.command import as_command
+from govtool.cli.shared.common import COMMON
 from govtool.errors import EvidenceError, StoreError, UnknownNameError, UsageError
 
 ROOT = Path(__file__).parents[2]

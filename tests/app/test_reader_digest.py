@@ -111,7 +111,7 @@ SQL = {"sql", "explained", "catalog", "dbt", "log", "openlineage"}
         ("capture/prov/document.py", {"prov"}),
         ("capture/catalog/postgres.py", {"explained", "catalog"}),
         ("capture/openlineage/identity.py", {"openlineage", "prov", "spark"}),
-        ("capture/sql/walk/functions.py", SQL),
+        ("capture/sql/walk/expressions/functions.py", SQL),
         ("capture/sql/scripts/tsql.py", SQL),
         ("capture/sql/templates/jinja.py", SQL),
         ("capture/dbt/project.py", SQL),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.cli.formats import chosen
+from govtool.cli.shared.formats import chosen
 from govtool.errors import UnknownNameError, UsageError
 
 SUPPORTED = ("table", "json", "csv")

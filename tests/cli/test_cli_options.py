@@ -12,8 +12,8 @@ import pytest
 
 from govtool.app.questions.completion_selectors import complete_selectors
 from govtool.cli.commands import COMMANDS
-from govtool.cli.complete import formats_of
 from govtool.cli.main import main
+from govtool.cli.shared.complete import formats_of
 
 CODE = "import sys; from govtool.cli.main import main; sys.exit(main(sys.argv[1:]))"
 

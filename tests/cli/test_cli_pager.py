@@ -11,10 +11,10 @@ import termios
 
 import pytest
 
-from govtool.cli.pager import is_long, pager_command, show_paged
-from govtool.cli.ui import Ui
-from govtool.render.table import Table, TableColumn
-from govtool.render.text import Prose
+from govtool.cli.shared.pager import is_long, pager_command, show_paged
+from govtool.cli.shared.ui import Ui
+from govtool.render.layout.table import Table, TableColumn
+from govtool.render.layout.text import Prose
 
 TABLE = Table(columns=(TableColumn("n"),), rows=[(str(number),) for number in range(40)])
 

@@ -13,7 +13,7 @@ import termios
 
 import pytest
 
-from govtool.render.text import width
+from govtool.render.layout.text import width
 
 CODE = "import sys; from govtool.cli.main import main; sys.exit(main(sys.argv[1:]))"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")

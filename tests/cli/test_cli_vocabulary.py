@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from govtool.cli.command import as_command
 from govtool.cli.commands import COMMANDS
-from govtool.cli.complete import formats_of
-from govtool.cli.help import SHARED_OPTIONS
+from govtool.cli.shared.command import as_command
+from govtool.cli.shared.complete import formats_of
+from govtool.cli.shared.help import SHARED_OPTIONS
 
 LINES_OF_A_SCREEN = 40
 WIDTH = 80

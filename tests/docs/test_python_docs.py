@@ -24,9 +24,9 @@ from records.recorded import shop as shop_with_records
 
 import govtool
 from govtool.api.graph import Graph
-from govtool.cli.command import as_command
 from govtool.cli.commands import COMMANDS as ENTRIES
 from govtool.cli.main import main
+from govtool.cli.shared.command import as_command
 from govtool.errors import GovtoolError
 from govtool.store import Store
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from govtool.cli.command import as_command
 from govtool.cli.commands import COMMANDS
 from govtool.cli.reference import reference
+from govtool.cli.shared.command import as_command
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -6,7 +6,7 @@ import pytest
 from policy_samples import checked, policy, reported, sql
 
 from govtool.app.versions.index import index_of
-from govtool.capture.sql.walk.table_functions import REMOTE
+from govtool.capture.sql.walk.queries.table_functions import REMOTE
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy.classes.unknown_columns import CALLS
 

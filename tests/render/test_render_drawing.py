@@ -9,8 +9,8 @@ import pytest
 from govtool.answers.coverage import Coverage
 from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage
 from govtool.app.ingest.sql_options import SourceText
+from govtool.render.layout.table import Table
 from govtool.render.lineage import FORMATS, render
-from govtool.render.table import Table
 
 RESULT = SqlLineage(
     id="a.sql",

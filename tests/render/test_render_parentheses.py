@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.render.parentheses import parenthesised
+from govtool.render.layout.parentheses import parenthesised
 
 
 @pytest.mark.parametrize(

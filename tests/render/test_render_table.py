@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from govtool.release import __version__
-from govtool.render.envelope import envelope, json_lines
-from govtool.render.table import Table, TableColumn, lines, markdown, plain, to_csv
-from govtool.render.text import width
+from govtool.render.formats.envelope import envelope, json_lines
+from govtool.render.layout.table import Table, TableColumn, lines, markdown, plain, to_csv
+from govtool.render.layout.text import width
 
 COLUMNS = (TableColumn("verdict"), TableColumn("column"), TableColumn("hops", justify="right"))
 TABLE = Table(

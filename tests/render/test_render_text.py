@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from govtool.render.text import Prose, count, fold, markdown_text, percent, printable, width
+from govtool.render.layout.text import Prose, count, fold, markdown_text, percent, printable, width
 
 
 def test_names_are_broken_after_a_separator():

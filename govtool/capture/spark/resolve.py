@@ -172,8 +172,10 @@ class PlanWalk(ExpressionWalk):
         return left
 
     def _modify(self, node: p.Modify, inputs: list[Relation], outer: Environment) -> Relation:
-        """As SQL text has it (``govtool/capture/sql/walk/modify.py``): what decides about an UPDATE steers the columns
-        that it sets; what decides about an INSERT or a DELETE decides about rows. Each WHEN is an alternative.
+        """As SQL text has it (``govtool/capture/sql/walk/writing/modify.py``).
+
+        What decides about an UPDATE steers the columns that it sets; what decides about an INSERT or a DELETE decides
+        about rows. Each WHEN is an alternative.
         """
         target, source = inputs[0], inputs[1] if len(inputs) > 1 else None
         merges = source is not None

@@ -19,16 +19,16 @@ from govtool.capture.sql.scripts.trees import parse_again, release
 from govtool.capture.sql.states import StatementState, WalkOutcome
 from govtool.capture.sql.surroundings import Surroundings
 from govtool.capture.sql.tables import Tables
-from govtool.capture.sql.walk.assignments import VariableAssignment
-from govtool.capture.sql.walk.conditions import touches_rows
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import OPAQUE, Deps
-from govtool.capture.sql.walk.edge_places import PlaceWriter
+from govtool.capture.sql.walk.places.edge_places import PlaceWriter
+from govtool.capture.sql.walk.places.spans import StatementText
 from govtool.capture.sql.walk.relation import TableInfo, starred
-from govtool.capture.sql.walk.spans import StatementText
 from govtool.capture.sql.walk.statements import writes_of
 from govtool.capture.sql.walk.usage import Tape
 from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writing.assignments import VariableAssignment
+from govtool.capture.sql.walk.writing.conditions import touches_rows
 from govtool.model import ROWS, Diagnostic
 
 _NONE: Final[frozenset[str]] = frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from govtool.capture.sql.scripts.branches import exclusive
+from govtool.capture.sql.scripts.control.branches import exclusive
 from govtool.capture.sql.states import StatementState
 
 

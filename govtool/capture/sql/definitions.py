@@ -14,7 +14,7 @@ from govtool.capture.sql.relations import Relations, column_name
 from govtool.capture.sql.states import StatementState
 from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline, TriggerCondition
-from govtool.capture.sql.walk.transfer import written_files
+from govtool.capture.sql.walk.writing.transfer import written_files
 from govtool.functions.facts import MASKING
 from govtool.names import split_name
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.relations import session_part
-from govtool.capture.sql.scripts.branches import Arm, Path
+from govtool.capture.sql.scripts.control.branches import Arm, Path
 from govtool.capture.sql.states import ScriptState
 from govtool.capture.sql.versions import (
     Draft,

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.relations import column_name
-from govtool.capture.sql.scripts.reaching import Live, VariableStep, every, reaching
+from govtool.capture.sql.scripts.control.reaching import Live, VariableStep, every, reaching
 from govtool.capture.sql.states import ScriptState, StatementState
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from sqlglot.dialects.postgres import Postgres
 
 from govtool.capture.sql.lexer import word_set
-from govtool.capture.sql.scripts.dynamic import CALLS_ROUTINE
+from govtool.capture.sql.scripts.control.dynamic import CALLS_ROUTINE
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.model import Diagnostic
 

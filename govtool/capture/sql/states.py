@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.logged import LoggedStatement
-from govtool.capture.sql.scripts.reaching import Live
+from govtool.capture.sql.scripts.control.reaching import Live
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.templates.unknown import as_written
 from govtool.capture.sql.walk.relation import TableInfo

@@ -16,17 +16,17 @@ from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.live_variables import assigning
 from govtool.capture.sql.relations import column_name
 from govtool.capture.sql.routine_calls import defined_routines
-from govtool.capture.sql.scripts.branches import exclusive
+from govtool.capture.sql.scripts.control.branches import exclusive
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
-from govtool.capture.sql.walk.assignments import VariableAssignment
 from govtool.capture.sql.walk.dependencies import Interner
-from govtool.capture.sql.walk.edge_places import ColumnTexts
-from govtool.capture.sql.walk.functions import type_text
+from govtool.capture.sql.walk.expressions.functions import type_text
+from govtool.capture.sql.walk.places.edge_places import ColumnTexts
 from govtool.capture.sql.walk.relation import TableInfo
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.capture.sql.walk.usage import TapeRecorder, UsedColumns
+from govtool.capture.sql.walk.writing.assignments import VariableAssignment
 from govtool.model import Diagnostic
 from govtool.names import split_name
 

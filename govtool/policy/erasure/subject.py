@@ -191,7 +191,7 @@ def _tree(text: str, dialect: str) -> Expr | None:
     from sqlglot.errors import SqlglotError
 
     from govtool.capture.sql.lexer import NestingError, lexer
-    from govtool.capture.sql.scripts.clauses import simplified
+    from govtool.capture.sql.scripts.clauses.table import simplified
 
     refused = (SqlglotError, NestingError, RecursionError, ValueError)
     with suppress(*refused):

@@ -17,8 +17,8 @@ of a column that is made of other datasets, too (``coalesce(right.x, left.x)``).
 
 Limits, all on the careful side: a FULL JOIN beside other joins needs both sides, and so does INTERSECT; an arm of
 constants alone leaves no trace in the graph. An edge knows its outermost arm only: a UNION inside an arm of another
-needs all of its arms, unless the arm is nothing else (``govtool.capture.sql.walk.set_operations``). ORDER BY and the
-columns of UNION ALL are not needed by anything.
+needs all of its arms, unless the arm is nothing else (``govtool.capture.sql.walk.queries.set_operations``). ORDER BY
+and the columns of UNION ALL are not needed by anything.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path, monk
 
 
 def test_ends_that_are_asked_for_are_interrupts_unless_they_are_ignored():
-    from govtool.cli.exit_codes import interruptible
+    from govtool.cli.shared.exit_codes import interruptible
 
     before = signal.getsignal(signal.SIGTERM), signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.scripts.branches import Arm, exclusive
+from govtool.capture.sql.scripts.control.branches import Arm, exclusive
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.query.changes.impact import impact
 

@@ -6,8 +6,8 @@ import pytest
 from sqlglot.dialects.dialect import Dialects
 
 from govtool.capture.sql.lexer import lexer
-from govtool.capture.sql.scripts.clause_patterns import ClausePattern, clause, end_of
-from govtool.capture.sql.scripts.clauses import CLAUSES
+from govtool.capture.sql.scripts.clauses.patterns import ClausePattern, clause, end_of
+from govtool.capture.sql.scripts.clauses.table import CLAUSES
 
 TOKENS = lexer("postgres").tokenize
 

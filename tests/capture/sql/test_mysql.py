@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.capture.sql.scripts.mysql import with_conditional_code, without_modifiers
+from govtool.capture.sql.scripts.clients.mysql import with_conditional_code, without_modifiers
 
 
 @pytest.mark.parametrize(

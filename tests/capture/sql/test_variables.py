@@ -15,8 +15,8 @@ from govtool.capture.sql.files import Script
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.knowledge import Knowledge
 from govtool.capture.sql.lexer import lexer
-from govtool.capture.sql.scripts.branches import Arm, Path
-from govtool.capture.sql.scripts.reaching import VariableStep, every, reaching
+from govtool.capture.sql.scripts.control.branches import Arm, Path
+from govtool.capture.sql.scripts.control.reaching import VariableStep, every, reaching
 from govtool.model import HIDDEN, EdgeKind
 
 # -- which assignments reach --------------------------------------------------------------------------------------------

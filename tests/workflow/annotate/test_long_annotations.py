@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from govtool.app.why.rows import why
-from govtool.render.streams import TextFragment
+from govtool.render.formats.streams import TextFragment
 from govtool.render.why import render
 from govtool.workflow.semirings import long_sums, tokens
 from govtool.workflow.semirings.text_order import text_order

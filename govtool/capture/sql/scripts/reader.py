@@ -16,10 +16,10 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import nodes
 from govtool.capture.sql.lexer import Lexer, word
 from govtool.capture.sql.scripts import session
-from govtool.capture.sql.scripts.branches import Branches
-from govtool.capture.sql.scripts.clauses import simplified
+from govtool.capture.sql.scripts.clauses.table import simplified
 from govtool.capture.sql.scripts.constants import constant_insert
-from govtool.capture.sql.scripts.control_flow import ControlFlow
+from govtool.capture.sql.scripts.control.branches import Branches
+from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.source_positions import SourcePositions, printable
 from govtool.capture.sql.scripts.statement import ParsedStatement

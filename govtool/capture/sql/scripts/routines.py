@@ -7,7 +7,8 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, split, word, word_set
-from govtool.capture.sql.scripts import links, table_functions, table_types, triggers, variables
+from govtool.capture.sql.scripts import links, table_functions, table_types, triggers
+from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.names import fold, join_name
 

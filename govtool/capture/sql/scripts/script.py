@@ -19,16 +19,18 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks, nodes
 from govtool.capture.sql.lexer import lexer, word
-from govtool.capture.sql.scripts import blocks, rescue, session
-from govtool.capture.sql.scripts.client import clean
-from govtool.capture.sql.scripts.control_flow import ControlFlow
-from govtool.capture.sql.scripts.dynamic import CALLS_ROUTINE
+from govtool.capture.sql.scripts import session
+from govtool.capture.sql.scripts.clients.client import clean
+from govtool.capture.sql.scripts.control import blocks
+from govtool.capture.sql.scripts.control.control_flow import ControlFlow
+from govtool.capture.sql.scripts.control.dynamic import CALLS_ROUTINE
 from govtool.capture.sql.scripts.pieces import read_pieces
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.scripts.rewrites import rescue
+from govtool.capture.sql.scripts.rewrites.stray_commas import stray_comma
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
-from govtool.capture.sql.scripts.stray_commas import stray_comma
 from govtool.capture.sql.scripts.trees import TreeCache, release, stub
 from govtool.capture.sql.scripts.tsql import split_statements
 from govtool.model.diagnostic import Diagnostic

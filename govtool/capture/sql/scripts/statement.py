@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from govtool.capture.sql.scripts.branches import Path
+from govtool.capture.sql.scripts.control.branches import Path
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.model.diagnostic import Diagnostic
 

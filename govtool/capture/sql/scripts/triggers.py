@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import find_word, like, word
-from govtool.capture.sql.scripts import variables
+from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.unread import table_at
 from govtool.model.diagnostic import Diagnostic

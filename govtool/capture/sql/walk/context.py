@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.walk.counts import Bound
 from govtool.capture.sql.walk.dependencies import (
     CHAIN_MASK,
     CONDITIONAL,
@@ -23,6 +22,7 @@ from govtool.capture.sql.walk.dependencies import (
     compose,
     possibly,
 )
+from govtool.capture.sql.walk.queries.counts import Bound
 from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, Source
 from govtool.capture.sql.walk.scope import CommonTable
 from govtool.capture.sql.walk.state import OPTIONAL, Lookup, TriggerCondition

@@ -10,38 +10,33 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.walk import (
+from govtool.capture.sql.walk.context import Walk
+from govtool.capture.sql.walk.dependencies import KIND_MASK, LISTED, OPAQUE, REF_SHIFT
+from govtool.capture.sql.walk.dispatch import by_class
+from govtool.capture.sql.walk.expressions import calls, choices, fields, stars
+from govtool.capture.sql.walk.expressions.columns import UNNAMED
+from govtool.capture.sql.walk.expressions.expression import HANDLERS
+from govtool.capture.sql.walk.queries import from_items, selects, set_operations
+from govtool.capture.sql.walk.queries.common_tables import CTES_WHEN_READ, common_output
+from govtool.capture.sql.walk.queries.sources import ITEMS
+from govtool.capture.sql.walk.query import QUERIES, output_of
+from govtool.capture.sql.walk.relation import into_of
+from govtool.capture.sql.walk.scope import CommonTable
+from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writing import (
     alter,
     assignments,
-    calls,
-    choices,
     create,
-    fields,
-    from_items,
     insert,
     merge,
     modify,
     returning,
-    selects,
-    set_operations,
-    stars,
     transfer,
     unread,
 )
-from govtool.capture.sql.walk.columns import UNNAMED
-from govtool.capture.sql.walk.common_tables import CTES_WHEN_READ, common_output
-from govtool.capture.sql.walk.conditions import decide, restrict
-from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import KIND_MASK, LISTED, OPAQUE, REF_SHIFT
-from govtool.capture.sql.walk.dispatch import by_class
-from govtool.capture.sql.walk.expressions import HANDLERS
-from govtool.capture.sql.walk.output_into import output_into
-from govtool.capture.sql.walk.query import QUERIES, output_of
-from govtool.capture.sql.walk.recording import Statement, bounds_of, write_to
-from govtool.capture.sql.walk.relation import into_of
-from govtool.capture.sql.walk.scope import CommonTable
-from govtool.capture.sql.walk.sources import ITEMS
-from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writing.conditions import decide, restrict
+from govtool.capture.sql.walk.writing.output_into import output_into
+from govtool.capture.sql.walk.writing.recording import Statement, bounds_of, write_to
 
 
 def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from govtool.capture.sql.walk.counts import Bound
+from govtool.capture.sql.walk.queries.counts import Bound
 from govtool.capture.sql.walk.relation import QueryOutput
 
 NOT_NAMED: Final = 0

@@ -1,0 +1,1 @@
+"""Scripts of client programs: their commands, substitutions and templates."""

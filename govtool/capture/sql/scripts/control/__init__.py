@@ -1,0 +1,1 @@
+"""Control flow and variables: which statements are alternatives, which values hold where."""

@@ -1,0 +1,1 @@
+"""Statements in another form, which the parser reads."""

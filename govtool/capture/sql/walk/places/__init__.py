@@ -1,0 +1,1 @@
+"""Where in the text an edge comes from, once the walk is over."""

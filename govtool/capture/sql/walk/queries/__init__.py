@@ -1,0 +1,1 @@
+"""Queries: FROM items and their joins, clauses, projections, set operations."""

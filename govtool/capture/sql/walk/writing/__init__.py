@@ -1,0 +1,1 @@
+"""Statements: which columns each kind writes, and from what."""

@@ -1,0 +1,65 @@
+"""Conditions around a statement: those of triggers, and of the IF in which it stands."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.context import Walk
+from govtool.capture.sql.walk.dependencies import (
+    CONDITIONAL,
+    FILTER,
+    KIND_MASK,
+    OPAQUE,
+    as_conditions,
+    bounded,
+)
+from govtool.capture.sql.walk.expressions.expression import refer_to
+from govtool.capture.sql.walk.relation import Source
+from govtool.capture.sql.walk.scope import Scope
+from govtool.capture.sql.walk.state import TriggerCondition
+from govtool.capture.sql.walk.writes import Write
+
+
+def restrict(walk: Walk, condition: TriggerCondition) -> None:
+    """Let what is written depend on the rows for which a trigger runs: it steers values that are set, else rows."""
+    scope = Scope(None)
+    table = walk.lookup.table(condition.table)
+    for name in condition.records:
+        scope.add(Source(name, table=table))
+    _depend(walk, _deciding_rows(walk, condition.node, scope))
+
+
+def decide(walk: Walk, test: exp.Expr) -> None:
+    """Let what is written depend on the condition of an IF around it. What it does not find, others report."""
+    reads, walk.reads = walk.reads, {}
+    diagnostics, walk.diagnostics = walk.diagnostics, {}
+    ambiguous = dict(walk.ambiguous)
+    rows = _deciding_rows(walk, test, Scope(None))
+    walk.reads, walk.diagnostics, walk.ambiguous = reads, diagnostics, ambiguous
+    _depend(walk, {dep: None for dep in rows if dep & KIND_MASK != OPAQUE})
+
+
+def _deciding_rows(walk: Walk, condition: exp.Expr, scope: Scope) -> dict[int, exp.Expr | None]:
+    """The dependencies of a condition, as those of a filter."""
+    saved, walk.rows = walk.rows, {}
+    refer_to(walk, condition, scope, None, FILTER)
+    rows, walk.rows = walk.rows, saved
+    return rows
+
+
+def _depend(walk: Walk, rows: dict[int, exp.Expr | None]) -> None:
+    """Let what is written depend on rows of others: they steer values that are set, else they decide about rows."""
+    steering = as_conditions(rows, walk.interner)
+    for write in walk.writes:
+        if write.kind == "update":
+            write.output.deps = [bounded((*deps, *steering)) for deps in write.output.deps]
+        elif write.mode != "assign":
+            write.rows.update(rows)
+
+
+def touches_rows(walk: Walk, write: Write) -> None:
+    """Let what steers an UPDATE decide about rows, too: triggers run for the rows that it touches."""
+    saved, walk.rows = walk.rows, write.rows
+    for deps in write.output.deps:
+        walk.refer([dep for dep in deps if dep & KIND_MASK == CONDITIONAL], FILTER)
+    walk.rows = saved

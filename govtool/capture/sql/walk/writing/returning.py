@@ -1,0 +1,71 @@
+"""Data-modifying CTEs: what they write counts, and what they return is read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.context import Walk
+from govtool.capture.sql.walk.dependencies import FILTER
+from govtool.capture.sql.walk.expressions.expression import dependencies, refer_to
+from govtool.capture.sql.walk.expressions.naming import output_name
+from govtool.capture.sql.walk.expressions.rows import star_of
+from govtool.capture.sql.walk.queries.common_tables import environment
+from govtool.capture.sql.walk.queries.sources import add_source, add_sources
+from govtool.capture.sql.walk.query import QueryWalker
+from govtool.capture.sql.walk.relation import QueryOutput
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.state import EVERYWHERE
+from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writing.insert import insert
+from govtool.capture.sql.walk.writing.modify import delete, update
+from govtool.capture.sql.walk.writing.recording import target_source
+
+
+def _modifying(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment | None) -> QueryOutput:
+    """Walk a data-modifying CTE: its write counts, and its RETURNING is its output."""
+    saved_rows, walk.rows = walk.rows, {}
+    saved_reads, walk.reads = walk.reads, {}
+    env = environment(walk, node, None, env)
+    write: Write | None = None
+    if isinstance(node, nodes.Insert):
+        write = insert(walk, node, env)
+    elif isinstance(node, nodes.Update):
+        write = update(walk, node, env)
+    elif isinstance(node, nodes.Delete):
+        write = delete(walk, node, env)
+    else:
+        walk.diagnose("opaque", f"{node.key.upper()} inside WITH is not understood", node)
+    walk.rows, walk.reads = saved_rows, saved_reads
+    output = QueryOutput()
+    returning = node.args.get("returning")
+    if returning is None or write is None:
+        return output
+    walk.reads[write.target] = EVERYWHERE
+    walk.read(write.reads)
+    walk.rows.update(write.rows)  # which rows it returns is decided by what decided which rows it touched
+    touched = Scope(None)
+    touched.add(target_source(walk, node.this))
+    for source in node.args.get("using") or ():
+        add_source(walk, source, touched, env)
+    if isinstance(node, nodes.Update):  # whose conditions steer values there, and rows here
+        add_sources(walk, node, touched, env)
+        where = node.args.get("where")
+        if where is not None:
+            refer_to(walk, where.this, touched, env, FILTER)
+    for item in returning.expressions:
+        if isinstance(item, nodes.Star):
+            star = star_of(walk, touched)
+            for name, deps in zip(star.names, star.deps, strict=True):
+                output.add(name, deps)
+            output.open.extend(star.open)
+        else:
+            output.add(output_name(walk, item), dependencies(walk, item, touched, env))
+    return output
+
+
+QUERIES: Final[dict[type, QueryWalker]] = dict.fromkeys(
+    (nodes.Insert, nodes.Update, nodes.Delete, nodes.Merge), _modifying
+)

@@ -1,0 +1,1 @@
+"""What commands share: options and arguments, help, output, formats and exit codes."""

@@ -1,0 +1,1 @@
+"""How tables, trees and text are laid out for a terminal, a pipe or Markdown."""

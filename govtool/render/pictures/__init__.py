@@ -1,0 +1,1 @@
+"""Pictures of answers: DOT, Mermaid, SVG."""
