@@ -18,6 +18,7 @@ run next (``hint``). Findings (exit 1) and an interrupt (exit 130) are outcomes,
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import ClassVar
 
 EXIT_OK = 0
@@ -70,6 +71,25 @@ class UnknownNameError(UsageError):
     """A dataset, column, ref or dialect that does not exist."""
 
     default_code = "usage.unknown-name"
+
+    @classmethod
+    def of_few(cls, noun: str, word: str, known: Collection[str], *, hint: str = "") -> UnknownNameError:
+        """The error about a word that is none of a few: ``no mode fast``, with the nearest and all of them.
+
+        Args:
+            noun: What the words are, as in ``usage.unknown-<noun>``.
+            word: What was given.
+            known: What there is.
+            hint: Instead of ``one of …``.
+        """
+        from difflib import get_close_matches
+
+        return cls(
+            f"no {noun} {word}",
+            code=f"usage.unknown-{noun}",
+            nearest=tuple(get_close_matches(word, known)),
+            hint=hint or f"one of {', '.join(known)}",
+        )
 
 
 class AmbiguousNameError(UsageError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -199,10 +198,5 @@ def at_least(threshold: str, levels: Sequence[str], noun: str) -> tuple[str, ...
     """
     known = ("none", *levels)
     if threshold not in known:
-        raise UnknownNameError(
-            f"no {noun} {threshold}",
-            code=f"usage.unknown-{noun}",
-            nearest=tuple(difflib.get_close_matches(threshold, known)),
-            hint=f"one of {', '.join(known)}",
-        )
+        raise UnknownNameError.of_few(noun, threshold, known)
     return tuple(known[1 : known.index(threshold) + 1])

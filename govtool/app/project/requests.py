@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -112,12 +111,7 @@ def check_semantics(semantics: str) -> str:
         UnknownNameError: there is no such reading (``usage.unknown-semantics``).
     """
     if semantics not in SEMANTICS:
-        raise UnknownNameError(
-            f"no semantics {semantics}",
-            code="usage.unknown-semantics",
-            nearest=tuple(difflib.get_close_matches(semantics, SEMANTICS)),
-            hint=f"one of {', '.join(SEMANTICS)}",
-        )
+        raise UnknownNameError.of_few("semantics", semantics, SEMANTICS)
     return semantics
 
 

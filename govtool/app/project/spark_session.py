@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -97,11 +96,6 @@ def check_engine(engine: str, master: str | None) -> None:
         UsageError: There is no such engine, or it has no master.
     """
     if engine not in ENGINES:
-        raise UnknownNameError(
-            f"no engine {engine}",
-            code="usage.unknown-engine",
-            nearest=tuple(difflib.get_close_matches(engine, ENGINES)),
-            hint=f"--engine {'|'.join(ENGINES)}",
-        )
+        raise UnknownNameError.of_few("engine", engine, ENGINES, hint=f"--engine {'|'.join(ENGINES)}")
     if engine != "spark" and master is not None:
         raise UsageError("--master applies only to the Spark engine", code="usage.arguments", hint="--engine spark")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
@@ -46,12 +45,7 @@ def edge_kinds(labels: Iterable[str] | None) -> list[EdgeKind] | None:
     found = []
     for label in labels or ():
         if label not in KIND_BY_LABEL:
-            raise UnknownNameError(
-                f"no kind {label}",
-                code="usage.unknown-kind",
-                nearest=tuple(difflib.get_close_matches(label, KIND_BY_LABEL)),
-                hint=f"one of {', '.join(KIND_BY_LABEL)}",
-            )
+            raise UnknownNameError.of_few("kind", label, KIND_BY_LABEL)
         found.append(KIND_BY_LABEL[label])
     return found or None
 

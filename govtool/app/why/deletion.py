@@ -47,10 +47,7 @@ def delete_rows(
     from dataclasses import replace
 
     if mode not in MODES:
-        near = tuple(difflib.get_close_matches(mode, MODES))
-        raise UnknownNameError(
-            f"no mode {mode}", code="usage.unknown-mode", nearest=near, hint=f"one of {', '.join(MODES)}"
-        )
+        raise UnknownNameError.of_few("mode", mode, MODES)
     with opened_query(sql, data, keys or {}, dialect) as opened:
         for tokens in deletions:
             _checked(opened, tokens)

@@ -80,17 +80,10 @@ def checked_semirings(semirings: Sequence[str], values: Mapping[str, Mapping[str
         UnknownNameError: There is no such semiring (``usage.unknown-semiring``).
         UsageError: One needs values, and there are none, or some that are no numbers (``usage.values``).
     """
-    import difflib
-
     names = list(dict.fromkeys(semirings))
     for name in names:
         if name not in SEMIRINGS:
-            raise UnknownNameError(
-                f"no semiring {name}",
-                code="usage.unknown-semiring",
-                nearest=tuple(difflib.get_close_matches(name, SEMIRINGS)),
-                hint=f"one of {', '.join(SEMIRINGS)}",
-            )
+            raise UnknownNameError.of_few("semiring", name, SEMIRINGS)
     for name in VALUED:
         if name in names and name not in values:
             raise UsageError(

@@ -7,7 +7,6 @@ propagation is certain of a relation between modules, its rows are taken from th
 
 from __future__ import annotations
 
-import difflib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -73,10 +72,7 @@ def delete_in_run(opened: OpenedRun, request: RunDeletionRequest) -> list[RunDel
         EngineError: No engine evaluates the plans, or Spark is missing for a replay.
     """
     if request.mode not in MODES:
-        near = tuple(difflib.get_close_matches(request.mode, MODES))
-        raise UnknownNameError(
-            f"no mode {request.mode}", code="usage.unknown-mode", nearest=near, hint=f"one of {', '.join(MODES)}"
-        )
+        raise UnknownNameError.of_few("mode", request.mode, MODES)
     wanted = _wanted(opened, request.outputs)
     records = InputRecords(opened)
     for tokens in request.deletions:

@@ -9,7 +9,6 @@ delete                  the data goes: what loses its last source is ``lost`` (`
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -208,12 +207,7 @@ def _unused_names(index: Index, gone: set[int]) -> tuple[str, ...]:
 
 def _check_action(action: str, to: str | None) -> None:
     if action not in ACTIONS:
-        raise UnknownNameError(
-            f"no action {action[:40]}",
-            code="usage.unknown-action",
-            nearest=tuple(difflib.get_close_matches(action[:40], ACTIONS)),
-            hint=f"one of {', '.join(ACTIONS)}",
-        )
+        raise UnknownNameError.of_few("action", action[:40], ACTIONS)
     replaces = action in ("rename", "retype")
     if replaces and not to:
         raise UsageError(f"{action} to what?", code="usage.arguments", hint=f"govtool whatif {action} COLUMN --to NEW")

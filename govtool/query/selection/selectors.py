@@ -162,12 +162,7 @@ class _Selector:
         name, colon, value = text.partition(":")
         if colon and re.fullmatch(r"[a-z_]+", name) and not value.startswith("//") and name not in ("query", "file"):
             if name not in self.methods:
-                raise UnknownNameError(
-                    f"no method {name}",
-                    code="usage.unknown-method",
-                    nearest=tuple(difflib.get_close_matches(name, METHODS)),
-                    hint=f"one of {', '.join(METHODS)}",
-                )
+                raise UnknownNameError.of_few("method", name, METHODS)
             return self._closed(self.methods[name](renewed_text(value)))
         is_regex = len(text) > 2 and text[0] == text[-1] == "/"
         if is_regex or any(ch in re.sub(r'"[^"]*"', "", text) for ch in "*?"):
