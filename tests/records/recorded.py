@@ -31,6 +31,11 @@ _TYPES = {
     pa.decimal128(9, 2): t.Decimal(9, 2),
 }
 
+
+def _type(kind: pa.DataType) -> t.Type:
+    return t.Map(_type(kind.key_type), _type(kind.item_type)) if pa.types.is_map(kind) else _TYPES[kind]
+
+
 VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("bob", 1, 30), (None, 3, None), ("eve", 9, 5)]
 USERS = [("ann", "fr"), ("bob", "de"), ("zoe", "fr"), (None, "uk")]
 BY_LAND = """
@@ -64,7 +69,7 @@ class Warehouse:
         """A folder, or a file of one, as a leaf that was read now."""
         files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
         schema = pq.read_schema(files[0])
-        fields = tuple(t.Field(each.name, _TYPES[each.type]) for each in schema)
+        fields = tuple(t.Field(each.name, _type(each.type)) for each in schema)
         columns = tuple(Attribute(i, each.name, each.type) for i, each in enumerate(fields))
         return Relation(0, place.as_uri(), "parquet", listing(files), columns, t.Struct(fields))
 

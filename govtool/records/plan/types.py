@@ -183,6 +183,15 @@ def _field_json(each: Field) -> Any:
     return {"name": each.name, "type": to_json(each.type), "nullable": each.nullable, "metadata": {}}
 
 
+def comparable(kind: Type) -> bool:
+    """Return whether values of a type can be compared: maps cannot, nor what holds one."""
+    if isinstance(kind, Array):
+        return comparable(kind.element)
+    if isinstance(kind, Struct):
+        return all(comparable(each.type) for each in kind.fields)
+    return not isinstance(kind, Map)
+
+
 def same(left: Type, right: Type) -> bool:
     """Return True if two types are equal but for the nullability of their parts."""
     return bare(left) == bare(right)
