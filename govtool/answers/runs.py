@@ -11,7 +11,7 @@ from govtool.answers.answer import Cell, GraphAnswer
 if TYPE_CHECKING:
     from govtool.model.positions import PositionsCost
     from govtool.model.records import PlanCost
-    from govtool.model.run import Run, RunInput, RunOutput
+    from govtool.model.run import Batches, Run, RunInput, RunOutput
     from govtool.model.version import ContentIdentity
     from govtool.query.runs.history import RunInputVersion, Writing, WrittenVersion
 
@@ -174,7 +174,19 @@ def run_object(run: Run) -> dict[str, object]:
             {"code": note.code, "severity": note.severity, "message": note.message, "target": note.target}
             for note in run.breaks
         ],
+        **({} if run.batches is None else {"batches": batches_object(run.batches)}),
         **({"records": [record._asdict() for record in run.records]} if run.records else {}),
+    }
+
+
+def batches_object(batches: Batches) -> dict[str, object]:
+    """The JSON value of the batches of a streaming query that a run processed."""
+    return {
+        "query": batches.query,
+        "run": batches.run,
+        "first": batches.first,
+        "last": batches.last,
+        "offsets": [offsets._asdict() for offsets in batches.offsets],
     }
 
 

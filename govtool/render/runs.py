@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from govtool.answers.run_diff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
 from govtool.query.runs.aspects import ASPECTS, ROW_DIGESTS
+from govtool.query.runs.offsets import extent_text
 from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn, to_csv
 from govtool.render.text import count, when
@@ -137,6 +138,7 @@ def _run_rows(
     )  # fmt: skip
     rows = [("run", name, value) for name, value in facts if value]
     rows += [("run", "recorded as", f"{one.job} · {one.id} ({one.how}, {one.source})") for one in run.records]
+    rows += _batch_rows(run)
     of = {reading.dataset: reading for reading in readings}
     for read in run.inputs:
         rows.append(("read", read.dataset, _figures(read, _read(of[read.dataset], names))))
@@ -146,6 +148,19 @@ def _run_rows(
     rows += [("software", item.name, item.version) for item in run.software]
     rows += [("config", name, value) for name, value in run.config.items()]
     rows += [("lost", note.code, note.message) for note in run.breaks]
+    return rows
+
+
+def _batch_rows(run: Run) -> list[tuple[str, str, str]]:
+    """The batches of a streaming query that the run processed, and the parts of its sources that they read."""
+    batches = run.batches
+    if batches is None:
+        return []
+    numbers = f"{batches.first}" if batches.first == batches.last else f"{batches.first} to {batches.last}"
+    rows = [("stream", "query", batches.query), ("stream", "start", batches.run), ("stream", "batch", numbers)]
+    for offsets in batches.offsets:
+        more = "" if offsets.rows is None else f", {count(offsets.rows, 'row')}"
+        rows.append(("stream", offsets.source, f"{extent_text(offsets)}{more}"))
     return rows
 
 
