@@ -168,7 +168,7 @@ def run_object(run: Run) -> dict[str, object]:
         "config": dict(run.config),
         "host": run.host,
         "inputs": [side_object(read) for read in run.inputs],
-        "outputs": [{**side_object(written), "mode": written.mode} for written in run.outputs],
+        "outputs": [output_object(written) for written in run.outputs],
         "plan": run.plan,
         "breaks": [
             {"code": note.code, "severity": note.severity, "message": note.message, "target": note.target}
@@ -221,6 +221,12 @@ def side_object(side: RunInput | RunOutput) -> dict[str, object]:
         "content": identity_object(side.identity),
         "fields": [{"path": path, "type": type_} for path, type_ in side.fields],
     }
+
+
+def output_object(output: RunOutput) -> dict[str, object]:
+    """The JSON value of a dataset that a run wrote."""
+    digest = {"row_digest": output.row_digest} if output.row_digest else {}
+    return {**side_object(output), "mode": output.mode, **digest}
 
 
 def identity_object(identity: ContentIdentity | None) -> dict[str, object] | None:

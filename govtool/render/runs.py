@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.run_diff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
-from govtool.query.runs.aspects import ASPECTS, ROW_DIGESTS
+from govtool.query.runs.aspects import ASPECTS, ROW_DIGESTS, UNKNOWN
 from govtool.query.runs.offsets import extent_text
 from govtool.render.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.table import Table, TableColumn, to_csv
@@ -144,6 +144,8 @@ def _run_rows(
         rows.append(("read", read.dataset, _figures(read, _read(of[read.dataset], names))))
     for written in run.outputs:
         rows.append(("wrote", written.dataset, _figures(written, written.mode)))
+        if written.row_digest:
+            rows.append(("digest", written.dataset, written.row_digest))
     rows += kept
     rows += [("software", item.name, item.version) for item in run.software]
     rows += [("config", name, value) for name, value in run.config.items()]
@@ -286,7 +288,10 @@ def render_run_diff(form: str, answer: RunDiffAnswer, *, explain: bool = False) 
 
 def _compared(result: RunDifference) -> list[tuple[str, str, str, str, str, str]]:
     """Render what was compared, and what could not be and why."""
-    found = [("output", o.dataset, f"= {o.verdict}", "", "", f"by the {o.by}") for o in result.outputs]
+    found = [
+        ("output", o.dataset, f"= {o.verdict}", "", "", o.by if o.verdict == UNKNOWN else f"by the {o.by}")
+        for o in result.outputs
+    ]
     for aspect in ASPECTS:
         if aspect not in ("output", "status") and result.state(aspect) != "different":
             found.append((aspect, "", f"= {result.state(aspect)}", "", "", ""))
