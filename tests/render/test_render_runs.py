@@ -11,11 +11,11 @@ from govtool.query.runs.history import History
 from govtool.render.runs import render_run, render_run_diff
 
 
-def a_run(number: int, output: RunOutput) -> Run:
+def a_run(number, output):
     return Run(f"app/{number}", "job", "complete", "plan", outputs=(output,))
 
 
-def test_a_run_has_the_digest_of_its_rows() -> None:
+def test_a_run_has_the_digest_of_its_rows():
     answer = RunAnswer(None, a_run(1, RunOutput("out", "append", row_digest="rows-1:2:ab")), (), {})
     lines = [line.split(",") for line in render_run("csv", answer)]
     assert ["digest", "out", "rows-1:2:ab"] in lines
@@ -24,7 +24,7 @@ def test_a_run_has_the_digest_of_its_rows() -> None:
     assert "digest" not in [line[0] for line in lines]
 
 
-def test_outputs_that_cannot_be_compared_have_the_reason() -> None:
+def test_outputs_that_cannot_be_compared_have_the_reason():
     for contents, expected in (
         ((None, None), "the content was not recorded"),
         (("a", "b"), "the files differ, and the rows were not digested"),
