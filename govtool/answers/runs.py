@@ -11,7 +11,7 @@ from govtool.answers.answer import Cell, GraphAnswer
 if TYPE_CHECKING:
     from govtool.model.positions import PositionsCost
     from govtool.model.records import PlanCost
-    from govtool.model.run import Run, RunInput, RunOutput
+    from govtool.model.run import Batches, Run, RunInput, RunOutput
     from govtool.model.version import ContentIdentity
     from govtool.query.runs.history import RunInputVersion, Writing, WrittenVersion
 
@@ -168,13 +168,25 @@ def run_object(run: Run) -> dict[str, object]:
         "config": dict(run.config),
         "host": run.host,
         "inputs": [side_object(read) for read in run.inputs],
-        "outputs": [{**side_object(written), "mode": written.mode} for written in run.outputs],
+        "outputs": [output_object(written) for written in run.outputs],
         "plan": run.plan,
         "breaks": [
             {"code": note.code, "severity": note.severity, "message": note.message, "target": note.target}
             for note in run.breaks
         ],
+        **({} if run.batches is None else {"batches": batches_object(run.batches)}),
         **({"records": [record._asdict() for record in run.records]} if run.records else {}),
+    }
+
+
+def batches_object(batches: Batches) -> dict[str, object]:
+    """The JSON value of the batches of a streaming query that a run processed."""
+    return {
+        "query": batches.query,
+        "run": batches.run,
+        "first": batches.first,
+        "last": batches.last,
+        "offsets": [offsets._asdict() for offsets in batches.offsets],
     }
 
 
@@ -209,6 +221,12 @@ def side_object(side: RunInput | RunOutput) -> dict[str, object]:
         "content": identity_object(side.identity),
         "fields": [{"path": path, "type": type_} for path, type_ in side.fields],
     }
+
+
+def output_object(output: RunOutput) -> dict[str, object]:
+    """The JSON value of a dataset that a run wrote."""
+    digest = {"row_digest": output.row_digest} if output.row_digest else {}
+    return {**side_object(output), "mode": output.mode, **digest}
 
 
 def identity_object(identity: ContentIdentity | None) -> dict[str, object] | None:

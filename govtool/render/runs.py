@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.run_diff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
-from govtool.query.runs.aspects import ASPECTS, ROW_DIGESTS
+from govtool.query.runs.aspects import ASPECTS, ROW_DIGESTS, UNKNOWN
+from govtool.query.runs.offsets import extent_text
 from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
 from govtool.render.layout.text import count, when
@@ -137,15 +138,31 @@ def _run_rows(
     )  # fmt: skip
     rows = [("run", name, value) for name, value in facts if value]
     rows += [("run", "recorded as", f"{one.job} · {one.id} ({one.how}, {one.source})") for one in run.records]
+    rows += _batch_rows(run)
     of = {reading.dataset: reading for reading in readings}
     for read in run.inputs:
         rows.append(("read", read.dataset, _figures(read, _read(of[read.dataset], names))))
     for written in run.outputs:
         rows.append(("wrote", written.dataset, _figures(written, written.mode)))
+        if written.row_digest:
+            rows.append(("digest", written.dataset, written.row_digest))
     rows += kept
     rows += [("software", item.name, item.version) for item in run.software]
     rows += [("config", name, value) for name, value in run.config.items()]
     rows += [("lost", note.code, note.message) for note in run.breaks]
+    return rows
+
+
+def _batch_rows(run: Run) -> list[tuple[str, str, str]]:
+    """The batches of a streaming query that the run processed, and the parts of its sources that they read."""
+    batches = run.batches
+    if batches is None:
+        return []
+    numbers = f"{batches.first}" if batches.first == batches.last else f"{batches.first} to {batches.last}"
+    rows = [("stream", "query", batches.query), ("stream", "start", batches.run), ("stream", "batch", numbers)]
+    for offsets in batches.offsets:
+        more = "" if offsets.rows is None else f", {count(offsets.rows, 'row')}"
+        rows.append(("stream", offsets.source, f"{extent_text(offsets)}{more}"))
     return rows
 
 
@@ -271,7 +288,10 @@ def render_run_diff(form: str, answer: RunDiffAnswer, *, explain: bool = False) 
 
 def _compared(result: RunDifference) -> list[tuple[str, str, str, str, str, str]]:
     """Render what was compared, and what could not be and why."""
-    found = [("output", o.dataset, f"= {o.verdict}", "", "", f"by the {o.by}") for o in result.outputs]
+    found = [
+        ("output", o.dataset, f"= {o.verdict}", "", "", o.by if o.verdict == UNKNOWN else f"by the {o.by}")
+        for o in result.outputs
+    ]
     for aspect in ASPECTS:
         if aspect not in ("output", "status") and result.state(aspect) != "different":
             found.append((aspect, "", f"= {result.state(aspect)}", "", "", ""))

@@ -172,3 +172,22 @@ def test_openlineage_tells_of_runs(govtool, project):
     assert runs
     assert {"spark"} <= {item["name"] for run in runs for item in run["software"]}
     assert any(written["rows"] for run in runs for written in run["outputs"])
+
+
+def test_a_run_of_a_stream_has_its_batches_and_offsets(govtool, project):
+    govtool("init")
+    assert govtool("ingest", "spark", str(ROOT / "fixtures/spark/logs/sources-4.3.0.gz")).code == 0
+    run, source = "local-1795278798527/21", "FileStreamSource[file:/tmp/shop3/src]"
+    expected = {
+        "query": "eada077c-c07f-4ab7-a814-9a3b44a1196d",
+        "run": "335e94b4-1dd9-4ddb-be5a-3b924b108a5f",
+        "first": 0,
+        "last": 0,
+        "offsets": [{"source": source, "start": "", "end": '{"logOffset":0}', "rows": 2}],
+    }
+    assert answer(govtool("show", run, "-f", "json"), "run-1")["run"]["batches"] == expected
+    runs = answer(govtool("runs", "--all", "-f", "json"), "runs-1")["runs"]
+    assert sum("batches" in run for run in runs) == 4
+    rows = [line.split(",", 2) for line in govtool("show", run, "-f", "csv").out.splitlines()]
+    assert [row[1] for row in rows if row[0] == "stream"] == ["query", "start", "batch", source]
+    assert "2 rows" in next(row[2] for row in rows if row[1] == source)

@@ -9,7 +9,7 @@ import pytest
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.listing import FileListing, ListedFile
 from govtool.model.reproduction import FunctionCode, Reproduction
-from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.model.run import Batches, Offsets, Run, RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity
 from govtool.query.runs.aspects import EQUAL, EQUAL_ROWS, UNKNOWN
 from govtool.query.runs.diff import diff_runs
@@ -280,3 +280,44 @@ def test_what_a_database_answered_is_never_an_equal_input():
     assert "not compared: input" in output.cause.text
     without = [replace(run, breaks=()) for run in runs]
     assert diff_runs(History(without), *without).state("input") == "equal"
+
+
+FILES = "FileStreamSource[file:/in]"
+
+
+def of_batch(number, query="q", start="s1", source=FILES, **more):
+    batches = Batches(query, start, number, number, (Offsets(source, str(number), str(number + 1), 5),))
+    name = more.pop("output", f"c{number}")
+    return a_run(10 + number, [RunInput("in")], [wrote("out", name, name)], batches=batches, **more)
+
+
+def of_batches(one, two):
+    return diff_runs(History([one, two]), one, two)
+
+
+def test_batches_of_a_stream_differ_first_by_what_they_read():
+    result = of_batches(of_batch(0), of_batch(1, facts=facts(arguments=("a2",))))
+    assert cause(result) == ("input", f"{FILES} 0 … 1 → 1 … 2")
+    assert result.state("input") == "different"
+
+
+def test_a_batch_that_ran_again_read_the_same():
+    result = of_batches(of_batch(1), of_batch(1, start="s2", output="other"))
+    assert [change.aspect for change in result.changes] == ["output"]
+    assert cause(result)[0] == "unknown"
+    assert "not compared: input" in cause(result)[1]
+
+
+def test_positions_of_files_mean_nothing_to_another_checkpoint_and_those_of_a_log_do():
+    topic = "KafkaV2[Subscribe[clicks]]"
+    for source, expected in ((FILES, "unknown"), (topic, "input")):
+        assert cause(of_batches(of_batch(0, source=source), of_batch(1, "other", "s2", source)))[0] == expected
+
+
+def test_settings_that_a_checkpoint_kept_are_no_change_of_a_restart():
+    kept = {"spark.sql.ansi.enabled": "true", "spark.sql.streaming.join.stateFormatVersion": "2"}
+    assert of_batches(of_batch(1), of_batch(1, start="s2", config=kept)).changes == ()
+    other = {**kept, "spark.sql.ansi.enabled": "false"}
+    changes = of_batches(of_batch(1), of_batch(1, start="s2", config=other)).changes
+    assert [(change.aspect, change.name) for change in changes] == [("config", "spark.sql.ansi.enabled")]
+    assert of_batches(of_batch(1), of_batch(1, config=kept)).changes != ()

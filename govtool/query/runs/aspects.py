@@ -17,6 +17,7 @@ from govtool.model.run import Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
 from govtool.query.runs.functions import changed_functions, function_gaps
 from govtool.query.runs.history import History, Writing
+from govtool.query.runs.offsets import changed_offsets, is_restart
 
 ASPECTS = ("input", "code", "arguments", "config", "environment", "plan", "data", "output", "status")
 """In the order in which causes are named."""
@@ -53,7 +54,7 @@ class RunChange:
     what: str
     """``added``, ``removed``, ``content``, ``times`` (same names and sizes), ``files`` (whether the rows differ is not
     known), ``rows``, ``schema``, ``options``, ``mode``, ``value``, ``text``, ``literal``, ``function`` (its code),
-    ``captured`` (a value that a Python function took along)."""
+    ``captured`` (a value that a Python function took along), ``offsets`` (the part of a stream)."""
     before: str | None
     after: str | None
     cause: Cause | None = None
@@ -86,6 +87,7 @@ def compare_runs(history: History, first: Run, second: Run) -> list[RunChange]:
     """The differences of two runs, in order of their aspects."""
     found: list[RunChange] = []
     found += _inputs(history, first, second)
+    found += (RunChange("input", change.source, "offsets", *change[1:]) for change in changed_offsets(first, second))
     code, other = software_of(first), software_of(second)
     found += _values("code", code[0], other[0])
     found += _arguments(first, second)
@@ -248,7 +250,7 @@ def software_of(run: Run) -> tuple[dict[str, str], dict[str, str]]:
 
 def _settings(first: Run, second: Run) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """The settings of both. Only runs with facts for reproduction know defaults: these are left out of one alone."""
-    if (first.reproduction is None) == (second.reproduction is None):
+    if (first.reproduction is None) == (second.reproduction is None) and not is_restart(first, second):
         return first.config, second.config
     both = first.config.keys() & second.config.keys()
     return {key: first.config[key] for key in both}, {key: second.config[key] for key in both}

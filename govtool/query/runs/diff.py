@@ -134,6 +134,9 @@ def first_cause(history: History, changes: Sequence[RunChange], first: Run, seco
 def _own(changes: Sequence[RunChange], first: Run, second: Run, way: tuple[str, ...]) -> Cause:
     """Return the differences between two runs that read the same."""
     runs = (first.id, second.id)
+    read = [change for change in changes if change.what == "offsets"]
+    if read:  # other parts of a stream are other data, whatever else differs
+        return Cause("input", "; ".join(_words(change) for change in read), way, runs)
     ruled_out = ("code", "arguments") if _is_same_work(changes, first, second) else ()
     own = [change for change in changes if change.aspect in _CAUSES and change.aspect not in ruled_out]
     if own:
