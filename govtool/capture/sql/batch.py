@@ -133,8 +133,7 @@ class Batch(Tables):
         return alike
 
     def _walk_evicted(self, statement: StatementState) -> None:
-        parsed = statement.parsed
-        tree = parse_again(parsed.text, parsed.column, statement.script.dialect)
+        tree = parse_again(statement.parsed, statement.script.dialect)
         try:
             self._walk(statement, tree)
         finally:

@@ -340,7 +340,6 @@ def _temporary_table(tree: exp.Expr) -> exp.Expr | None:
                 if isinstance(item, (nodes.TemporaryProperty, nodes.VolatileProperty)):
                     made: exp.Expr = tree.this
                     return made
-            return None
         if str(tree.args.get("kind")).upper() == "TABLE":
             named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
             # Redshift, and T-SQL read as another dialect

@@ -152,6 +152,8 @@ class StatementState:
             return note
         line = self.parsed.line if note.line is None else self.line_of(note.line)
         column = note.column or self.parsed.column
+        if note.column and note.line == self.parsed.raw_line:
+            column += self.parsed.column - self.parsed.raw_column
         lines = self.script.template
         message = as_written(note.message, lines[line - 1]) if lines and line <= len(lines) else note.message
         return Diagnostic(note.code, note.severity, message, self.file, line, column, note.target, note.candidates)

@@ -19,9 +19,7 @@ from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.model import Derivation
 
 CASES = load_cases()
-LONGEST = sorted(CASES, key=lambda case: len(case.sql))[-20:]
-SAMPLE = [case for number, case in enumerate(CASES) if number % 20 == 0 or case in LONGEST]
-"""A twentieth of the cases, and those with the most trees: where trees are freed does not depend on the construct."""
+DIALECTS = sorted({case.dialect for case in CASES})
 
 
 def run(text: str, dialect: str = "postgres") -> Extraction:
@@ -41,14 +39,84 @@ def uncollected() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.parametrize("case", SAMPLE, ids=[case.id for case in SAMPLE])
-def test_trees_that_are_not_held_change_no_answer(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = run_case(case)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_trees_that_are_not_held_change_no_answer(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in CASES:
+        if case.dialect == dialect:
+            with monkeypatch.context() as patch:
+                held = run_case(case)
+                patch.setattr(trees, "ROOM", 0)
+                assert run_case(case) == held, case.id
+
+
+@pytest.mark.parametrize("room", [0, 500, 5_000])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_budget_of_trees_changes_no_answer_of_a_batch(
+    dialect: str, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every kind of statement, with the places of expressions and of notes: each case a script, and all as one."""
+    cases = [case for case in CASES if case.dialect == dialect]
+    alone = [Script(f"{number}/{case.headers.get('file', 'case.sql')}", case.sql) for number, case in enumerate(cases)]
+    plain = [case.sql.rstrip().removesuffix(";") for case in cases if _plain(case)]
+    for scripts in (alone, [Script("f.sql", "; ".join(plain))]):
+        with monkeypatch.context() as patch:
+            held = extract(scripts, Options(dialect=dialect))
+            patch.setattr(trees, "ROOM", room)
+            _assert_same(extract(scripts, Options(dialect=dialect)), held)
+
+
+def _assert_same(found: Extraction, expected: Extraction) -> None:
+    assert found.diagnostics == expected.diagnostics
+    assert found.derivations == expected.derivations
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        (
+            "snowflake",
+            "CREATE OR REPLACE TABLE t (a int);\nINSERT INTO t SELECT a FROM s;\nCREATE TABLE u AS SELECT * FROM t;\n"
+            "CREATE OR REPLACE TABLE t (b int);\nINSERT INTO t SELECT b FROM r;\nCREATE TABLE v AS SELECT * FROM t;",
+        ),
+        (
+            "postgres",
+            "CREATE TABLE p (a int) PARTITION BY LIST (a);\nCREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);\nINSERT INTO p SELECT a FROM s",
+        ),
+        ("postgres", "CREATE TEMP TABLE t AS SELECT a FROM s;\nCREATE TABLE u AS SELECT a FROM t"),
+        (
+            "tsql",
+            "CREATE TYPE dbo.ids AS TABLE (id int, n int);\nGO\nDECLARE @x dbo.ids;\nINSERT INTO @x SELECT * FROM s;\nSELECT * INTO t FROM @x",
+        ),
+        ("tsql", "SELECT a INTO #t FROM r UNION SELECT a FROM s;\nSELECT * INTO u FROM #t"),
+        ("redshift", "CREATE TABLE #t DISTKEY(a) AS SELECT a FROM s;\nCREATE TABLE u AS SELECT * FROM #t"),
+        ("snowflake", "BEGIN\n  SELECT a INTO x FROM s;\n  INSERT INTO t SELECT b FROM r WHERE b = :x;\nEND"),
+        (
+            "bigquery",
+            "SELECT 1;\nEXECUTE IMMEDIATE 'CREATE TABLE d.t AS WITH n AS (SELECT 1 AS b) SELECT gone FROM n'",
+        ),
+        (
+            "bigquery",
+            "CREATE TEMP FUNCTION f(x INT64) AS ((WITH n AS (SELECT 1 AS b) SELECT gone FROM n));\n\nSELECT 1;\n"
+            "CREATE TABLE d.t AS\nSELECT f(a) AS v FROM d.s",
+        ),
+        ("tsql", "SELECT 1 AS one;\nSELECT id, EXISTS (FROM r WHERE b = s.id) AS e FROM s"),
+        ("postgres", "SELECT 1 AS one;\nSELECT $1, a\nFROM s WHERE b.c = '$'; SELECT $2, nothing.d\nFROM r"),
+    ],
+)
+def test_a_stub_has_all_that_others_ask_of_a_tree(dialect: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = run(text, dialect)
     monkeypatch.setattr(trees, "ROOM", 0)
-    assert run_case(case) == held
+    _assert_same(run(text, dialect), held)
 
 
-@pytest.mark.parametrize("dialect", sorted({case.dialect for case in CASES}))
+def test_a_note_on_the_first_line_of_a_body_has_its_column_in_the_script() -> None:
+    text = "EXECUTE IMMEDIATE 'CREATE TABLE d.t AS WITH n AS (SELECT 1 AS b) SELECT gone FROM n'"
+    (note,) = [note for note in run(text, "bigquery").diagnostics if note.code == "unresolved"]
+    assert (note.line, note.column) == (1, text.index("gone") + 1)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_script_read_in_windows_says_the_same(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = ";\n".join(case.sql.rstrip().removesuffix(";") for case in CASES if case.dialect == dialect and _plain(case))
 

@@ -171,6 +171,7 @@ class StatementReader(SourcePositions):
                     change,
                     diagnostics,
                     line,
+                    first.col - first.end + first.start,
                     raw - line,
                     1,
                     branches.path,

@@ -31,7 +31,7 @@ from govtool.capture.sql.scripts.rewrites.stray_commas import stray_comma
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
-from govtool.capture.sql.scripts.trees import TreeCache, release, stub
+from govtool.capture.sql.scripts.trees import TreeCache, release, same_tokens, stub, tokens_again
 from govtool.capture.sql.scripts.tsql import split_statements
 from govtool.model.diagnostic import Diagnostic
 
@@ -252,19 +252,22 @@ class ScriptReader(StatementReader):
         notes = () if comma is None else (self.diagnostic("parse-error", "warning", message, comma),)
         self.add(tokens, tree, "parsed", *notes)
         if self.tree_cache is not None and not self.tree_cache.takes(tokens[-1].end - tokens[0].start):
-            self._evict()
+            self._evict(tokens, tree)
 
-    def _evict(self) -> None:
-        """Keep no more than a stub of the last statement's tree."""
+    def _evict(self, tokens: list[Token], tree: exp.Expr) -> None:
+        """Keep no more than a stub of the last statement's tree, if its text alone tells the tree."""
         statement = self.statements[-1]
-        tree = statement.tree
-        kept = stub(tree) if tree is not None else None
-        if tree is not None and kept is not None:
-            shift = statement.shift + statement.raw_line - 1
-            self.statements[-1] = statement._replace(tree=kept, raw_line=1, shift=shift, evicted=True)._replace(
-                offset=statement.column - 1
-            )
-            release(tree)
+        kept = stub(tree)
+        if kept is None:
+            return
+        try:
+            alone, _ = tokens_again(statement, self.lex)
+        except TokenError:
+            return
+        if not same_tokens(tokens, alone):
+            return
+        self.statements[-1] = statement._replace(tree=kept, evicted=True, offset=statement.raw_column - 1)
+        release(tree)
 
     def _is_bare_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
         """Return whether a statement calls a routine by its name alone: at the head of a batch of T-SQL, in PL/SQL."""

@@ -35,6 +35,8 @@ class ParsedStatement(NamedTuple):
     """Diagnostics: why it is opaque or failed, and what was left out of it."""
     raw_line: int = 1
     """Line of the first token as the nodes of ``tree`` count lines."""
+    raw_column: int = 1
+    """Column of the first token as they count columns: another one in a body that begins inside of a line."""
     shift: int = 0
     """Number to add to a line of ``tree`` to have a line of the text that was read."""
     stands_for: int = 1

@@ -8,12 +8,20 @@ not.
 
 from __future__ import annotations
 
-from sqlglot import exp
+from typing import Final
 
-from govtool.capture.sql.lexer import lexer
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from govtool.capture.sql.lexer import Lexer, lexer
+from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.walk.relation import into_of
 
 ROOM = 8_000_000
 """Characters of SQL whose trees are held; they take about one gigabyte."""
+
+_LASTING: Final = (exp.TemporaryProperty, exp.VolatileProperty, exp.PartitionedOfProperty)
+"""Properties of tables that matter to other statements."""
 
 
 class TreeCache:
@@ -37,39 +45,59 @@ class TreeCache:
 
 
 def stub(tree: exp.Expr) -> exp.Expr | None:
-    """Return the part of a tree that tells which relation it defines or fills; None where that is much of it."""
+    """Return the part of a tree that others ask for before and after its walk; None where that is much of it."""
     this = tree.args.get("this")
     if isinstance(tree, exp.Create) and isinstance(this, (exp.Table, exp.Schema)):
+        if str(tree.args.get("kind")).upper() not in ("TABLE", "VIEW"):
+            return None
         properties = tree.args.get("properties")
-        lasting = [
-            item.copy()
-            for item in (properties.expressions if properties is not None else ())
-            if isinstance(item, (exp.TemporaryProperty, exp.VolatileProperty))
-        ]
+        lasting = [item.copy() for item in (properties.expressions if properties else ()) if isinstance(item, _LASTING)]
         table = this.this if isinstance(this, exp.Schema) else this
         return exp.Create(
             this=table.copy(),
-            kind=tree.args.get("kind"),
+            kind=tree.args["kind"],
+            replace=tree.args.get("replace"),
             properties=exp.Properties(expressions=lasting) if lasting else None,
         )
     if tree.__class__ in (exp.Insert, exp.Merge) and isinstance(this, (exp.Table, exp.Schema)):
         return tree.__class__(this=this.copy())
     if isinstance(tree, exp.Query):
-        return exp.Select() if tree.args.get("into") is None else None
+        return exp.Select() if into_of(tree) is None else None
     return tree.__class__() if tree.__class__ in (exp.Update, exp.Delete) else None
 
 
-def parse_again(text: str, column: int, dialect: str) -> exp.Expr | None:
-    """The tree of a statement that was parsed before.
+def tokens_again(statement: ParsedStatement, lex: Lexer) -> tuple[list[Token], str]:
+    """Return the tokens of a statement's text alone, which have the lines and columns of the script, and that text."""
+    text = " " * (statement.raw_column - 1) + statement.text
+    tokens = lex.tokenize(text)
+    before = statement.raw_line - 1
+    if before:
+        for token in tokens:
+            token.line += before
+    return tokens, text
 
-    Args:
-        text: The statement.
-        column: 1-based column of its first character, so that nodes have the columns of the script.
-        dialect: A sqlglot dialect name.
+
+def same_tokens(tokens: list[Token], others: list[Token]) -> bool:
+    """Return whether the parser makes the same tree of both, and its nodes stand at the same places.
+
+    The text of a statement may have more tokens than those that were parsed, such as an INTO of variables, and some
+    mean something else without the text before them.
     """
+    return len(tokens) == len(others) and all(
+        [  # noqa: C419
+            token.token_type == other.token_type
+            and token.text == other.text
+            and token.line == other.line
+            and token.col == other.col
+            for token, other in zip(tokens, others, strict=True)
+        ]
+    )
+
+
+def parse_again(statement: ParsedStatement, dialect: str) -> exp.Expr | None:
+    """Return the tree of a statement that was parsed before."""
     lex = lexer(dialect)
-    padded = " " * (column - 1) + text
-    return lex.parse(lex.tokenize(padded), padded)
+    return lex.parse(*tokens_again(statement, lex))
 
 
 def release(tree: exp.Expr) -> None:

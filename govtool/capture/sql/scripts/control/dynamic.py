@@ -165,7 +165,7 @@ def _bind(reader: StatementReader, number: int, given: dict[str, exp.Expr]) -> N
     statement = reader.statements[number]
     tree = statement.tree
     if statement.evicted:
-        tree = parse_again(statement.text, statement.column, reader.lex.name)
+        tree = parse_again(statement, reader.lex.name)
         reader.statements[number] = statement._replace(tree=tree, evicted=False)
     if tree is not None:
         bindings.bind(tree, given)

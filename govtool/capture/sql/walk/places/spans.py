@@ -148,6 +148,8 @@ class StatementText:
                 # The text was rewritten or put together: places within it are none of the file's.
                 if start < 0 or end >= size:
                     return NOWHERE
+                if cls is nodes.Star and text[start] != "*":  # the parser has put it there
+                    return NOWHERE
                 if cls is nodes.Identifier:
                     written = text[start : end + 1]
                     if written != args["this"] and not _is_written(args["this"], written):
@@ -185,6 +187,8 @@ class StatementText:
         start -= self.offset
         end -= self.offset - 1
         if start < 0 or end > self._size:
+            return NOWHERE
+        if type(node) is nodes.Star and self.text[start] != "*":  # the parser has put it there
             return NOWHERE
         if type(node) is nodes.Identifier:
             name, written = node.args["this"], self.text[start:end]
