@@ -57,6 +57,7 @@ READERS = {
             "capture/lzf.py",
             "capture/openlineage",
             "capture/spark",
+            "spark/live/cleaned.py",
             "clock.py",
         ),
         ("pyarrow",),
