@@ -60,7 +60,7 @@ READERS = {
             "spark/live/cleaned.py",
             "clock.py",
         ),
-        ("pyarrow",),
+        ("pyarrow", "sqlglot"),
     ),
 }
 """By kind of ingest; ``explained`` is SQL of which a database explains what was not understood."""
