@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.model import ROWS, Derivation
+from govtool.spark.live.numbers import last_execution
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,20 +141,20 @@ def run_all(spark: SparkSession, recorder: Recorder, programs: Sequence[Program]
         programs: What to run.
     """
     heard = []
-    before = _next_execution(spark)
+    store = spark._jsparkSession.sharedState().statusStore()
+    before = last_execution(store)
     for program in programs:
         run(spark, program)
         recorder.drain(60)
-        after = _next_execution(spark)
-        heard.append(Heard(program, frozenset(range(before, after))))
+        after = last_execution(store)
+        heard.append(Heard(program, numbers_between(before, after)))
         before = after
     return heard
 
 
-def _next_execution(spark: SparkSession) -> int:
-    """The number behind that of the latest execution: Spark keeps the latest thousand, so they cannot be counted."""
-    kept = spark._jsparkSession.sharedState().statusStore().executionsList()
-    return 0 if kept.isEmpty() else int(kept.last().executionId()) + 1
+def numbers_between(before: int | None, after: int | None) -> frozenset[int]:
+    """The executions behind one, up to another: their numbers, as Spark keeps only the latest thousand of them."""
+    return frozenset(range(0 if before is None else before + 1, 0 if after is None else after + 1))
 
 
 def live(spool: Path) -> list[Executed]:

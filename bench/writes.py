@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.programs import numbers_between
 from govtool.capture.spark.executed import Executed
 from govtool.model import ROWS
+from govtool.spark.live.numbers import last_execution
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -142,21 +144,16 @@ def run_all(spark: SparkSession, recorder: Recorder, folder: Path) -> list[tuple
 
     store = spark._jsparkSession.sharedState().statusStore()
     ran = []
-    before = _last(store)
+    before = last_execution(store)
     for program in load():
         scope: dict[str, Any] = {"spark": spark, "F": functions, "W": Window, "folder": folder, "out": folder / "out"}
         scope.update({name: spark.table(name) for name in ("users", "orders", "events")})
         exec(compile(program.code, program.title, "exec"), scope)
         recorder.drain(60)
-        after = _last(store)
-        ran.append((program, frozenset(range(before + 1, after + 1))))
+        after = last_execution(store)
+        ran.append((program, numbers_between(before, after)))
         before = after
     return ran
-
-
-def _last(store: Any) -> int:
-    count = int(store.executionsCount())
-    return int(store.executionsList(count - 1, 1).apply(0).executionId())
 
 
 def of(executed: Sequence[Executed], program: Program, numbers: frozenset[int], folder: Path) -> list[Found]:

@@ -10,7 +10,6 @@ from govtool.errors import EvidenceError, UnknownNameError
 from govtool.records.plan.expressions import Expression
 from govtool.records.plan.nodes import Distinct, Join, Project, Relation, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import comparable
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows, StagePosition
 from govtool.records.trace.forward import input_key
@@ -64,7 +63,7 @@ class Lineage(TracedPlan):
         pairs = [
             (column, self.ids.named(column.name, other))
             for column, other in zip(self.stage.segment.visible, outputs(rows), strict=True)
-            if column.id not in self.blank and comparable(column.type)
+            if self.can_match(column)
         ]
         given: Node = Project(kept, tuple(named for _, named in pairs))
         same = both(alike(column, named.attribute) for column, named in pairs)

@@ -37,7 +37,7 @@ from govtool.records.plan.nodes import (
     outputs,
 )
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
-from govtool.records.plan.types import BOOLEAN, LONG, comparable
+from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.recordset import RecordSet
 from govtool.records.stored import readable, relation_of
 from govtool.records.trace.answer import RefusedFile
@@ -141,9 +141,9 @@ class OpenedWrite:
         lineage, stage = self.lineage, self.lineage.stage
         kept = self.executor.keep(chosen)
         copies = {column.id: lineage.ids.named(column.name, column) for column in unique(outputs(kept))}
-        own = computed(self.plan.root) | lineage.blank
+        own = computed(self.plan.root)
         pairs = list(zip(stage.segment.visible, output.columns, strict=True))
-        plain = [(c, other) for c, other in pairs if c.id not in own and comparable(c.type)]
+        plain = [(c, other) for c, other in pairs if c.id not in own and lineage.can_match(c)]
         same = both(alike(column, copies[other.id].attribute) for column, other in plain)
         found = Join(stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
         grade = lineage.loosely(EXACT if len(plain) == len(pairs) else PARTIAL)
@@ -161,12 +161,8 @@ class OpenedWrite:
         copies = {column.id: self.lineage.ids.named(column.name, column) for column in outputs(kept)}
         node, record = self.lineage.read(self.output)
         pairs = zip(self.output.columns, visible, strict=True)
-        blank = self.lineage.blank
-        same = both(
-            alike(column, copies[other.id].attribute)
-            for column, other in pairs
-            if other.id not in blank and comparable(other.type)
-        )
+        match = self.lineage.can_match
+        same = both(alike(column, copies[other.id].attribute) for column, other in pairs if match(other))
         found = Join(node, Project(kept, tuple(copies.values())), "left_semi", same)
         rows = Distinct(projected(found, (record,)))
         grade = self._found_again(kept, rows) if self.lineage.looseness is None else self._loosely_found(kept, rows)
@@ -191,8 +187,7 @@ class OpenedWrite:
         if lineage.looseness.unsure or there != count_rows(self.executor, kept):
             return lineage.loosely(EXACT)
         copies = {column.id: lineage.ids.named(column.name, column) for column in outputs(kept)}
-        shown = [c for c in unique(visible) if c.id not in lineage.blank and comparable(c.type)]
-        same = both(alike(c, copies[c.id].attribute) for c in shown)
+        same = both(alike(c, copies[c.id].attribute) for c in unique(visible) if lineage.can_match(c))
         every = Join(lineage.stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
         return EXACT if count_rows(self.executor, every) == there else lineage.loosely(EXACT)
 

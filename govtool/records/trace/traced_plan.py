@@ -17,7 +17,7 @@ from govtool.records.plan.nodes import (
     outputs,
 )
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.plan.types import BOOLEAN, LONG, comparable
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, Stage, exists
 from govtool.records.trace.carrier import Carrier
@@ -88,6 +88,10 @@ class TracedPlan:
         """
         segment, ids, made = traceable_in_part(plan)
         return cls(Stage(segment), executor, ids, blank=made.blank, plan=plan, looseness=made.looseness, **more)
+
+    def can_match(self, column: Attribute) -> bool:
+        """Return whether rows can be found by a column: it is evaluated again, and its values can be compared."""
+        return column.id not in self.blank and comparable(column.type)
 
     def graded(self, grade: Grade) -> Grade:
         """The grade of rows: where inputs are not known or were refused, rows may be missing, whatever else holds."""

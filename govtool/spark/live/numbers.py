@@ -92,7 +92,7 @@ class Numbers:
                 store = fetch(list(range(self._next, fetched)))
             if not self._take_in(store, self._next):
                 # A command that analysis refuses takes a number and is never announced: what comes after it is.
-                last = None if query in self._queries else _last(store)
+                last = None if query in self._queries else last_execution(store)
                 if last is None or last <= self._next:
                     break
                 self._missing[self._next] = 0
@@ -163,7 +163,7 @@ def _entry(data: Any) -> _Entry:
     return _Entry(int(data.executionId()), data.rootExecutionId(), inference, mark, started, batch)
 
 
-def _last(store: Any) -> int | None:
+def last_execution(store: Any) -> int | None:
     """The largest number of an execution that the store has; None if it has none."""
     count = int(store.executionsCount())
     newest = store.executionsList(max(0, count - 1), 1)

@@ -273,6 +273,11 @@ class Walk:
         found = Diagnostic(code, severity, message, None, line, column, target, tuple(sorted(candidates)))
         self.diagnostics.setdefault(found)
 
+    def enter_body(self, name: str) -> None:
+        """Begin with the body of an SQL function; whoever calls this takes the name from ``inlining`` at its end."""
+        self.inlining.append(name)
+        self.inlined = True
+
     def separately(self, run: Callable[[], QueryOutput]) -> tuple[QueryOutput, dict[int, exp.Expr | None]]:
         """Run ``run`` and return its result with the rows it referenced, which are not recorded."""
         saved, self.rows = self.rows, {}

@@ -138,8 +138,7 @@ def inline(
     if body is None or body.is_table or name in walk.inlining or len(walk.inlining) > 8:
         return False
     inner = bound_arguments(walk, body, call, scope, env)
-    walk.inlining.append(name)
-    walk.inlined = True
+    walk.enter_body(name)
     try:
         query = body.body
         if isinstance(query, nodes.Query):

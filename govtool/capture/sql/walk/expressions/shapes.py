@@ -252,8 +252,7 @@ def _inlined_shape(
     if body is None or body.is_table or name in walk.inlining or len(walk.inlining) > 8:
         return None
     inner = bound_arguments(walk, body, call, scope, env)
-    walk.inlining.append(name)
-    walk.inlined = True
+    walk.enter_body(name)
     try:
         return shape_of(walk, body.body, inner, None, depth + 1)
     finally:

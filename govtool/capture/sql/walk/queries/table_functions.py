@@ -297,8 +297,7 @@ def _inline_table(
     walk: Walk, name: str, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None
 ) -> QueryOutput:
     outer = bound_arguments(walk, body, call, scope, env)
-    walk.inlining.append(name)
-    walk.inlined = True
+    walk.enter_body(name)
     try:
         return _like_row(walk, output_of(walk, body.body, outer, None), body.columns, body.row)
     finally:
