@@ -38,7 +38,8 @@ def clean_setting(name: str, value: str) -> str:
         return "***"
     if value.startswith("jdbc:"):
         return clean_url(value)
-    return _OPTION.sub(r"\1***", _LOGIN.sub("", value) if "//" in value else value)
+    value = _LOGIN.sub("", value) if "//" in value else value
+    return _OPTION.sub(r"\1***", value) if "=" in value else value
 
 
 def plain_table(text: str) -> str:

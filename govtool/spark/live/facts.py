@@ -108,9 +108,14 @@ def _effective(session: Any) -> dict[str, str]:
 def changed_settings(execution: Any, known: dict[str, str]) -> dict[str, Any]:
     """The settings of an execution's session that are others than those of the first, as ``settings``."""
     text = execution.sparkSession().sessionState().conf().getAllConfs().mkString("\x01")
-    pairs = [part.partition(" -> ") for part in text.split("\x01") if part]
-    kept = ((key, clean_setting(key, value)) for key, _, value in pairs if not is_secret(key))
-    changed = {key: value for key, value in kept if key.startswith("spark.sql.") and known.get(key) != value}
+    changed: dict[str, str] = {}
+    for part in text.split("\x01"):
+        key, _, value = part.partition(" -> ")
+        if not key.startswith("spark.sql.") or known.get(key) == value or is_secret(key):
+            continue
+        cleaned = clean_setting(key, value)
+        if known.get(key) != cleaned:
+            changed[key] = cleaned
     return {"settings": changed} if changed else {}
 
 
