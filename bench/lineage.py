@@ -23,9 +23,9 @@ from govtool.build_form import COMPILED, PURE, form
 from govtool.capture.sql.collector import uncollected
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.lexer import STRING_TYPES, lexer
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.capture.sql.scripts.script import parse_script
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, lexer
 
 TITLE = "## What lineage costs on top of the parse"
 

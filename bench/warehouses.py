@@ -22,7 +22,7 @@ from bench.page import table
 from govtool.capture.dbt.project import read_projects
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script, read_scripts
-from govtool.capture.sql.schema import Schema, schema_from_mapping
+from govtool.capture.sql.schemas.supplied import Schema, schema_from_mapping
 from govtool.model import Derivation, Diagnostic
 from govtool.names import fold, join_name
 

@@ -27,7 +27,7 @@ def govtool_tool() -> Tool:
     """``extract()`` of one statement."""
     from govtool.capture.sql.extract import Options, extract
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.schema import schema_from_mapping
+    from govtool.capture.sql.schemas.supplied import schema_from_mapping
 
     known: dict[str, Any] = {}
 

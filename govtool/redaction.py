@@ -2,7 +2,7 @@
 
 Every path by which text of others reaches the store or a screen goes through here: names of files and stages, SQL
 text, diagnostics and their source lines, settings of jobs, error messages of events. Literals of people in SQL are
-another matter (``govtool.capture.sql.redact.redact``).
+another matter (``govtool.capture.sql.syntax.redact.redact``).
 """
 
 from __future__ import annotations

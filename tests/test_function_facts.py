@@ -39,7 +39,7 @@ ALLOWED = {
     "workflow/evaluation.py": "aggregates that a graph is evaluated for again",
     "workflow/modules/circuit_graph.py": "labels of aggregates in a graph",
     "workflow/vocabulary.py": "labels of aggregates in a graph",
-    "spark/live/signature.py": "runs inside of jobs, where nothing of govtool can be imported",
+    "spark/live/plans/signature.py": "runs inside of jobs, where nothing of govtool can be imported",
 }
 """Modules that list such names for another reason."""
 

@@ -24,7 +24,7 @@ from govtool.app.ingest import sql as ingesting
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_lineage import lineage_with_memos
 from govtool.app.ingest.sql_options import SqlRequest
-from govtool.capture.sql.results import Shortfall
+from govtool.capture.sql.folding.results import Shortfall
 from govtool.store import Commit, Store
 
 

@@ -13,7 +13,7 @@ from bench.oracles.cluster import Cluster
 from bench.oracles.views import Column, Deps, ViewLineage, lineage_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.model import ROWS, Derivation, EdgeKind
 from govtool.model.kinds import ROW_SET, VALUE_FLOW
 

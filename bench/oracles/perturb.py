@@ -19,7 +19,7 @@ from bench.oracles.expressions import INT, TABLES
 from bench.oracles.queries import Generator
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.model import ROWS, EdgeKind
 from govtool.model.kinds import CONTRIBUTED, ROW_SET
 from govtool.names import split_name

@@ -10,7 +10,7 @@ from bench.corpora import Corpus, tpc_ds, tpc_h
 from bench.oracles.compare import plain
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 
 _TYPES = {"string": "varchar"}
 

@@ -10,7 +10,7 @@ from bench.oracles.spark_plan import NotReadError, PlanLineage, lineage_of
 from bench.oracles.views import ViewLineage
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.model import Derivation
 
 DIALECT = "spark"

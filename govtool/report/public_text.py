@@ -47,7 +47,7 @@ def public_condition(text: str, columns: Collection[str]) -> str:
     """
     from sqlglot.errors import SqlglotError
 
-    from govtool.capture.sql.lexer import lexer
+    from govtool.capture.sql.syntax.lexer import lexer
 
     try:
         tokens = lexer(DIALECT).tokenize(text)

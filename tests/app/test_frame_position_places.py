@@ -27,7 +27,7 @@ from govtool.records.plan.nodes import File, Relation, Session
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
 from govtool.records.trace.segment import Grade
-from govtool.spark.live import file_numbers, packing
+from govtool.spark.live.records import file_numbers, packing
 from govtool.store import Changes, Store
 
 

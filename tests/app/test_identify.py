@@ -12,7 +12,7 @@ from govtool.app.datasets.identify import identify_outputs
 from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.model.listing import listing_from
 from govtool.model.run import Run, RunOutput
-from govtool.spark.live.files import summed
+from govtool.spark.live.plans.files import summed
 
 TABLE = pa.table({"id": [1, 2, 3], "name": ["a", None, "c"]})
 

@@ -138,7 +138,7 @@ def test_another_version_of_a_parser_is_another_reader(monkeypatch, library):
 
 def test_a_moved_module_is_another_reader(package):
     before = reader_digest.__wrapped__("sql", package)
-    file = package / "capture/sql/marks.py"
+    file = package / "capture/sql/syntax/marks.py"
     other = file.rename(file.with_name("marks_.py"))
     try:
         assert reader_digest.__wrapped__("sql", package) != before

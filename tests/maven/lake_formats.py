@@ -54,7 +54,7 @@ def in_sql(case: Case) -> frozenset[str]:
     """What the SQL extractor says of the text of a case."""
     from govtool.capture.sql.extract import Options, extract
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.schema import schema_from_mapping
+    from govtool.capture.sql.schemas.supplied import schema_from_mapping
 
     schema = schema_from_mapping(SCHEMA, "spark")
     text = case.text.format(t="", format="delta", properties="")

@@ -8,7 +8,7 @@ import pytest
 
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.waiver_comments import waivers_in
+from govtool.capture.sql.properties.waiver_comments import waivers_in
 from govtool.model.fact import Fact
 from govtool.policy.classes.dataset_facts import ToolFact
 from govtool.policy.rules.finding import Finding, InlineWaiver, MistakenComment, RuleVerdict, _of_sql, inline_waivers

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.graph.index import Index
 from govtool.query.changes.change import Change
 from govtool.query.changes.impact import expand, impact

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.query.changes import support
 from govtool.query.changes.region import Region
 from govtool.query.changes.support import Conditions, Goal, losses, settle

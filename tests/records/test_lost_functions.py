@@ -9,7 +9,7 @@ from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf
 from govtool.records.plan.nodes import LocalRows, Project
 from govtool.records.plan.tree import walk
 from govtool.records.plan.types import LONG
-from govtool.spark.live.exact import source_digest
+from govtool.spark.live.records.exact import source_digest
 
 SCRIPT = "def twice(n):\n    return n * 2\n"
 N = Attribute(1, "n", LONG)

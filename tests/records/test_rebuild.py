@@ -51,8 +51,8 @@ def captured(spark, tmp_path_factory):
     """All programs, run in a recorded session: plans by title, with the spool and the file of results."""
     import pyarrow as pa
 
-    from govtool.spark.live import exact
     from govtool.spark.live.listener import Recorder
+    from govtool.spark.live.records import exact
     from govtool.spark.live.spool import Spool
 
     folder = tmp_path_factory.mktemp("records")

@@ -18,7 +18,7 @@ from govtool.records.sql.dialect import NotExact
 def test_a_python_udf_is_rebuilt_from_the_file_that_has_it(spark, tmp_path):
     from pyspark.sql import functions as F
 
-    from govtool.spark.live.exact import Functions, Walker
+    from govtool.spark.live.records.exact import Functions, Walker
 
     path = tmp_path / "job.py"
     path.write_text(SCRIPT, encoding="utf-8")

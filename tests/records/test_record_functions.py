@@ -9,7 +9,7 @@ import pytest
 
 from govtool.records.execute.functions import find
 from govtool.records.plan.expressions import UdfReference
-from govtool.spark.live.exact import identity, source_digest
+from govtool.spark.live.records.exact import identity, source_digest
 
 SCRIPT = """
 import os

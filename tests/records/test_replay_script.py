@@ -14,7 +14,7 @@ from govtool.cli.main import main
 from govtool.errors import UsageError
 from govtool.records.plan import types as t
 from govtool.records.replay.process import as_written, is_output
-from govtool.spark.live.places import ReplayPlaces
+from govtool.spark.live.replay.places import ReplayPlaces
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install govtool[spark]")
 

@@ -22,7 +22,8 @@ spark.sparkContext.setLogLevel("OFF")
 spool = os.environ.get("GOVTOOL_SPARK_SPOOL", "")
 print(spark.range(5).filter("id > 2").count())
 if how == "trouble":
-    from govtool.spark.live import catalyst, listener
+    from govtool.spark.live import listener
+    from govtool.spark.live.plans import catalyst
 
     def fail(*_: object) -> None:
         """What a listener may do at its worst."""

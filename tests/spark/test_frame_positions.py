@@ -15,8 +15,8 @@ import govtool.spark
 from govtool.app.records.frame_positions import _PART, _SORTED_PART
 from govtool.app.runs.job import read_captured
 from govtool.cli.main import main
-from govtool.spark.live.eager import EagerWrite
-from govtool.spark.live.file_numbers import xxhash64
+from govtool.spark.live.records.eager import EagerWrite
+from govtool.spark.live.records.file_numbers import xxhash64
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from recorders import own_recorder
 
-from govtool.spark.live import catalyst
-from govtool.spark.live.keys import Digests
+from govtool.spark.live.job.keys import Digests
 from govtool.spark.live.listener import Recorder
-from govtool.spark.live.python_functions import described
+from govtool.spark.live.plans import catalyst
+from govtool.spark.live.plans.python_functions import described
 from govtool.spark.live.spool import Spool
 
 KEYED = Digests(b"secret")

@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 from govtool.capture.spark.live.spool import read_spool
-from govtool.spark.live import hadoop
+from govtool.spark.live.jvm import hadoop
 from govtool.spark.live.listener import Recorder
 from govtool.spark.live.numbers import Mark, Numbers
 from govtool.spark.live.spool import Spool

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.spark.live import packages
+from govtool.spark.live.job import packages
 
 
 def test_owners_are_those_that_python_finds() -> None:

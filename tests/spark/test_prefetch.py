@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from govtool.spark.live import catalyst, facts, physical
-from govtool.spark.live.janino import instance_in
-from govtool.spark.live.keys import Digests
+from govtool.spark.live.job import facts
+from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.jvm.janino import instance_in
+from govtool.spark.live.jvm.prefetch import EXECUTION, Prefetched, Prefetcher, stored_executions
 from govtool.spark.live.numbers import Numbers
-from govtool.spark.live.prefetch import EXECUTION, Prefetched, Prefetcher, stored_executions
+from govtool.spark.live.plans import catalyst, physical
 
 
 class _Heard:

@@ -13,7 +13,7 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import File, Relation, Session
 from govtool.records.sql.dialect import NotExact
-from govtool.spark.live.exact import PlanRecorder
+from govtool.spark.live.records.exact import PlanRecorder
 from govtool.spark.live.spool import Spool
 
 COUNT = 300

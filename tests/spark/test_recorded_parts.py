@@ -10,10 +10,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from govtool.spark.live import collected, file_numbers, layouts, packing
-from govtool.spark.live.carried import NotCarried
-from govtool.spark.live.collected import CollectedRows
-from govtool.spark.live.layouts import SortsInMemory, WriteLayout, layout_of, named_places
+from govtool.spark.live.driver import collected
+from govtool.spark.live.driver.collected import CollectedRows
+from govtool.spark.live.records import file_numbers, layouts, packing
+from govtool.spark.live.records.carried import NotCarried
+from govtool.spark.live.records.layouts import SortsInMemory, WriteLayout, layout_of, named_places
 
 
 class _Frame:

@@ -29,9 +29,9 @@ def failures(shortfalls: Iterable[Shortfall], *, keep_literals: bool = False) ->
 
     Their literals are redacted unless ``keep_literals``; what is redacted is parsed once more, so that the place fits.
     """
-    from govtool.capture.sql.fingerprint import fingerprint
-    from govtool.capture.sql.redact import redact
     from govtool.capture.sql.scripts.script import parse_script
+    from govtool.capture.sql.syntax.fingerprint import fingerprint
+    from govtool.capture.sql.syntax.redact import redact
 
     found: dict[tuple[str, str], Failure] = {}
     for shortfall in shortfalls:

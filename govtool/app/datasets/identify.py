@@ -154,7 +154,7 @@ def _files_of(output: RunOutput, root: Path, hashes: Mapping[Path, _Hashed]) -> 
 def _listed_again(output: RunOutput, root: Path) -> list[ListedFile]:
     """The files of a write of which there were too many to keep: those that are there, if they give its digest."""
     from govtool.model.listing import ListedFile
-    from govtool.spark.live.files import left_files
+    from govtool.spark.live.plans.files import left_files
 
     assert output.written is not None
     expected = {"files": output.written.files, "bytes": output.written.size}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from govtool.capture.catalog.model import Catalog, CatalogRelation
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.logged import LoggedScript
+    from govtool.capture.sql.resolve.logged import LoggedScript
     from govtool.store import Reader, Store
 
 HOW = "catalog"
@@ -117,7 +117,7 @@ def ingest_catalog(
 
 def _options(catalog: Catalog, request: CatalogRequest, source: str) -> Options:
     from govtool.capture.sql.extract import Options
-    from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.schemas.supplied import Schema
 
     return Options(
         dialect=check_dialect(request.dialect or catalog.dialect),
@@ -159,7 +159,7 @@ def _extract(
 
 def _definitions(catalog: Catalog) -> Iterator[LoggedScript]:
     """A script for each function and view, with the place where its names are looked up."""
-    from govtool.capture.sql.logged import LoggedScript, LoggedStatement
+    from govtool.capture.sql.resolve.logged import LoggedScript, LoggedStatement
 
     functions = [(item.name, item.definition) for item in catalog.functions]
     views = [(item.name, item.definition) for item in catalog.relations if item.definition is not None]

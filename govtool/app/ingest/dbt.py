@@ -22,7 +22,7 @@ from govtool.store import Fragment
 if TYPE_CHECKING:
     from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
     from govtool.capture.sql.extract import Extraction, Options, Shortfall
-    from govtool.capture.sql.logged import LoggedScript
+    from govtool.capture.sql.resolve.logged import LoggedScript
     from govtool.store import Store
 
 _KINDS = {
@@ -113,7 +113,7 @@ def project_folder(target: Path) -> Path:
 def _options(project: DbtArtifacts, request: DbtRequest, source: str) -> Options:
     """The extractor's options; the schema is the catalog's, of what the project makes too."""
     from govtool.capture.sql.extract import Options
-    from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.schemas.supplied import Schema
 
     tables = {
         node.relation: {column.name: column.type for column in node.columns}
@@ -145,7 +145,7 @@ def _extract(project: DbtArtifacts, settings: Options, progress: Progress | None
 
 def _scripts(project: DbtArtifacts) -> Iterator[LoggedScript]:
     """A script for each compiled node that makes a relation; its session is the node's id."""
-    from govtool.capture.sql.logged import LoggedScript, LoggedStatement
+    from govtool.capture.sql.resolve.logged import LoggedScript, LoggedStatement
 
     for node in project.nodes.values():
         if node.sql is not None and node.materialized != _EPHEMERAL:
@@ -287,7 +287,7 @@ def _fact_fragments(project: DbtArtifacts, settings: Options) -> tuple[Fragment,
 
 def _facts(project: DbtArtifacts, settings: Options) -> Iterator[Fact]:
     from govtool.capture.dbt.artifacts import fact_text
-    from govtool.capture.sql.waiver_comments import waivers_of
+    from govtool.capture.sql.properties.waiver_comments import waivers_of
 
     for node in project.nodes.values():
         if node.materialized == _EPHEMERAL:

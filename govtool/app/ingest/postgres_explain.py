@@ -125,7 +125,7 @@ class _State:
     """The extraction while answers are put into it."""
 
     def __init__(self, extraction: Extraction, settings: Options, made: Catalog) -> None:
-        from govtool.capture.sql.schema import Schema
+        from govtool.capture.sql.schemas.supplied import Schema
 
         known = settings.schema.tables if settings.schema is not None else {}
         self.extraction = extraction
@@ -167,7 +167,7 @@ class _State:
     def _read_again(self, statement: _Written, text: str) -> list[Derivation] | None:
         """Read the text that PostgreSQL wrote; None if it, too, is not fully understood."""
         from govtool.capture.sql.extract import extract_in_turn
-        from govtool.capture.sql.logged import LoggedScript, LoggedStatement
+        from govtool.capture.sql.resolve.logged import LoggedScript, LoggedStatement
 
         again = LoggedStatement(
             text,
@@ -223,9 +223,9 @@ class _State:
         return join_name(parts)
 
     def _evidence(self, statement: _Written, like: Statement) -> Statement:
-        from govtool.capture.sql.fingerprint import fingerprint
-        from govtool.capture.sql.redact import redact
-        from govtool.capture.sql.results import MAX_TEXT
+        from govtool.capture.sql.folding.results import MAX_TEXT
+        from govtool.capture.sql.syntax.fingerprint import fingerprint
+        from govtool.capture.sql.syntax.redact import redact
 
         text, dialect = statement.text, self.settings.dialect
         return like._replace(

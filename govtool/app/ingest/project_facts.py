@@ -51,7 +51,7 @@ def _facts_of(project: DbtProject, settings: Options) -> Iterator[Fact]:
 
 def _relations(project: DbtProject, settings: Options) -> dict[tuple[bool, tuple[str, ...]], str]:
     """The datasets of nodes, by whether they are tables of sources, and by name."""
-    from govtool.capture.sql.deferred import relation_named
+    from govtool.capture.sql.resolve.deferred import relation_named
     from govtool.capture.sql.templates.sources import source_relations
 
     nodes = {stated.name for stated in project.properties.facts if stated.kind not in ("source", "group")}

@@ -57,7 +57,7 @@ READERS = {
             "capture/lzf.py",
             "capture/openlineage",
             "capture/spark",
-            "spark/live/cleaned.py",
+            "spark/live/job/cleaned.py",
             "clock.py",
         ),
         ("pyarrow", "sqlglot"),

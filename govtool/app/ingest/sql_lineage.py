@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.reuse import MemoExtraction
-    from govtool.capture.sql.script_memos import DerivationOutline, ScriptMemo
+    from govtool.capture.sql.memos.reuse import MemoExtraction
+    from govtool.capture.sql.memos.script_memos import DerivationOutline, ScriptMemo
     from govtool.capture.sql.stages import StageProgress
     from govtool.model.stored_rows import StoredRows
     from govtool.store import FragmentRef, Store
@@ -175,7 +175,7 @@ class SourceLineage:
             if more_of:
                 mixed[f"{_MIXED}{bucket}"] = place
         in_order = {file: places[file] for file in outlines if file in places} | mixed
-        from govtool.capture.sql.script_memos import sizes_of
+        from govtool.capture.sql.memos.script_memos import sizes_of
 
         sizes = sizes_of([*outlines.values(), _outlined(more)])
         return EncodedLineage(tuple(fragments), tuple(kept), sizes, in_order)
@@ -334,7 +334,7 @@ def lineage_with_memos(
     """
     from govtool.app.ingest.sql_workers import extracted_by_workers
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.reuse import Memos, NotReusable, extract_with_memos, marks_of
+    from govtool.capture.sql.memos.reuse import Memos, NotReusable, extract_with_memos, marks_of
 
     if settings.projects:  # dbt's templates ask for the columns of what others define
         return None
@@ -369,7 +369,7 @@ def _placed(earlier: EarlierIngest, usable: _Earlier) -> Iterator[tuple[str, Scr
 
 
 def _outlined(derivations: Sequence[Derivation]) -> list[DerivationOutline]:
-    from govtool.capture.sql.script_memos import outline_of
+    from govtool.capture.sql.memos.script_memos import outline_of
 
     return list(map(outline_of, derivations))
 

@@ -2,8 +2,9 @@
 
 A file a source and branch of a store, in the folder ``memos`` of the cache, a line a script. It begins with the digest
 of the rest; a file that is damaged, too large or of another shape is none, and costs an ingest in full. It is never the
-truth: the memos are looked at only for scripts whose text and options are the same (``govtool.capture.sql.reuse``), the
-derivations are read from the store, and only if the head of the branch holds them.
+truth: the memos are looked at only for scripts whose text and options are the same
+(``govtool.capture.sql.memos.reuse``), the derivations are read from the store, and only if the head of the branch
+holds them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from govtool.capture.sql.collector import uncollected
 from govtool.model.fact import Fact
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.reuse import Memos
+    from govtool.capture.sql.memos.reuse import Memos
     from govtool.store import Store
 
 FOLDER = "memos"
@@ -73,8 +74,8 @@ def load_earlier(file: Path) -> EarlierIngest | None:
 
 
 def _earlier(lines: list[str]) -> EarlierIngest:
-    from govtool.capture.sql.reuse import Memos
-    from govtool.capture.sql.script_memos import ScriptMemo
+    from govtool.capture.sql.memos.reuse import Memos
+    from govtool.capture.sql.memos.script_memos import ScriptMemo
 
     head, *scripts = lines
     guard, files, places, facts, yields = json.loads(head)

@@ -17,7 +17,7 @@ from govtool.model import Diagnostic
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.schemas.supplied import Schema
     from govtool.capture.sql.stages import StageProgress
     from govtool.capture.sql.templates.macros import DbtProject
     from govtool.model.derivation import Derivation
@@ -96,7 +96,7 @@ def read_schema(
     """Load and merge schema files; of two that describe one dataset the later wins."""
     if not files:
         return None
-    from govtool.capture.sql.schema import load_schema
+    from govtool.capture.sql.schemas.supplied import load_schema
 
     schema: Schema | None = None
     for file in files:
@@ -172,7 +172,7 @@ def statement_facts(
         targets: The datasets of their lineage.
         only: The files whose facts are wanted; None: all.
     """
-    from govtool.capture.sql.tags import facts_of
+    from govtool.capture.sql.properties.tags import facts_of
 
     return facts_of(
         (item for item in found if not isinstance(item, Diagnostic)),
@@ -199,7 +199,7 @@ def facts_beside(
         of_file: The derivations of a file; looked up only for files with waivers.
     """
     from govtool.app.ingest.project_facts import project_facts
-    from govtool.capture.sql.waiver_comments import waivers_in
+    from govtool.capture.sql.properties.waiver_comments import waivers_in
 
     waivers = waivers_in((item for item in found if not isinstance(item, Diagnostic)), of_file, settings.source)
     return (*waivers, *(project_facts(settings) if settings.projects else ()))
@@ -278,7 +278,7 @@ def _supplied(request: SqlRequest, dialect: str) -> Schema | None:
     files = read_schema(request.schema, dialect, request.default_catalog, request.default_schema)
     if not request.tables:
         return files
-    from govtool.capture.sql.schema import schema_from_mapping
+    from govtool.capture.sql.schemas.supplied import schema_from_mapping
 
     given = schema_from_mapping(request.tables, dialect, request.default_catalog, request.default_schema)
     return given if files is None else files.merged(given)
@@ -293,7 +293,7 @@ def _projects(paths: Sequence[str]) -> tuple[DbtProject, ...]:
 def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Options:
     """Options with a database's catalog as the schema; schemas that are given otherwise come first."""
     from govtool.capture.catalog.read import read_catalog
-    from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.schemas.supplied import Schema
 
     assert request.catalog is not None
     catalog = read_catalog(request.catalog)

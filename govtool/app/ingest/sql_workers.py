@@ -1,11 +1,11 @@
 """The scripts of a large ingest, extracted by several processes before the ingest itself.
 
 Each process takes a part of the scripts, and others that define what they name, and extracts them as if there were no
-more. It hands back memos (``govtool.capture.sql.script_memos``) and the derivations of its part. The ingest then goes
-on as after a change: a memo stands for its script only where all that its statements looked at has the same answers
-among all scripts, and else the script is extracted again. So the graph is that of one process, to the byte, however the
-scripts are shared out; a bad choice costs time only. A process holds the trees of its part alone, and the ingest those
-of no script whose memo holds.
+more. It hands back memos (``govtool.capture.sql.memos.script_memos``) and the derivations of its part. The ingest then
+goes on as after a change: a memo stands for its script only where all that its statements looked at has the same
+answers among all scripts, and else the script is extracted again. So the graph is that of one process, to the byte,
+however the scripts are shared out; a bad choice costs time only. A process holds the trees of its part alone, and the
+ingest those of no script whose memo holds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from govtool.app.ingest.logs.pool import Setup
     from govtool.capture.sql.extract import Options
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.script_memos import ScriptMemo
+    from govtool.capture.sql.memos.script_memos import ScriptMemo
     from govtool.capture.sql.stages import StageProgress
 
 OF_A_PART: Final = 1_000_000
@@ -36,7 +36,7 @@ _MADE: Final = re.compile(
 _APPLIES_TO_ALL: Final = re.compile(
     r"\b(?:TRIGGER|SYNONYM|RULE|PARTITION\s+OF|ATTACH\s+PARTITION|CREATE\s+TYPE|RETURNS)\b", re.IGNORECASE
 )
-"""Words of scripts that may hold for all others; ``govtool.capture.sql.reuse`` compares them as a whole."""
+"""Words of scripts that may hold for all others; ``govtool.capture.sql.memos.reuse`` compares them as a whole."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -168,7 +168,7 @@ def _statements(scripts: Sequence[Script]) -> int:
 
 def _joined(found: Sequence[tuple[str, list[tuple[str, str]], bytes]]) -> Extracted | None:
     """Combine the answers of workers with the most common guard; the others saw other scripts and are left out."""
-    from govtool.capture.sql.script_memos import ScriptMemo
+    from govtool.capture.sql.memos.script_memos import ScriptMemo
 
     if not found:
         return None
@@ -201,7 +201,7 @@ def _extract(setup: Setup, part: Part, how: str) -> tuple[str, list[tuple[str, s
 
     from govtool.app.ingest.logs.steps import counting
     from govtool.capture.sql.collector import uncollected
-    from govtool.capture.sql.reuse import NotReusable, extract_with_memos
+    from govtool.capture.sql.memos.reuse import NotReusable, extract_with_memos
     from govtool.model.columnar import to_table
 
     with uncollected():

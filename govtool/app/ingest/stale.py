@@ -22,7 +22,7 @@ from govtool.model.fact import FACTS, Fact, decode_facts
 from govtool.names import split_name
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.schemas.supplied import Schema
     from govtool.store import Commit, FragmentRef, Reader
 
 STALE = "stale"
@@ -49,7 +49,7 @@ class KeptLineage:
 
     def schema(self) -> Schema:
         """The columns of the datasets that the kept derivations define: other files may read them."""
-        from govtool.capture.sql.schema import Schema
+        from govtool.capture.sql.schemas.supplied import Schema
 
         whole = (d for d in self.derivations if d.status == "understood" and d.columns_complete and d.columns)
         return Schema({d.target: {c.path: c.type for c in d.columns if _is_top(c.path)} for d in whole})

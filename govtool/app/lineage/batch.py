@@ -18,7 +18,7 @@ from govtool.errors import GovtoolError, UsageError
 from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.schemas.supplied import Schema
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest input line that is read; a longer one is answered with ``batch.too-large``."""
@@ -93,7 +93,7 @@ class _Schemas:
         Raises:
             UsageError: It is none (``usage.schema``).
         """
-        from govtool.capture.sql.schema import schema_from_mapping
+        from govtool.capture.sql.schemas.supplied import schema_from_mapping
 
         if not given.schema:
             return None

@@ -184,7 +184,7 @@ def _with_siblings(found: Sequence[Script | Diagnostic], request: SqlRequest, se
     if not settings.projects:
         return settings
     from govtool.capture.dbt.siblings import referred_models
-    from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.schemas.supplied import Schema
 
     read = [item for item in found if not isinstance(item, Diagnostic)]
     others = list(referred_models(read, request.paths, root))

@@ -169,7 +169,7 @@ def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[ToolFact], str | N
     from govtool.app.versions.index import index_of
     from govtool.capture.sql.extract import Options, extract
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.schema import schema_from_mapping
+    from govtool.capture.sql.schemas.supplied import schema_from_mapping
     from govtool.model import Derivation, OutputColumn, Statement
     from govtool.policy.classes.dataset_facts import ToolFact
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from govtool.records.plan.nodes import Plan
     from govtool.records.plan.tree import Node
     from govtool.records.recordset import RecordSet
-    from govtool.spark.live.exact import PlanRecorder
+    from govtool.spark.live.records.exact import PlanRecorder
 
 TITLE = "a DataFrame"
 """The output of a plan that was not run."""

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from govtool.model.token import ROW_BITS
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
-from govtool.spark.live.packing import PARTITION_BITS
+from govtool.spark.live.records.packing import PARTITION_BITS
 from govtool.spark.live.spool import POSITIONS
 
 if TYPE_CHECKING:

@@ -231,7 +231,7 @@ def _redacted(text: str, how: str, dialect: str) -> str:
         return ""
     if how in RUNTIME:
         return clean_text(text)[:MAX_SQL]
-    from govtool.capture.sql.redact import redact
+    from govtool.capture.sql.syntax.redact import redact
 
     return clean_text(redact(text, dialect))[:MAX_SQL]
 

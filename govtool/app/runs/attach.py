@@ -112,7 +112,7 @@ def attach(
             as ``[spark] records`` has it.
     """
     from govtool.spark.live.hook import install
-    from govtool.spark.live.keys import ensure_key
+    from govtool.spark.live.job.keys import ensure_key
     from govtool.spark.live.process import recorder as recorder_of
 
     folder = Path(spool) if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-attach-"))
@@ -122,7 +122,7 @@ def attach(
     if records is None:
         records = bool(load_config(Path.cwd()).records)
     if records and recorder.replay is None:
-        from govtool.spark.live.exact import PlanRecorder
+        from govtool.spark.live.records.exact import PlanRecorder
         from govtool.spark.live.spool import Spool
 
         recorder.replay = PlanRecorder(Spool(str(Path(recorder.spool.folder) / PRIVATE)))

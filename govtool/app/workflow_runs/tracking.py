@@ -29,9 +29,9 @@ class RunTracker:
 
     def __init__(self, root: Path, run: WorkflowRun, spark: Any) -> None:
         from govtool.app.records.writes import PRIVATE
-        from govtool.spark.live.exact import PlanRecorder
-        from govtool.spark.live.keys import ensure_key
+        from govtool.spark.live.job.keys import ensure_key
         from govtool.spark.live.listener import Recorder
+        from govtool.spark.live.records.exact import PlanRecorder
         from govtool.spark.live.spool import Spool
 
         self.spool = root / RUNS / run.id

@@ -199,7 +199,7 @@ def _words(text: str) -> _Words | None:
     from sqlglot.errors import TokenError
     from sqlglot.tokenizer_core import TokenType
 
-    from govtool.capture.sql.lexer import lexer
+    from govtool.capture.sql.syntax.lexer import lexer
 
     try:
         tokens = lexer(DIALECT).tokenize(text)

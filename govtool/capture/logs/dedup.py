@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from govtool.capture.logs.effects import Effect, effects
 from govtool.capture.logs.query_record import OK, UNFINISHED, QueryRecord
-from govtool.capture.sql.fingerprint import fingerprint
+from govtool.capture.sql.syntax.fingerprint import fingerprint
 from govtool.names import fold
 
 ABORTING = frozenset({"postgres", "redshift", "materialize", "risingwave"})

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql.lexer import lexer, word
 from govtool.capture.sql.scripts.session import SessionChange, change
+from govtool.capture.sql.syntax.lexer import lexer, word
 
 
 class Effect(NamedTuple):

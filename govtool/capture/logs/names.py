@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql.lexer import QUOTED_TYPES, lexer, word
+from govtool.capture.sql.syntax.lexer import QUOTED_TYPES, lexer, word
 
 _HEADS = frozenset({"SELECT", "WITH", "INSERT", "("})
 _BEFORE = frozenset({"FROM", "JOIN", "INTO", "TABLE", "USING", "APPLY", "STRAIGHT_JOIN", "OVERWRITE", "UPDATE", "IN"})

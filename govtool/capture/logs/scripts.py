@@ -13,7 +13,7 @@ from govtool.capture.logs.dedup import DistinctStatement, LogCollector, NameCont
 from govtool.capture.logs.effects import reads_only
 from govtool.capture.logs.names import needs_schema
 from govtool.capture.logs.sessions import SessionStatements, StatementIdentity, StatementRuns, find
-from govtool.capture.sql.logged import LoggedScript, LoggedStatement
+from govtool.capture.sql.resolve.logged import LoggedScript, LoggedStatement
 from govtool.clock import iso
 
 MAX_USERS = 20

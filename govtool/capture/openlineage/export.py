@@ -24,7 +24,7 @@ from govtool.capture.openlineage.events import stamp
 from govtool.capture.openlineage.export_facets import LineageFacets
 from govtool.capture.openlineage.facets import SPEC, Kept, facet
 from govtool.capture.openlineage.identity import JOBS
-from govtool.capture.sql.redact import redact
+from govtool.capture.sql.syntax.redact import redact
 from govtool.model import Derivation
 
 _CORE = f"{SPEC}/2-0-2/OpenLineage.json#/$defs"

@@ -14,10 +14,10 @@ from govtool.capture.openlineage.events import EntityPart, Event
 from govtool.capture.openlineage.identity import DatasetName, Fields, scheme_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.fingerprint import fingerprint
-from govtool.capture.sql.redact import redact
-from govtool.capture.sql.results import MAX_TEXT
-from govtool.capture.sql.schema import Schema
+from govtool.capture.sql.folding.results import MAX_TEXT
+from govtool.capture.sql.schemas.supplied import Schema
+from govtool.capture.sql.syntax.fingerprint import fingerprint
+from govtool.capture.sql.syntax.redact import redact
 from govtool.model import ColumnRef, Derivation, Diagnostic
 from govtool.names import fold, join_name, split_name, unquote
 

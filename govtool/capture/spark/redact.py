@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from govtool.redaction import SECRET, clean_message, clean_text
-from govtool.spark.live.cleaned import clean_url
+from govtool.spark.live.job.cleaned import clean_url
 
 _KEY = re.compile(
     r"secret|password|passwd|passphrase|pwd|token|access[._-]?key|account[._-]?key|api[._-]?key|credential|private"

@@ -15,26 +15,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from govtool.capture.sql.batch import Batch
 from govtool.capture.sql.collector import Uncollected, deep_recursion
-from govtool.capture.sql.deferred import Deferred, described_tables, known_tables
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.knowledge import Knowledge, Usage
-from govtool.capture.sql.logged import LoggedScript
-from govtool.capture.sql.logged_statements import logged_state, redact_notes
+from govtool.capture.sql.folding.results import Extraction as Extraction
+from govtool.capture.sql.folding.results import PartMaker, ScriptPart, joined
+from govtool.capture.sql.folding.results import Shortfall as Shortfall
 from govtool.capture.sql.options import Options as Options
 from govtool.capture.sql.options import defaults, relation_of
-from govtool.capture.sql.parameters import routine_of
-from govtool.capture.sql.results import Extraction as Extraction
-from govtool.capture.sql.results import PartMaker, ScriptPart, joined
-from govtool.capture.sql.results import Shortfall as Shortfall
-from govtool.capture.sql.routine_calls import mark_unknown_calls
+from govtool.capture.sql.resolve.batch import Batch
+from govtool.capture.sql.resolve.deferred import Deferred, described_tables, known_tables
+from govtool.capture.sql.resolve.knowledge import Knowledge, Usage
+from govtool.capture.sql.resolve.logged import LoggedScript
+from govtool.capture.sql.resolve.logged_statements import logged_state, redact_notes
+from govtool.capture.sql.resolve.parameters import routine_of
+from govtool.capture.sql.resolve.routine_calls import mark_unknown_calls
+from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.session import SessionChange
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import RESOLVING, Report, Stages
-from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.template import Rendered, Variant, is_unbounded, render

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from govtool.capture.sql.schema import Schema
+from govtool.capture.sql.schemas.supplied import Schema
 from govtool.capture.sql.templates.macros import DbtProject
 from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
 

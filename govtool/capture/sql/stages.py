@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from govtool.capture.sql.states import ScriptState
+from govtool.capture.sql.resolve.states import ScriptState
 
 PARSING: Final = "parsing"
 RESOLVING: Final = "resolving"

@@ -45,7 +45,7 @@ from govtool.query.selection.patterns import Pattern, Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _EXCEPT = "star-unresolved: except "
-"""The prefix of the reason of a * that leaves columns out; see ``govtool.capture.sql.emit``."""
+"""The prefix of the reason of a * that leaves columns out; see ``govtool.capture.sql.folding.emit``."""
 _ANY = ""
 """A name that may be any."""
 CALLS = frozenset({"openquery", "openrowset", "opendatasource", "exec", "caller"})

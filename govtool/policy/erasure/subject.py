@@ -190,8 +190,8 @@ def _tree(text: str, dialect: str) -> Expr | None:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    from govtool.capture.sql.lexer import NestingError, lexer
     from govtool.capture.sql.scripts.clauses.table import simplified
+    from govtool.capture.sql.syntax.lexer import NestingError, lexer
 
     refused = (SqlglotError, NestingError, RecursionError, ValueError)
     with suppress(*refused):

@@ -71,7 +71,7 @@ def find(reference: UdfReference, files: Iterable[Path]) -> types.FunctionType |
 
 
 def _in_file(reference: UdfReference, file: Path) -> types.FunctionType | None:
-    from govtool.spark.live.exact import source_digest
+    from govtool.spark.live.records.exact import source_digest
 
     module = reference.module.removeprefix(WORKFLOW_MODULE)
     if module not in ("__main__", file.stem) and module.rpartition(".")[2] != file.stem:

@@ -20,7 +20,7 @@ from govtool.records.plan.nodes import Plan, Relation, Session
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.spark import SparkDialect, string, udf_name
 from govtool.records.sql.statement import SqlStatement, write
-from govtool.spark.live.exact import SETTINGS
+from govtool.spark.live.records.exact import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -109,7 +109,7 @@ def _ended(folder: Path) -> str:
         "PYSPARK_SUBMIT_ARGS": f"--properties-file {shlex.quote(str(folder / 'spark.conf'))} pyspark-shell",
     }
     environment = {**{k: v for k, v in os.environ.items() if k not in _KEPT_OUT}, **own}
-    command = [sys.executable, "-P", "-m", "govtool.spark.live.scripted", str(folder / "request.json")]
+    command = [sys.executable, "-P", "-m", "govtool.spark.live.replay.scripted", str(folder / "request.json")]
     messages = folder / "messages"
     with messages.open("wb") as file:
         process = subprocess.Popen(

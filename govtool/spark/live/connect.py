@@ -12,7 +12,7 @@ import time
 from functools import wraps
 from typing import Any
 
-from govtool.spark.live import facts
+from govtool.spark.live.job import facts
 
 _WRITING = re.compile(
     r"\s*(?:--[^\n]*\n|\s|/\*.*?\*/)*(?:INSERT|REPLACE|MERGE|UPDATE|DELETE|CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|VIEW)|FROM|WITH)\b",

@@ -14,12 +14,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from govtool.spark.live import catalyst, code, exact, facts, files, hadoop, physical, streams
-from govtool.spark.live.keys import Digests, read_key
+from govtool.spark.live import streams
+from govtool.spark.live.job import code, facts
+from govtool.spark.live.job.keys import Digests, read_key
+from govtool.spark.live.job.packages import imported_packages
+from govtool.spark.live.jvm import hadoop
+from govtool.spark.live.jvm.prefetch import EXECUTION, Prefetcher, stored_executions
+from govtool.spark.live.jvm.scala import let_go
 from govtool.spark.live.numbers import Mark, Numbers
-from govtool.spark.live.packages import imported_packages
-from govtool.spark.live.prefetch import EXECUTION, Prefetcher, stored_executions
-from govtool.spark.live.scala import let_go
+from govtool.spark.live.plans import catalyst, files, physical
+from govtool.spark.live.records import exact
 from govtool.spark.live.spool import Spool
 
 MAX_WAITING = 1000

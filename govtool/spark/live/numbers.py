@@ -12,9 +12,9 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
-from govtool.spark.live import hadoop
-from govtool.spark.live.physical import leaves_of, unwrapped
-from govtool.spark.live.scala import safely
+from govtool.spark.live.jvm import hadoop
+from govtool.spark.live.jvm.scala import safely
+from govtool.spark.live.plans.physical import leaves_of, unwrapped
 
 MAX_LEAVES = 20
 MAX_AHEAD = 1000

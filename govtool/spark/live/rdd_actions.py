@@ -14,8 +14,12 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from govtool.spark.live import call_sites, facts, files, frame_rdds, process
-from govtool.spark.live.hadoop import qualified
+from govtool.spark.live import process
+from govtool.spark.live.driver import frame_rdds
+from govtool.spark.live.job import facts
+from govtool.spark.live.jvm import call_sites
+from govtool.spark.live.jvm.hadoop import qualified
+from govtool.spark.live.plans import files
 
 MAX_PLAIN = 1_000
 """Actions of plain RDDs that are written down, by process."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
-from govtool.spark.live.scala import safely
+from govtool.spark.live.jvm.scala import safely
 from govtool.spark.live.spool import wait
 
 

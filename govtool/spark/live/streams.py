@@ -16,11 +16,14 @@ from functools import wraps
 from itertools import count
 from typing import Any
 
-from govtool.spark.live import catalyst, facts, frame_rdds, python_functions, stopping
-from govtool.spark.live.cleaned import clean_url
-from govtool.spark.live.collected import CollectedRows
-from govtool.spark.live.hadoop import qualified
-from govtool.spark.live.scala import safely, sequence, table_parts
+from govtool.spark.live import stopping
+from govtool.spark.live.driver import frame_rdds
+from govtool.spark.live.driver.collected import CollectedRows
+from govtool.spark.live.job import facts
+from govtool.spark.live.job.cleaned import clean_url
+from govtool.spark.live.jvm.hadoop import qualified
+from govtool.spark.live.jvm.scala import safely, sequence, table_parts
+from govtool.spark.live.plans import catalyst, python_functions
 
 MAX_OFFSET = 4096
 """Characters of an offset that are kept; a longer one is left out."""

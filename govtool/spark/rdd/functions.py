@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from govtool.records.execute.functions import MAX_FILE, statements_for
-from govtool.spark.live.exact import used_globals
+from govtool.spark.live.records.exact import used_globals
 
 Reference = dict[str, str]
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.spark.live import files as listings
-from govtool.spark.live import frame_rdds, process, rdd_actions, streams
-from govtool.spark.live.hadoop import qualified
+from govtool.spark.live import process, rdd_actions, streams
+from govtool.spark.live.driver import frame_rdds
+from govtool.spark.live.jvm.hadoop import qualified
+from govtool.spark.live.plans import files as listings
 from govtool.spark.rdd import eager, saved, sources
 from govtool.spark.rdd.log import RddNode, RecordedResult, ancestors
 from govtool.spark.rdd.operators import Kind

@@ -10,10 +10,10 @@ import pytest
 from govtool.capture.dbt.files import yaml_mapping
 from govtool.capture.dbt.project import read_projects
 from govtool.capture.dbt.properties import properties_in
-from govtool.capture.sql.deferred import described_tables
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import read_scripts
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.resolve.deferred import described_tables
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.capture.sql.templates.properties import DescribedColumn, SourceTable
 
 SOURCES = """

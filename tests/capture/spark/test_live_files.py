@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from govtool.spark.live.files import MAX_LISTED, left_files, summed
+from govtool.spark.live.plans.files import MAX_LISTED, left_files, summed
 
 JOBS = ("0a0a0a0a-0000-4000-8000-00000000000a", "0b0b0b0b-0000-4000-8000-00000000000b")
 

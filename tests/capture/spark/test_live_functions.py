@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 
 from govtool.model.reproduction import Reproduction, reproduction_from, reproduction_value
-from govtool.spark.live.keys import Digests
-from govtool.spark.live.python_functions import described
-from govtool.spark.live.value_text import NoTextError, ValueText
+from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.plans.python_functions import described
+from govtool.spark.live.plans.value_text import NoTextError, ValueText
 
 KEYED = Digests(b"secret")
 
 JOB = """
 import dataclasses, datetime, decimal, enum, functools, json, re, sys
-from govtool.spark.live.keys import Digests
-from govtool.spark.live.python_functions import described
+from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.plans.python_functions import described
 
 @dataclasses.dataclass
 class Options:

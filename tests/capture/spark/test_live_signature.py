@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from govtool.spark.live.keys import Digests
-from govtool.spark.live.signature import signature, unstable_functions
+from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.plans.signature import signature, unstable_functions
 
 CATALYST = "org.apache.spark.sql.catalyst."
 KEYED = Digests(b"secret").of

@@ -9,7 +9,7 @@ from govtool.capture.spark import plan as p
 from govtool.capture.spark.dependencies import Dependency, compose
 from govtool.capture.spark.flow import derivation, flow_of
 from govtool.model import ColumnRef, EdgeKind, Statement
-from govtool.spark.live.trimmed import trimmed
+from govtool.spark.live.plans.trimmed import trimmed
 
 T = p.Scan("t", tuple(p.Named(i, n) for i, n in enumerate(["a", "b", "c", "s"])))
 U = p.Scan("u", tuple(p.Named(i, n) for i, n in enumerate(["a", "b"], 10)))

@@ -19,7 +19,7 @@ from govtool.capture.spark.identity import (
 from govtool.capture.spark.jdbc import table_behind
 from govtool.capture.spark.redact import clean_config, clean_value, first_line
 from govtool.model import ROWS, EdgeKind
-from govtool.spark.live.cleaned import clean_setting
+from govtool.spark.live.job.cleaned import clean_setting
 
 
 def test_the_examples_of_the_module() -> None:

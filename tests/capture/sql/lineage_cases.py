@@ -114,7 +114,7 @@ def run_case(case: Case) -> Extraction:
     """Extract the lineage of a case."""
     from govtool.capture.sql.extract import Options, extract
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.schema import schema_from_mapping
+    from govtool.capture.sql.schemas.supplied import schema_from_mapping
 
     given = case.json_header("schema")
     default_catalog = case.headers.get("default_catalog")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlglot.dialects.dialect import Dialects
 
-from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts.clauses.patterns import ClausePattern, clause, end_of
 from govtool.capture.sql.scripts.clauses.table import CLAUSES
+from govtool.capture.sql.syntax.lexer import lexer
 
 TOKENS = lexer("postgres").tokenize
 

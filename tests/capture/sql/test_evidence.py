@@ -6,8 +6,8 @@ import pickle
 
 from govtool.capture.sql.extract import Options, extract, extract_definitions
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.fingerprint import fingerprint, script_identity
-from govtool.capture.sql.logged import LoggedScript, LoggedStatement
+from govtool.capture.sql.resolve.logged import LoggedScript, LoggedStatement
+from govtool.capture.sql.syntax.fingerprint import fingerprint, script_identity
 from govtool.model import ROWS, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 
 VIEW = "create view v as select a from t where b > 5"

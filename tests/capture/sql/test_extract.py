@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.options import relation_of
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.errors import UnknownNameError
 from govtool.model import HIDDEN, ROWS, Diagnostic, EdgeKind
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 from sqlglot.tokenizer_core import TokenType
 
-from govtool.capture.sql.fingerprint import fingerprint, normalize, script_identity
-from govtool.capture.sql.lexer import lexer, word_set
-from govtool.capture.sql.redact import MAX_REDACTED, _without_dollars, identified, redact
+from govtool.capture.sql.syntax.fingerprint import fingerprint, normalize, script_identity
+from govtool.capture.sql.syntax.lexer import lexer, word_set
+from govtool.capture.sql.syntax.redact import MAX_REDACTED, _without_dollars, identified, redact
 
 STATEMENTS = [
     ("", "SELECT a, 1, 'x' AS l FROM t WHERE b = 1 AND c IN (1, 2, 'z') AND d BETWEEN 3 AND 4 GROUP BY 1 ORDER BY 2"),

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from govtool.capture.sql import fingerprint as module
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
+from govtool.capture.sql.syntax import fingerprint as module
 from govtool.model import ColumnRef
 
 FORMS: list[tuple[str, str, tuple[str, str]]] = [

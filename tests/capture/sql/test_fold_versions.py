@@ -8,8 +8,8 @@ from govtool.app.lineage.relations import summarise
 from govtool.app.versions.index import index_of
 from govtool.capture.sql.extract import Extraction, Options, extract, extract_definitions
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.logged import LoggedScript, LoggedStatement
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.resolve.logged import LoggedScript, LoggedStatement
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.query.changes.impact import impact
 
 SCHEMA = schema_from_mapping(

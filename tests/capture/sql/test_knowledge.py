@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from govtool.capture.sql.extract import Options, extract_definitions, extract_in_turn, extract_queries
-from govtool.capture.sql.knowledge import Knowledge, merge_usage
-from govtool.capture.sql.logged import LoggedScript, LoggedStatement
-from govtool.capture.sql.schema import Schema
+from govtool.capture.sql.resolve.knowledge import Knowledge, merge_usage
+from govtool.capture.sql.resolve.logged import LoggedScript, LoggedStatement
+from govtool.capture.sql.schemas.supplied import Schema
 
 
 def scripts(*texts: str, dialect: str = "postgres", **more) -> list[LoggedScript]:

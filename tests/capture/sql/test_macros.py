@@ -6,7 +6,7 @@ import pytest
 
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.schema import schema_from_mapping
+from govtool.capture.sql.schemas.supplied import schema_from_mapping
 from govtool.capture.sql.templates.macros import DbtProject, Package
 from govtool.capture.sql.templates.packages.known import PACKAGES
 

@@ -12,10 +12,10 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts import script, trees
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.trees import TreeCache
+from govtool.capture.sql.syntax.lexer import lexer
 from govtool.model import Derivation
 
 CASES = load_cases()

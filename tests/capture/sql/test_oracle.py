@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts.clauses.table import simplified
 from govtool.capture.sql.scripts.clients.sqlplus import read_sqlplus
 from govtool.capture.sql.scripts.script import parse_script
+from govtool.capture.sql.syntax.lexer import lexer
 
 
 def kept(text: str) -> list[str]:

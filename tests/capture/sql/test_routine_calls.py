@@ -96,7 +96,7 @@ def test_functions_of_systems_that_only_compute_are_no_reason() -> None:
 
 
 def test_a_call_is_known_by_the_definitions_of_another_batch() -> None:
-    from govtool.capture.sql.knowledge import Knowledge
+    from govtool.capture.sql.resolve.knowledge import Knowledge
 
     known = Knowledge(routines=frozenset({"load"}))
     assert Knowledge.from_json(known.to_json()).routines == {"load"}
@@ -109,7 +109,7 @@ def test_a_create_that_does_not_parse_has_the_place_where_the_parser_gave_up() -
 
 
 def test_an_open_star_names_the_table_of_the_schema_that_a_default_would_mean() -> None:
-    from govtool.capture.sql.schema import schema_from_mapping
+    from govtool.capture.sql.schemas.supplied import schema_from_mapping
 
     for text, option in (("p.t", "--default-catalog d"), ("t", "--default-catalog and --default-schema d and p")):
         options = Options(dialect="postgres", schema=schema_from_mapping({"d.p.t": ["a"]}, "postgres"))

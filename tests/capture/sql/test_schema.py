@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.capture.sql.schema import Schema, load_schema, schema_from_mapping
+from govtool.capture.sql.schemas.supplied import Schema, load_schema, schema_from_mapping
 from govtool.errors import UsageError
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.syntax.lexer import word_set
 from govtool.errors import UnknownNameError
 
 

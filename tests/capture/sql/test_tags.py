@@ -6,8 +6,8 @@ import pytest
 
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.tag_texts import comment_tags
-from govtool.capture.sql.tags import facts_of
+from govtool.capture.sql.properties.tag_texts import comment_tags
+from govtool.capture.sql.properties.tags import facts_of
 
 CASES = [
     (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.syntax.lexer import word_set
 from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary, Package
 from govtool.capture.sql.templates.placeholders import fill
 from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, render

@@ -9,11 +9,11 @@ from lineage_cases import lines_of
 
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts.clauses.table import simplified
 from govtool.capture.sql.scripts.clients.ssms_templates import rendered
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.tsql import split_statements
+from govtool.capture.sql.syntax.lexer import lexer
 
 
 def _extract(*texts: str, dialect: str = "tsql") -> Extraction:

@@ -12,11 +12,11 @@ from lineage_cases import lines_of
 
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.inline import inline_function
-from govtool.capture.sql.knowledge import Knowledge
-from govtool.capture.sql.lexer import lexer
+from govtool.capture.sql.resolve.inline import inline_function
+from govtool.capture.sql.resolve.knowledge import Knowledge
 from govtool.capture.sql.scripts.control.branches import Arm, Path
 from govtool.capture.sql.scripts.control.reaching import VariableStep, every, reaching
+from govtool.capture.sql.syntax.lexer import lexer
 from govtool.model import HIDDEN, EdgeKind
 
 # -- which assignments reach --------------------------------------------------------------------------------------------

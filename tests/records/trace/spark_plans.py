@@ -30,7 +30,7 @@ from govtool.records.plan import catalyst
 from govtool.records.plan.nodes import Relation
 from govtool.records.trace.back import Stage
 from govtool.records.trace.rules import traceable
-from govtool.spark.live.exact import Walker
+from govtool.spark.live.records.exact import Walker
 
 TYPES = {"int": pa.int32(), "str": pa.string(), "list": pa.list_(pa.int32())}
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from govtool.capture.logs.pieces import Piece
     from govtool.capture.logs.query_record import QueryRecord, Reject
     from govtool.capture.sql.extract import Options
-    from govtool.capture.sql.knowledge import Knowledge
-    from govtool.capture.sql.logged import LoggedScript
+    from govtool.capture.sql.resolve.knowledge import Knowledge
+    from govtool.capture.sql.resolve.logged import LoggedScript
     from govtool.store import FragmentRef
 
 BATCH = 10_000
@@ -292,7 +292,7 @@ def _definitions(setup: Setup, scripts: Sequence[LoggedScript], catalog: str | N
 def _usage(setup: Setup, shown: list[dict[str, list[str]]]) -> bytes:
     import json
 
-    from govtool.capture.sql.knowledge import merge_usage, usage_of_value, usage_to_value
+    from govtool.capture.sql.resolve.knowledge import merge_usage, usage_of_value, usage_to_value
 
     return json.dumps(usage_to_value(merge_usage(usage_of_value(part) for part in shown))).encode()
 
@@ -312,7 +312,7 @@ def _queries(
 def _knowledge(setup: Setup, *, with_usage: bool) -> Knowledge:
     import json
 
-    from govtool.capture.sql.knowledge import Knowledge, usage_of_value
+    from govtool.capture.sql.resolve.knowledge import Knowledge, usage_of_value
 
     key = f"knowledge {with_usage}"
     known: Knowledge | None = setup.made.get(key)

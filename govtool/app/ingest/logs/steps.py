@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from govtool.capture.logs.query_record import Entry
     from govtool.capture.logs.read import LogOptions
     from govtool.capture.sql.extract import Options
-    from govtool.capture.sql.knowledge import Knowledge
-    from govtool.capture.sql.logged import LoggedScript
+    from govtool.capture.sql.resolve.knowledge import Knowledge
+    from govtool.capture.sql.resolve.logged import LoggedScript
     from govtool.capture.sql.stages import StageProgress
 
 Advance = Callable[[int, int, int], None]
@@ -201,7 +201,7 @@ def resolve_queries(
     The part's ``more["usage"]`` are the columns that the group shows.
     """
     from govtool.capture.sql.extract import extract_queries
-    from govtool.capture.sql.knowledge import usage_to_value
+    from govtool.capture.sql.resolve.knowledge import usage_to_value
 
     queries = extract_queries(scripts, settings, knowledge, final=final, report=counting(len(scripts), advance))
     shown = {

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from govtool.capture.logs.scripts import Ordered
     from govtool.capture.logs.sessions import StatementIdentity, StatementRuns
     from govtool.capture.sql.extract import Options
-    from govtool.capture.sql.knowledge import Knowledge
-    from govtool.capture.sql.logged import LoggedScript
+    from govtool.capture.sql.resolve.knowledge import Knowledge
+    from govtool.capture.sql.resolve.logged import LoggedScript
 
 CHUNK = 500
 """Derivations of one row; a row has to fit into a batch."""
@@ -93,7 +93,7 @@ def _script(script: LoggedScript) -> bytes:
 
 def script_in(data: bytes) -> LoggedScript:
     """The script that a row holds."""
-    from govtool.capture.sql.logged import LoggedScript, LoggedStatement
+    from govtool.capture.sql.resolve.logged import LoggedScript, LoggedStatement
 
     session, dialect, statements = json.loads(data)
     made = []
@@ -291,7 +291,7 @@ def definitions_step(rows: Iterator[ExchangeRow], settings: Options) -> Iterator
 
 def queries_step(rows: Iterator[ExchangeRow], settings: Options, groups: int, final: bool) -> Iterator[ExchangeRow]:
     """Resolve queries, with the knowledge of the definitions."""
-    from govtool.capture.sql.knowledge import Knowledge, usage_of_value
+    from govtool.capture.sql.resolve.knowledge import Knowledge, usage_of_value
 
     context: dict[str, dict[int, bytes]] = {"knowledge": {}, "usage": {}}
     queries: dict[int, list[tuple[int, LoggedScript]]] = {}
@@ -321,7 +321,7 @@ def _joined(pieces: dict[int, bytes]) -> str:
 
 def usage_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
     """The usage that groups show: of all together."""
-    from govtool.capture.sql.knowledge import merge_usage, usage_of_value, usage_to_value
+    from govtool.capture.sql.resolve.knowledge import merge_usage, usage_of_value, usage_to_value
 
     def shown() -> Iterator[dict[str, frozenset[str]]]:
         held = b""

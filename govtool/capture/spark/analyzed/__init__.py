@@ -1,4 +1,4 @@
-"""Catalyst's analyzed plan, as a live session writes it down (``govtool.spark.live.catalyst``), as a `plan.Node`.
+"""Catalyst's analyzed plan, as a live session writes it down (``govtool.spark.live.plans.catalyst``), as a `plan.Node`.
 
 The plan comes as nodes in preorder. What ``toJSON()`` leaves out is under ``leaves`` and ``command``.
 """

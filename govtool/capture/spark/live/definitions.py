@@ -1,4 +1,4 @@
-"""Effects of commands on the catalog, from the facts of a live session (``govtool.spark.live.definitions``)."""
+"""Effects of commands on the catalog, from the facts of a live session (``govtool.spark.live.plans.definitions``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILLING = frozenset({"add_files", "migrate", "snapshot", "register_table", "cre
 
 
 def defined_by(facts: object) -> Defined | None:
-    """Read the facts of a command (``govtool.spark.live.definitions``); None if they are no such facts."""
+    """Read the facts of a command (``govtool.spark.live.plans.definitions``); None if they are no such facts."""
     if not isinstance(facts, Mapping) or not facts.get("does"):
         return None
     does = str(facts["does"])

@@ -35,7 +35,7 @@ class RddSources:
         """Read them from a line of a spool.
 
         Args:
-            frames: The queries, as ``govtool.spark.live.catalyst`` writes them.
+            frames: The queries, as ``govtool.spark.live.plans.catalyst`` writes them.
             leaves: Facts of places.
             streams: As for `read_plan`.
             driver: As for `read_plan`.

@@ -14,7 +14,7 @@ from govtool.capture.spark.redact import clean_config, clean_value
 from govtool.model.listing import FileListing, listing_from
 from govtool.model.reproduction import FunctionCode, Reproduction, function_from
 from govtool.model.run import Run, RunInput, RunOutput, Software
-from govtool.spark.live.files import summed
+from govtool.spark.live.plans.files import summed
 
 
 def with_reproduction(run: Run, lines: Sequence[Line], process: Process) -> Run:

@@ -1,6 +1,6 @@
 """Effects of commands in plan text on the catalog: tables that are renamed, dropped, cloned, put
 back to an earlier version, columns that are renamed. The facts are those of a live session
-(``govtool/capture/spark/live/definitions.py``); what the text leaves out is a break with a reason.
+(``govtool/capture/spark/live/plans/definitions.py``); what the text leaves out is a break with a reason.
 
 The columns of a table that is renamed are not in the text, nor is the source of Delta's CLONE; what a column is renamed
 to is told since Spark 4.2, before it ``TableChange$RenameColumn@372955`` was all.

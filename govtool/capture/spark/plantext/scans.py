@@ -11,7 +11,7 @@ from govtool.capture.spark.identity import DEFAULT_DATABASE, DatasetPlace, path_
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.names import DEFAULT_NAMESPACE
-from govtool.spark.live.cleaned import plain_table
+from govtool.spark.live.job.cleaned import plain_table
 
 RDD = "break.rdd"
 EMPTY = "break.empty"

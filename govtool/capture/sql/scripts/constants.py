@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES
 
 _VALUES = STRING_TYPES | {
     marks.NUMBER,

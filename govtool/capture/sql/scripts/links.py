@@ -11,10 +11,10 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import find_word, name_end, word
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.unread import table_at
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import find_word, name_end, word
 
 
 def synonym(reader: StatementReader, tokens: list[Token], at: int) -> None:

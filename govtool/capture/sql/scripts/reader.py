@@ -13,8 +13,6 @@ from typing import Any, Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import nodes
-from govtool.capture.sql.lexer import Lexer, word
 from govtool.capture.sql.scripts import session
 from govtool.capture.sql.scripts.clauses.table import simplified
 from govtool.capture.sql.scripts.constants import constant_insert
@@ -25,6 +23,8 @@ from govtool.capture.sql.scripts.source_positions import SourcePositions, printa
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.scripts.unread import unread_tree
+from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.syntax.lexer import Lexer, word
 from govtool.model.diagnostic import Diagnostic
 
 _MAX_BODIES = 16

@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, split, word, word_set
 from govtool.capture.sql.scripts import links, table_functions, table_types, triggers
 from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, split, word, word_set
 from govtool.names import fold, join_name
 
 _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})

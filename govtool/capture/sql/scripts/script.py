@@ -17,8 +17,6 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks, nodes
-from govtool.capture.sql.lexer import lexer, word
 from govtool.capture.sql.scripts import session
 from govtool.capture.sql.scripts.clients.client import clean
 from govtool.capture.sql.scripts.control import blocks
@@ -33,6 +31,8 @@ from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache, release, same_tokens, stub, tokens_again
 from govtool.capture.sql.scripts.tsql import split_statements
+from govtool.capture.sql.syntax import marks, nodes
+from govtool.capture.sql.syntax.lexer import lexer, word
 from govtool.model.diagnostic import Diagnostic
 
 MAX_TEXT = 64 * 1024 * 1024

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, word
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, word
 from govtool.names import fold
 
 HEADS = frozenset({"use", "set", "alter"})

@@ -10,7 +10,7 @@ from typing import Final
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.lexer import STRING_TYPES, NestingError
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, NestingError
 from govtool.model.diagnostic import Diagnostic
 from govtool.redaction import clean_text
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, split, word
 from govtool.capture.sql.scripts.control import bindings, variables
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, like, name_end, split, word
 from govtool.capture.sql.walk.relation import named_table
 from govtool.names import fold
 

@@ -13,8 +13,8 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.lexer import Lexer, lexer
 from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.syntax.lexer import Lexer, lexer
 from govtool.capture.sql.walk.relation import into_of
 
 ROOM = 8_000_000

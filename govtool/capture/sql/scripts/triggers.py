@@ -14,11 +14,11 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import find_word, like, word
 from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.unread import table_at
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import find_word, like, word
 from govtool.model.diagnostic import Diagnostic
 from govtool.names import fold
 

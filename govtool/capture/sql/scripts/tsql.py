@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, word, word_set
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, word, word_set
 
 _STARTERS = word_set(
     """SELECT INSERT UPDATE DELETE MERGE DECLARE SET IF WHILE BEGIN END ELSE EXEC EXECUTE CREATE ALTER DROP TRUNCATE

@@ -16,8 +16,8 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import word, word_set
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import word, word_set
 
 _HEADS: Final = word_set("SELECT WITH INSERT UPDATE DELETE MERGE CREATE REPLACE FROM (")
 _READS: Final = word_set("FROM JOIN USING")

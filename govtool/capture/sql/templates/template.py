@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.syntax.lexer import word_set
 from govtool.capture.sql.templates.budget import Clock
 from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template

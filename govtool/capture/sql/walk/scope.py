@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.dependencies import Deps
 from govtool.capture.sql.walk.relation import QueryOutput, Source
 

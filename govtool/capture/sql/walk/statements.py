@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import KIND_MASK, LISTED, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.dispatch import by_class

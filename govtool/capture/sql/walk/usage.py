@@ -9,7 +9,8 @@ A tape holds looks, in order, each a tuple of JSON values:
     ("s", table, digest)                    all columns that usage shows
     ("u", table, column)                    the walk itself showed one: an effect, not a question
 
-A walk whose questions have the same answers, in the same order, has the same outcome (``govtool.capture.sql.reuse``).
+A walk whose questions have the same answers, in the same order, has the same outcome
+(``govtool.capture.sql.memos.reuse``).
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import like, word
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import like, word
 
 _DECORATORS: Final = frozenset({"$", "@"})
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, word, word_set
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, find_word, word, word_set
 
 _OPTIONS: Final = word_set("CHARACTER CHARSET COLLATE COMMENT DEFAULT ENGINE PARTITION AUTO_INCREMENT ROW_FORMAT") | {
     "PARTITION BY",

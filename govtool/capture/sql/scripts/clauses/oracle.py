@@ -9,9 +9,9 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, name_end, word, word_set
 from govtool.capture.sql.scripts.clauses.patterns import clause, end_of
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, find_word, name_end, word, word_set
 
 _STATES: Final = word_set("ENABLE DISABLE VALIDATE NOVALIDATE RELY NORELY")
 _CONSTRAINTS: Final = (

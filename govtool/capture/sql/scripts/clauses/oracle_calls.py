@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import QUOTED_TYPES, closing, find_word, like, split, word, word_set
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import QUOTED_TYPES, closing, find_word, like, split, word, word_set
 
 
 def plain_calls(tokens: list[Token]) -> list[Token]:

@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, like, name_end, word
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, find_word, like, name_end, word
 
 _WORDS: Final = "words"
 _OTHER: Final = "other"

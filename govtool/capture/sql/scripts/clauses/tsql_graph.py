@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, like, word
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, like, word
 
 
 def without_match(tokens: list[Token]) -> list[Token]:

@@ -10,8 +10,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, like, split, word, word_set
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, like, split, word, word_set
 from govtool.capture.sql.walk.relation import BULK_FILE
 
 _SOURCES: Final = word_set("FROM JOIN APPLY , (")

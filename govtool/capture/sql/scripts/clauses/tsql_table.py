@@ -12,9 +12,9 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, like, split, word, word_set
 from govtool.capture.sql.scripts.clauses.patterns import clause, end_of
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, like, split, word, word_set
 
 _TSQL: Final = "tsql fabric"
 _WORDS: Final = word_set("ROWGUIDCOL HIDDEN SPARSE FILESTREAM CLUSTERED NONCLUSTERED HASH COLUMNSTORE")

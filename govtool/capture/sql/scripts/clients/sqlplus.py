@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.syntax.lexer import word_set
 
 
 class SqlPlusScript(NamedTuple):

@@ -13,8 +13,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import QUOTED_TYPES, word
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import QUOTED_TYPES, word
 
 _LONGEST: Final = 200
 """Tokens that a parameter has at most."""

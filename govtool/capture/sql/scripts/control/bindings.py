@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, name_end, split, word
 from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.control.variables import AssignmentTarget
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, name_end, split, word
 
 
 def using(reader: StatementReader, tokens: list[Token]) -> dict[str, exp.Expr]:

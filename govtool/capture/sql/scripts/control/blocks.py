@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
 from govtool.capture.sql.scripts import routines, table_functions
 from govtool.capture.sql.scripts.control import bindings, dynamic, folding, strings, variable_statements, variables
 from govtool.capture.sql.scripts.control.control_words import MODIFYING, STRIPPERS, cursor_of, has_query, read_query
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites import outputs
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, word, word_set
 
 _CONTROL = frozenset({"IF", "ELSE", "WHILE", "BEGIN", "END"})
 _NO_ASSIGNMENT = frozenset({"SET", "UPDATE", "INSERT", "MERGE", "DELETE", "ALTER", "COPY"})

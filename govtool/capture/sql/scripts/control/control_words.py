@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, like, word, word_set
 from govtool.capture.sql.scripts import routines, table_functions
 from govtool.capture.sql.scripts.control import bindings, variable_statements, variables
 from govtool.capture.sql.scripts.control.branches import MAX_TESTS
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, find_word, like, word, word_set
 
 SECTION_DIALECTS = frozenset({"", "postgres", "redshift", "snowflake", "oracle", "materialize", "risingwave"})
 """Dialects whose blocks declare variables in a section before BEGIN, without a keyword on each."""

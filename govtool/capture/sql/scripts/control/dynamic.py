@@ -5,18 +5,18 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
 from govtool.capture.sql.scripts.control import bindings, folding, strings, variables
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites.statements import renamed
 from govtool.capture.sql.scripts.trees import parse_again
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, word
 
 _PLPGSQL = frozenset({"", "postgres", "redshift", "materialize", "risingwave"})
 _JOINS = frozenset({marks.DPIPE, marks.PLUS})
 _TEXTS = STRING_TYPES | {marks.L_PAREN}
 CALLS_ROUTINE = "calls a routine: what it writes is read where it is defined"
-"""The note of a call; ``govtool.capture.sql.routine_calls`` finds out whether the routine is defined."""
+"""The note of a call; ``govtool.capture.sql.resolve.routine_calls`` finds out whether the routine is defined."""
 
 
 def read(reader: StatementReader, tokens: list[Token], head: str) -> bool:

@@ -8,8 +8,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, split
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, split
 
 _NOTHING: Final[Mapping[str, str]] = {}
 _JOINS: Final = frozenset({marks.DPIPE, marks.PLUS})

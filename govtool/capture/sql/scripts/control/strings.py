@@ -12,11 +12,11 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, like, split, word
 from govtool.capture.sql.scripts.control.branches import Path
 from govtool.capture.sql.scripts.control.control_flow import Text
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, like, split, word
 
 _MOST: Final = 1_000
 """Strings that a variable's text is joined from at most; of more it is not known."""

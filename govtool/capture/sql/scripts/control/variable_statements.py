@@ -10,11 +10,11 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import find_word, like, split, word, word_set
 from govtool.capture.sql.scripts.control import bindings, variables
 from govtool.capture.sql.scripts.control.variables import AssignmentTarget
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import find_word, like, split, word, word_set
 
 _SETTERS: Final = frozenset({"bigquery", "snowflake", "trino", "presto", "athena", *variables.TSQL, *variables.MYSQL})
 """Dialects whose SET assigns variables; elsewhere it sets parameters of the session."""

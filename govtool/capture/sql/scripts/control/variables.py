@@ -22,9 +22,9 @@ from typing import Final, NamedTuple
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, like, split, word
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, like, split, word
 from govtool.names import fold
 
 TSQL: Final = frozenset({"tsql", "fabric"})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, like, name_end, word
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites.tools import dropped, last_with, past, without, without_word
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, find_word, like, name_end, word
 
 
 def create(reader: StatementReader, tokens: list[Token]) -> bool:

@@ -11,10 +11,10 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, like, name_end, word
 from govtool.capture.sql.scripts.control import variable_statements, variables
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import closing, find_word, like, name_end, word
 
 _QUERY: Final = frozenset({"SELECT", "WITH"})
 _CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})

@@ -11,8 +11,6 @@ from difflib import get_close_matches
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import NestingError, word, word_set
 from govtool.capture.sql.scripts.clauses.table import simplified, unread
 from govtool.capture.sql.scripts.control.blocks import ignored
 from govtool.capture.sql.scripts.control.variables import TSQL
@@ -22,6 +20,8 @@ from govtool.capture.sql.scripts.rewrites.statements import REWRITES
 from govtool.capture.sql.scripts.rewrites.tools import QUERY_WORDS, dropped
 from govtool.capture.sql.scripts.rewrites.tsql import rewritten
 from govtool.capture.sql.scripts.source_positions import error_token
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import NestingError, word, word_set
 from govtool.model.diagnostic import Diagnostic
 
 _RELATIONS = frozenset({"TABLE", "VIEW"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, word
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites.create import create
 from govtool.capture.sql.scripts.rewrites.tools import Rewrite, last_with, moved_rows, past, without, without_word
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, like, name_end, word
 
 
 def _drop(reader: StatementReader, tokens: list[Token]) -> bool:

@@ -8,9 +8,9 @@ from typing import TypeAlias
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import find_word, like, word, word_set
 from govtool.capture.sql.scripts.reader import StatementReader
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import find_word, like, word, word_set
 
 Rewrite: TypeAlias = Callable[["StatementReader", list[Token]], bool]
 """Adds the statement in a form that parses, or returns False and adds nothing."""

@@ -11,12 +11,12 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, find_word, like, split, word, word_set
 from govtool.capture.sql.scripts import table_types
 from govtool.capture.sql.scripts.control import dynamic, variables
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites.tools import moved_rows
+from govtool.capture.sql.syntax import marks
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, find_word, like, split, word, word_set
 
 _ADMINISTRATION: Final = word_set("RECONFIGURE DISABLE ENABLE SHUTDOWN MOVE REVERT SETUSER CHECKPOINT")
 _KEPT_ELSEWHERE: Final = word_set(

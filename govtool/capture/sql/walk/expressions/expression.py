@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import ROW_OF, ROW_OF_OPAQUE, Walk
 from govtool.capture.sql.walk.dependencies import (
     AGGREGATION,

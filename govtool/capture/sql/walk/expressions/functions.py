@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.functions.facts import ANY_DIALECT, NODE_NAMES, SERIES, TABLES
 
 _BUILT_IN_PREFIXES: Final = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 
 
 def joined_path(parts: list[str]) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.names import fold
 
 _STEP = re.compile(r'\[\]|\.?("(?:[^"]|"")*"|[^.\[\]"]+)')

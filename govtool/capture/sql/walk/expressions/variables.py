@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import STAR, Deps, bounded
 from govtool.capture.sql.walk.expressions.functions import function_name

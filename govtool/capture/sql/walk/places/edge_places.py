@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, KIND_MASK, OPAQUE, REF_SHIFT, Interner
 from govtool.capture.sql.walk.places.origins import Origin, OriginFinder

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.expressions.naming import output_name
 from govtool.capture.sql.walk.queries.arms import arm_counts, arms_of

@@ -20,7 +20,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 
 MAX_STEPS: Final = 4000
 """Nodes of an expression whose places are looked at."""

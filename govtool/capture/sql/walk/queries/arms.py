@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.dependencies import bounded
 from govtool.capture.sql.walk.relation import QueryOutput
 from govtool.capture.sql.walk.scope import CommonTable

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.dependencies import ARM_MASK, CHAIN_MASK, KIND_MASK, Deps
 from govtool.functions.facts import AGGREGATES
 

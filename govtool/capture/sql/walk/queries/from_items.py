@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.expressions import Identifier
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.expressions.functions import function_name
 from govtool.capture.sql.walk.expressions.rows import star_of, table_output

@@ -9,7 +9,7 @@ from itertools import product
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, FILTER, GROUP_BY, IDENTITY, SORT, Deps, bounded
 from govtool.capture.sql.walk.expressions.expression import collect, dependencies, refer_to

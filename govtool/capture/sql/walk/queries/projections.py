@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, TRANSFORMATION, bounded
 from govtool.capture.sql.walk.expressions.expression import collect, dependencies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import FILTER, JOIN
 from govtool.capture.sql.walk.expressions.expression import refer_to

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import Deps, bounded
 from govtool.capture.sql.walk.expressions.functions import type_text

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.expressions.columns import resolve_column

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from govtool.capture.sql import nodes
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.expressions.rows import table_output
 from govtool.capture.sql.walk.relation import QueryOutput

@@ -1,0 +1,1 @@
+"""Properties that SQL declares beside its queries: tags, comments, masking policies, waivers."""

@@ -1,0 +1,1 @@
+"""Statements of a batch resolved against each other: names, definitions, tables, variables, functions."""

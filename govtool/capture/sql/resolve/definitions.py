@@ -1,0 +1,368 @@
+"""Statements that define, fill or alter relations: found in all trees before the first is walked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Final
+
+from sqlglot import exp
+
+from govtool.capture.sql.resolve.inline import inline_function
+from govtool.capture.sql.resolve.relations import Relations, column_name
+from govtool.capture.sql.resolve.states import StatementState
+from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.walk.relation import into_of, named_table
+from govtool.capture.sql.walk.state import Inline, TriggerCondition
+from govtool.capture.sql.walk.writing.transfer import written_files
+from govtool.functions.facts import MASKING
+from govtool.names import split_name
+
+_SYSTEM_TYPES: Final = frozenset({"sysname", "hierarchyid", "sql_variant", "cursor"})
+"""Types of T-SQL that the parser takes for a user's."""
+
+
+MAX_SYNONYMS: Final = 8
+"""Synonyms of synonyms that are followed."""
+
+
+class Definitions(Relations):
+    """The statements of a batch by what they define, fill and alter."""
+
+    def __init__(self, schema: Mapping[str, Mapping[str, str | None]]) -> None:
+        super().__init__(schema)
+        self.functions: dict[str, Inline] = {}
+        self.function_marks: dict[str, str] = {}
+        """By function a digest of the script that defines it, where walks are recorded."""
+        self.unparsed_functions: dict[str, Callable[[], Inline | None]] = {}
+        """Functions of scripts that are not parsed: how to have one."""
+        self.special = 0
+        """How many statements hold something that applies to statements of all scripts, but for functions."""
+        self.unread: set[str] = set()
+        """The last parts of the names of functions that hide values by their name, and whose body is not read."""
+        self.routines: frozenset[str] = frozenset()
+        """Names of routines that other batches define, or scripts that are not parsed."""
+        self.returning: dict[str, list[StatementState]] = {}
+        """The statements that return the rows of a table function, and the one with their names."""
+        self._by_last_part: dict[str, str] = {}
+        """Names of these functions by their last part."""
+        self.table_types: dict[str, exp.Expr] = {}
+        """The columns of T-SQL's table types."""
+        self.triggers: dict[str, list[tuple[StatementState, exp.Table]]] = {}
+        """By routine that triggers run, the tables whose rows it sees."""
+        self.watched: set[str] = set()
+        """The tables of which an UPDATE runs triggers."""
+        self.row_sets: dict[str, set[str]] = {}
+        """By routine what it calls sets of these rows: ``inserted``, ``deleted``."""
+        self.synonyms: dict[str, tuple[exp.Table, StatementState]] = {}
+        """Other names of tables, public ones without a schema, with what they stand for."""
+        self.partitions: dict[str, list[str]] = {}
+        """The partitions of tables: rows that go into the table are found in them."""
+        self._fillers: dict[str, list[StatementState]] = {}
+        self._alters: dict[str, list[StatementState]] = {}
+
+    def _find_temporary(self, statement: StatementState) -> None:
+        tree = statement.tree
+        if tree is None:
+            return
+        if isinstance(tree, nodes.Set):
+            self._find_returned(tree, statement)
+        elif isinstance(tree, nodes.Declare):
+            self._find_declared(tree, statement)
+        else:
+            table = _temporary_table(tree)
+            if isinstance(table, nodes.Schema):
+                table = table.this
+            if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
+                statement.script.temporary.add(self._part(table.this, statement.script.dialect))
+
+    def _find_returned(self, tree: exp.Set, statement: StatementState) -> None:
+        """An assignment, perhaps to the rows that a table function returns."""
+        statement.script.assignments.append(statement)
+        if tree.args.get("returns"):
+            returns = tree.args["returns"].lower()
+            self.special += 1
+            self.returning.setdefault(returns, []).append(statement)
+            self._by_last_part.setdefault(returns.rsplit(".", 1)[-1], returns)
+
+    def _find_declared(self, tree: exp.Declare, statement: StatementState) -> None:
+        """Variables: of tables, or of single values."""
+        script = statement.script
+        script.assignments.append(statement)
+        for item in tree.expressions:
+            names = [
+                n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, nodes.Expr)
+            ]
+            if isinstance(item.args.get("kind"), nodes.Schema) or self._typed(item):
+                script.temporary.update(f"@{n.name.lower()}" for n in names)
+            else:
+                known = script.variables.setdefault(statement.parsed.routine, set())
+                # @id is no column: it hides none of the name
+                plain = [n for n in names if not isinstance(n, nodes.Parameter)]
+                known.update(column_name(n, script.dialect) for n in plain)
+
+    def _find_definitions(self, statement: StatementState) -> None:
+        tree = statement.tree
+        if tree is None:
+            return
+        # What the parser has no tree for: triggers, and other names of tables (synonyms, partitions).
+        if type(tree) is nodes.Command:
+            self._find_trigger(tree, statement)
+            self._find_link(tree, statement)
+            return
+        defines: list[str] = []
+        fills: list[str] = []
+        if isinstance(tree, nodes.Create):
+            defines = self._created(tree, statement)
+        elif isinstance(tree, nodes.Query):
+            defines = self._queried(tree, statement)
+        elif isinstance(tree, nodes.Cache):
+            defines = [self._target(tree.this, statement)]
+        elif isinstance(tree, nodes.Declare):
+            defines = self._variables(tree, statement)
+        elif isinstance(tree, nodes.Alter):
+            defines = self._changed(tree, statement)
+        elif _fills_table(tree):
+            fills = [self._target(tree.this, statement)]
+        elif _writes_files(tree):
+            defines = list(written_files(tree))
+        elif isinstance(tree, nodes.MultitableInserts):
+            for item in tree.expressions:
+                insert = item.this if isinstance(item, nodes.ConditionalInsert) else item
+                fills.append(self._target(insert.this, statement))
+        statement.defines = tuple([name for name in defines if name])
+        statement.fills = tuple([name for name in fills if name])
+        self._register(statement)
+
+    def _created(self, tree: exp.Create, statement: StatementState) -> list[str]:
+        """Note a function or a type; return the tables that a CREATE defines."""
+        function = inline_function(tree, statement.script.dialect)
+        if function is not None:
+            statement.functions = (function.name,)
+            self.functions[function.name] = function
+            statement.function_mark = self.function_marks[function.name] = _function_mark(tree, statement)
+            self.unparsed_functions.pop(function.name, None)
+            return []
+        if _is_foreign(statement):
+            self._foreign(tree)
+            return []
+        kind = str(tree.args.get("kind") or "").upper()
+        if kind == "TYPE" and isinstance(tree.this, nodes.Schema):
+            self.special += 1
+            self.table_types.setdefault(self._target(tree.this, statement), tree.this)
+        if kind not in ("TABLE", "VIEW"):
+            return []
+        name = self._target(tree.this, statement)
+        for item in tree.args["properties"].expressions if tree.args.get("properties") else ():
+            if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
+                self.special += 1
+                self.partitions.setdefault(self.table_name(item.this, statement), []).append(name)
+        return [name]
+
+    def _queried(self, tree: exp.Query, statement: StatementState) -> list[str]:
+        """Return the table that a query defines: by INTO, or by the name of its file."""
+        into = into_of(tree)
+        if into is not None:
+            return [self._target(into.this, statement)]
+        return [statement.relation] if statement.relation is not None else []
+
+    def _changed(self, tree: exp.Alter, statement: StatementState) -> list[str]:
+        """Note an ALTER of columns; return the tables that an ALTER defines: renamed, swapped, as another query."""
+        name = self._target(tree.this, statement)
+        defines: list[str] = []
+        for action in tree.args.get("actions") or ():
+            if isinstance(action, (nodes.AlterRename, nodes.SwapTable)) and isinstance(action.this, nodes.Table):
+                defines.append(self._renamed(tree.this, action.this, statement))
+                if isinstance(action, nodes.SwapTable):
+                    defines.append(name)
+            elif isinstance(action, nodes.Query):
+                defines.append(name)
+            else:
+                statement.alters = name
+                self._alters.setdefault(name, []).append(statement)
+        return defines
+
+    def _knows(self, name: str) -> bool:
+        return name in self._fillers or super()._knows(name)
+
+    def _register(self, statement: StatementState) -> None:
+        """Note what a statement defines and fills."""
+        for name in statement.defines:
+            self._definers.setdefault(name, []).append(statement)
+        for name in statement.fills:
+            self._fillers.setdefault(name, []).append(statement)
+
+    def _find_trigger(self, tree: exp.Expr, statement: StatementState) -> None:
+        """The head of a trigger: which table's rows a routine sees, and what it calls sets of them."""
+        routine = tree.args.get("trigger")
+        if routine:
+            self.special += 1
+            self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
+            if tree.args.get("updates"):
+                self.watched.add(self.table_name(tree.args["table"], statement))
+            for name in tree.args.get("rows") or ():
+                self.row_sets.setdefault(routine, set()).add(name)
+
+    def _find_link(self, tree: exp.Expr, statement: StatementState) -> None:
+        """Another name of a table, or a partition of it."""
+        name = tree.args.get("synonym")
+        if name is not None:
+            self.special += 1
+            self.synonyms[self.table_name(name, statement)] = (tree.args["table"], statement)
+            if tree.args.get("public"):
+                self.synonyms[self._part(name.this, statement.script.dialect)] = (tree.args["table"], statement)
+        elif tree.args.get("partition"):
+            self.special += 1
+            parent = self.table_name(tree.args["parent"], statement)
+            self.partitions.setdefault(parent, []).append(self.table_name(tree.args["table"], statement))
+
+    def resolved_name(self, name: str, node: exp.Table) -> str:
+        """Return the table that a name stands for: the name itself, or that of which it is a synonym."""
+        for _ in range(MAX_SYNONYMS):
+            found = self.synonyms.get(name)
+            if found is None and not node.args.get("db"):
+                found = self.synonyms.get(split_name(name)[-1])
+            if found is None:
+                break
+            node, statement = found
+            name = self.table_name(node, statement)
+        return name
+
+    def function(self, name: str) -> Inline | None:
+        """Return the SQL function of that name, if its body is known; it may be named without its schema."""
+        found = self._function(name)
+        return self._function(name.rsplit(".", 1)[-1]) if found is None and "." in name else found
+
+    def _function(self, name: str) -> Inline | None:
+        make = self.unparsed_functions.pop(name, None)
+        if make is not None:
+            made = make()
+            if made is not None:
+                self.functions[name] = made
+        return self.functions.get(name)
+
+    def function_mark(self, name: str) -> str:
+        """Return a digest of what decides about the function of that name; empty if there is none."""
+        mark = self.function_marks.get(name)
+        return self.function_marks.get(name.rsplit(".", 1)[-1], "") if mark is None else mark
+
+    def _foreign(self, tree: exp.Create) -> None:
+        """Note a routine in another language: its name is no proof of what it does."""
+        name = tree.find(nodes.Table)
+        if name is not None and name.name.lower() in MASKING:
+            self.special += 1
+            self.unread.add(name.name.lower())
+
+    def named(self, last: str) -> str:
+        """Return the name of the function with a body of statements whose last part this is; empty if there is none."""
+        return self._by_last_part.get(last, "")
+
+    def triggering(self, routine: str | None) -> list[str]:
+        """Return the tables whose rows a routine sees, as a trigger runs it."""
+        found = self._heads(routine)
+        return list(dict.fromkeys([self.table_name(table, statement) for statement, table in found]))
+
+    def conditions(self, routine: str | None) -> list[TriggerCondition]:
+        """Return the conditions on rows under which triggers run a routine."""
+        found: list[TriggerCondition] = []
+        for statement, table in self._heads(routine):
+            args = statement.tree.args if statement.tree is not None else {}
+            if args.get("when") is not None:
+                found.append(TriggerCondition(args["when"], self.table_name(table, statement), args["records"]))
+        return found
+
+    def _heads(self, routine: str | None) -> list[tuple[StatementState, exp.Table]]:
+        found = self.triggers.get(routine or "")
+        if found is None and routine:
+            found = self.triggers.get(routine.rsplit(".", 1)[-1])
+        return found or []
+
+    def _variables(self, tree: exp.Declare, statement: StatementState) -> list[str]:
+        return [name for name, _ in self.declared_tables(tree, statement)]
+
+    def declared_tables(self, tree: exp.Declare, statement: StatementState) -> list[tuple[str, exp.Expr | None]]:
+        """Return the table variables of a DECLARE, with their columns where they are known.
+
+        A variable of a type that nothing shows is taken for one, too: only where it is read or filled as a table does
+        that mean anything.
+        """
+        found: list[tuple[str, exp.Expr | None]] = []
+        for item in tree.expressions:
+            columns = item.args.get("kind")
+            if not isinstance(columns, nodes.Schema):
+                written = self._typed(item)
+                if not written:
+                    continue
+                named = named_table(written, statement.script.dialect)
+                columns = self._type_columns(self.table_name(named, statement)) if named is not None else None
+            for name in item.this if isinstance(item.this, list) else [item.this]:
+                found.append((self._temporary(f"@{name.name.lower()}", statement.script), columns))
+        return found
+
+    def _type_columns(self, name: str) -> exp.Expr | None:
+        """Return the columns of a table type; one that is named without a schema is looked for in the usual one."""
+        found = self.table_types.get(name)
+        if found is None:
+            found = self.table_types.get(name.removeprefix("dbo.") if name.startswith("dbo.") else f"dbo.{name}")
+        return found
+
+    @staticmethod
+    def _typed(item: exp.Expr) -> str:
+        """Return the name of the user's type that T-SQL declares a variable of; empty for another type."""
+        kind = item.args.get("kind")
+        written = kind.args.get("kind") if isinstance(kind, nodes.DataType) else None
+        parameters = item.this if isinstance(item.this, list) else [item.this]
+        if not isinstance(written, str) or not all([isinstance(name, nodes.Parameter) for name in parameters]):  # noqa: C419
+            return ""
+        return "" if written.lower() in _SYSTEM_TYPES else written
+
+
+def _function_mark(tree: exp.Create, statement: StatementState) -> str:
+    """A digest of all that decides what a function written in SQL hands on: its tree, and where its text stands."""
+    parsed = statement.parsed
+    names = (statement.script.dialect, statement.catalog, statement.schema, statement.path)
+    shape = repr((names, parsed.line, parsed.raw_line, parsed.column, parsed.text, repr(tree)))
+    return blake2b(shape.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _is_foreign(statement: StatementState) -> bool:
+    """Return whether a statement defines a function whose body is in another language than SQL."""
+    parsed = statement.parsed
+    return parsed.head == "create function" and any(note.code == "opaque" for note in parsed.diagnostics)
+
+
+def _temporary_table(tree: exp.Expr) -> exp.Expr | None:
+    """Return the temporary table that a statement makes; None if it makes none."""
+    if isinstance(tree, nodes.Create):
+        properties = tree.args.get("properties")
+        if properties:
+            for item in properties.expressions:
+                if isinstance(item, (nodes.TemporaryProperty, nodes.VolatileProperty)):
+                    made: exp.Expr = tree.this
+                    return made
+        if str(tree.args.get("kind")).upper() == "TABLE":
+            named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
+            # Redshift, and T-SQL read as another dialect
+            return named if isinstance(named, nodes.Table) and named.name.startswith("#") else None
+    elif isinstance(tree, (nodes.Select, nodes.SetOperation)):
+        into = into_of(tree)
+        return into.this if into is not None and into.args.get("temporary") else None
+    elif isinstance(tree, nodes.Cache):
+        return tree.this if tree.args.get("expression") is not None else None
+    return None
+
+
+def _fills_table(tree: exp.Expr) -> bool:
+    """Return whether a statement puts rows into a table."""
+    if not isinstance(tree, (nodes.Insert, nodes.Merge, nodes.Copy)):
+        return False
+    if not isinstance(tree.this, (nodes.Table, nodes.Schema)):
+        return False
+    return not isinstance(tree, nodes.Copy) or bool(tree.args.get("kind"))
+
+
+def _writes_files(tree: exp.Expr) -> bool:
+    """Return whether a statement writes rows into files."""
+    if isinstance(tree, (nodes.Copy, nodes.Export)):
+        return True
+    return isinstance(tree, nodes.Insert) and isinstance(tree.this, nodes.Directory)

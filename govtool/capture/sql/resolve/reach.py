@@ -1,0 +1,93 @@
+"""The reach of statements that were not understood: the words of those that can only read and write what they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from govtool.capture.sql.resolve.states import ScriptState, StatementState
+from govtool.capture.sql.syntax.lexer import word_set
+from govtool.capture.sql.syntax.redact import MAX_REDACTED, redact
+from govtool.names import split_name
+
+MAX_WORDS: Final = 2000
+"""A statement of more distinct words is taken to reach anything."""
+
+_WORD: Final = re.compile(r"\w+")
+_HEADS: Final = frozenset(
+    {"select", "with", "insert", "update", "delete", "merge", "create", "replace", "alter", "truncate", "drop", "from"}
+)
+"""First words of statements that do nothing but what is written."""
+UNKNOWN_DATA: Final = (
+    "what it returns is not known",
+    "what it reads and writes is not known",
+    "that is not known here",
+    "a table is named by an expression or parameter",
+    "the target is named by an expression or parameter",
+)
+"""The ends of diagnostics about data that a statement reads or writes and does not name."""
+UNKNOWN_VALUE: Final = " is not known: it comes from "
+"""A part of diagnostics about variables."""
+_INDIRECT: Final = word_set(
+    """EXECUTE EXEC IDENTIFIER CALL PROCEDURE PROC FUNCTION TRIGGER TASK EVENT PACKAGE LANGUAGE RULE RESULT_SCAN DBLINK
+    OPENQUERY OPENROWSET QUERY_TO_XML TABLE_TO_XML DICTGET REMOTE CLUSTER MERGE_TABLES COPY UNLOAD LOCATION EXTERNAL
+    FOREIGN SERVER VIRTUAL ENGINE READ_CSV READ_PARQUET READ_JSON IMPORT CLONE SYNONYM PARTITION INHERITS ATTACH"""
+)
+"""Words by which a statement may reach what it does not name: other code, files, and tables by pattern."""
+_PLACE: Final = re.compile(r"'[^']*[/.@][^']*'|\w\*|@\w")
+"""A location of a file, a stage or variable, or a name with a wildcard."""
+
+
+def renamed_tables(scripts: Iterable[ScriptState]) -> dict[str, str]:
+    """The tables that scripts rename: the last part of the old name, and of the new one."""
+    return {
+        split_name(write.target)[-1]: split_name(write.renamed_to)[-1]
+        for script in scripts
+        for statement in script.statements
+        for write in statement.writes
+        if write.mode == "rename" and write.target and write.renamed_to
+    }
+
+
+def reads_anything(statement: StatementState) -> bool:
+    """Return whether a statement reads or writes data that it does not name: of a function, of a server, of a table by
+    an expression, of a variable that something unknown sets.
+    """
+    notes = [note.message for note in statement.diagnostics if note.code == "opaque"]
+    return any(note.endswith(UNKNOWN_DATA) or UNKNOWN_VALUE in note for note in notes)
+
+
+def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tuple[str, ...]:
+    """The words of a statement in lower case, sorted; none if it may reach what it does not name.
+
+    Literals are no words: they are data of people. A name that another statement changes is a word with its new name.
+
+    Args:
+        statement: One that was not understood.
+        renamed: Of each table that is renamed its new name.
+    """
+    parsed = statement.parsed
+    if not parsed.text or len(parsed.text) > MAX_REDACTED or parsed.head.split(" ")[0] not in _HEADS:
+        return ()
+    if reads_anything(statement):
+        return ()
+    if any(
+        note.message.endswith("is not closed") for note in statement.diagnostics
+    ):  # where a literal ends is not known
+        return ()
+    if any(note.code == "template" for note in statement.diagnostics) or _PLACE.search(parsed.text):
+        return ()
+    words = frozenset(_WORD.findall(redact(parsed.text, statement.script.dialect).lower()))
+    if not _INDIRECT.isdisjoint(map(str.upper, words)) or len(words) > MAX_WORDS:
+        return ()
+    for _ in renamed:
+        more = {word for old, new in renamed.items() if _words(old) <= words for word in _words(new)}
+        if more <= words:
+            break
+        words |= more
+    return tuple(sorted(words))
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(name.lower()))

@@ -1,0 +1,132 @@
+"""The surroundings of one statement in its batch (``walk.Lookup``), and the record of what its walk looks at there."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from sqlglot import exp
+
+from govtool.capture.sql.resolve.states import StatementState
+from govtool.capture.sql.resolve.tables import Tables
+from govtool.capture.sql.walk.relation import ShardedTable, TableInfo
+from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
+from govtool.names import split_name
+
+
+class Surroundings:
+    """The surroundings of one statement."""
+
+    __slots__ = ("_tables", "batch", "statement")
+
+    def __init__(self, batch: Tables, statement: StatementState) -> None:
+        self.batch = batch
+        self.statement = statement
+        self._tables: dict[str, TableInfo] = {}
+
+    def table(self, name: str) -> TableInfo:
+        """Return what is known of a table at this place of the script."""
+        found = self._tables.get(name)
+        if found is None:
+            batch, statement = self.batch, self.statement
+            tape = batch.recorder.tape
+            if tape is None:
+                found = known_table(batch, name, statement)
+            else:
+                depth, noted = batch.interner.depth - tape.start, len(statement.diagnostics)
+                found = known_table(batch, name, statement)
+                added = len(statement.diagnostics) - noted
+                tape.add_lookup(("t", name, depth, signature(found), added))
+            self._tables[name] = found
+        return found
+
+    def other_name(self, name: str) -> str:
+        """Return the other name that a table may have in this batch; empty if there is none."""
+        batch = self.batch
+        found = batch.other_name(name, self.statement.script.dialect)
+        if batch.recorder.tape is not None:
+            batch.recorder.tape.looks.append(("n", name, found))
+        return found
+
+    def table_name(self, node: exp.Table) -> str:
+        """Return the canonical id of a written table name; empty if it is not a plain name."""
+        batch, statement = self.batch, self.statement
+        if batch.row_sets and not node.args.get("db"):
+            routine = statement.parsed.routine
+            if node.name.lower() in batch.row_sets.get(routine or "", ()):
+                touched = batch.triggering(routine)
+                if touched:
+                    batch.recorder.spoil()
+                    return touched[0]
+        name = batch.table_name(node, statement)
+        if not batch.synonyms or not name:
+            return name
+        resolved = batch.resolved_name(name, node)
+        if resolved != name:
+            batch.recorder.spoil()
+        return resolved
+
+    def written_name(self, node: exp.Table) -> str:
+        """Return the same, even where the name is a synonym."""
+        return self.batch.table_name(node, self.statement)
+
+    def triggering(self, routine: str) -> list[str]:
+        """Return the tables whose rows a routine sees, as a trigger runs it."""
+        found = self.batch.triggering(routine)
+        if found:
+            self.batch.recorder.spoil()
+        return found
+
+    def routine(self) -> str | None:
+        """Return the routine in whose body the statement stands."""
+        return self.statement.parsed.routine
+
+    def returned(self, name: str) -> Returned | None:
+        """Return the rows of a table function of that name, if its body is a block that was read."""
+        if not self.batch.returning:
+            return None
+        self.batch.recorder.spoil()
+        return self.batch.returned(name)
+
+    def variable(self, name: str) -> list[VariableValue] | None:
+        """Return what a script variable may be at this place of the script; None if the name stands for none."""
+        return self.batch.variable(name, self.statement)
+
+    def is_unread(self, name: str) -> bool:
+        """Return whether a masking function of that name is defined here, by a routine that could not be read."""
+        return bool(self.batch.unread) and name.rsplit(".", 1)[-1] in self.batch.unread
+
+    def function(self, name: str) -> Inline | None:
+        """Return the SQL function of that name, if its body is known."""
+        batch = self.batch
+        tape = batch.recorder.tape
+        if tape is not None:
+            tape.looks.append(("f", name, batch.function_mark(name)))
+        return batch.function(name)
+
+
+def known_table(batch: Tables, name: str, statement: StatementState) -> TableInfo:
+    """What is known of a table, or of the tables that a wildcard stands for, where a statement stands."""
+    found = shards(batch, name, statement) if name[-2:] == '*"' else None
+    return batch.table(name, statement) if found is None else found
+
+
+def shards(batch: Tables, name: str, statement: StatementState) -> ShardedTable | None:
+    """The tables that BigQuery's wildcard stands for (``ds.events_*``), as far as they are known; None if none is."""
+    if statement.script.dialect != "bigquery":
+        return None
+    *place, last = split_name(name)
+    prefix = last.strip('"').rstrip("*")
+    others = [(bare, one) for bare, one in batch.places().get(tuple(place), ()) if bare != last]
+    found = [one for bare, one in others if bare.startswith(prefix) and not one.endswith('*"')]
+    return ShardedTable(name, [batch.table(one, statement) for one in sorted(found)]) if found else None
+
+
+def signature(table: TableInfo) -> str:
+    """A digest of all that a walk can see of a table, but for the columns that usage shows."""
+    if not table.mark:
+        shape: list[object] = [table.id, table.used.name, table.complete, list(table.columns.items())]
+        shape.append(sorted(table.described))
+        if isinstance(table, ShardedTable):
+            shape.append([signature(shard) for shard in table.shards])
+        table.mark = blake2b(repr(shape).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return table.mark

@@ -1,0 +1,356 @@
+"""What is known of tables where a statement of a batch stands, from the statements that define, fill and alter them.
+
+What a name means depends on where it stands: in its own script the latest definition before it counts, else the next
+one after it; other scripts have no order, and there the supplied schema counts first and then any definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from govtool.capture.sql.resolve.definers import definer_of
+from govtool.capture.sql.resolve.definitions import Definitions
+from govtool.capture.sql.resolve.knowledge import Knowledge, KnownTable, Usage
+from govtool.capture.sql.resolve.live_variables import assigning
+from govtool.capture.sql.resolve.relations import column_name
+from govtool.capture.sql.resolve.routine_calls import defined_routines
+from govtool.capture.sql.resolve.states import ScriptState, StatementState
+from govtool.capture.sql.scripts.control.branches import exclusive
+from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.scripts.trees import TreeCache
+from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.walk.dependencies import Interner
+from govtool.capture.sql.walk.expressions.functions import type_text
+from govtool.capture.sql.walk.places.edge_places import ColumnTexts
+from govtool.capture.sql.walk.relation import TableInfo
+from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
+from govtool.capture.sql.walk.usage import TapeRecorder, UsedColumns
+from govtool.capture.sql.walk.writing.assignments import VariableAssignment
+from govtool.model import Diagnostic
+from govtool.names import split_name
+
+_NONE: Final[frozenset[str]] = frozenset()
+
+_NOTHING: Final = ParsedStatement(None, "", 1, 1, "ignored", "")
+
+
+class Tables(Definitions):
+    """The scripts of one extraction, and what is known of every table."""
+
+    def __init__(
+        self, schema: Mapping[str, Mapping[str, str | None]] | None, knowledge: Knowledge | None = None
+    ) -> None:
+        super().__init__(schema or {})
+        self.interner = Interner()
+        self.tree_cache = TreeCache()
+        self.keeps_places = False
+        """True if the places of expressions are wanted."""
+        self.column_texts = ColumnTexts(self.interner)
+        self.scripts: list[ScriptState] = []
+        self._known: dict[str, TableInfo] = {}
+        self._used: dict[str, UsedColumns] = {}
+        self.recorder = TapeRecorder()
+        self.taping = False
+        """True if walks are recorded."""
+        self.replay: Callable[[StatementState], bool] | None = None
+        """Takes the outcome of an earlier walk, if there is one that is still right."""
+        self._described: Usage = {}
+        self.usage_seen = 0
+        self.circular: dict[int, ScriptState] = {}
+        """Scripts in whose loops a variable comes from itself."""
+        self._depths: list[int] = []
+        """How deep walks went before those that are under way began."""
+        self._places: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        self._placed = -1
+        """How many names ``_places`` was made of."""
+        self._settled: dict[int, int] = {}
+        """By script, how many of its assignments were walked in their order."""
+        self.later: dict[str, list[Callable[[], None]]] = {}
+        """By relation: adds the script that defines it, which is not rendered yet."""
+        if knowledge is not None:
+            self._add_knowledge(knowledge)
+
+    def _add_knowledge(self, knowledge: Knowledge) -> None:
+        """Begin with the knowledge of another batch."""
+        self._known_names = knowledge.defined
+        self.functions = dict(knowledge.functions)
+        self._used = {name: UsedColumns(name, self.recorder, columns) for name, columns in knowledge.used.items()}
+        self._described = knowledge.described
+        self.routines = knowledge.routines
+        for name, known in knowledge.tables.items():
+            self._known[name] = self._info(name, dict(known.columns), complete=known.complete)
+
+    def knowledge(self) -> Knowledge:
+        """Return the knowledge that this batch, all of it walked, gives to statements of other scripts."""
+        outsider = StatementState(_NOTHING, ScriptState("", "", ""), 0, None, None, ())
+        names = {*self._definers, *self._fillers, *self._alters, *self._known} - set(self.schema)
+        tables = {}
+        for name in sorted(names):
+            info = self.table(name, outsider)
+            if info.columns or info.complete:
+                tables[name] = KnownTable(dict(info.columns), info.complete)
+        defined = self._known_names | frozenset(self._definers)
+        routines = self.routines | defined_routines(self.scripts)
+        return Knowledge(tables, defined, dict(self.functions), self.usage(), self._described, routines)
+
+    def usage(self) -> Usage:
+        """The columns that statements have named, by table."""
+        return {name: frozenset(used.columns) for name, used in sorted(self._used.items()) if used.columns}
+
+    # ---- before the walk ---------------------------------------------------------------------------
+
+    def add(self, script: ScriptState) -> None:
+        """Add a script whose statements are parsed; find out what each of them defines."""
+        self.scripts.append(script)
+        special = self.special
+        for statement in script.statements:
+            self._find_temporary(statement)
+        for statement in script.statements:
+            self._find_definitions(statement)
+        script.special = self.special > special
+
+    def add_earlier(self, script: ScriptState, functions: Callable[[StatementState, str], Inline | None]) -> None:
+        """Add a script that is known from an earlier extraction.
+
+        Args:
+            script: Its statements have what they define and fill.
+            functions: Returns a function that a statement of it makes.
+        """
+        self.scripts.append(script)
+        self.routines |= script.routines
+        for statement in script.statements:
+            for name in statement.functions:
+                self.functions.pop(name, None)
+                self.function_marks[name] = statement.function_mark
+                self.unparsed_functions[name] = _maker(functions, statement, name)
+            self._register(statement)
+
+    # ---- tables ---------------------------------------------------------------------------------------
+
+    def table(self, name: str, statement: StatementState) -> TableInfo:
+        """Return what is known of a table where ``statement`` stands."""
+        if self.later:
+            for add in self.later.pop(name, ()):
+                add()
+        definers = self._definers.get(name)
+        if definers is None and name in self._alters and name in self.schema:
+            return self._altered_schema(name, statement)
+        if definers is None:
+            return self._undefined(name, statement)
+        if name in self.schema:
+            return self._supplied(name)
+        chosen, before = definer_of(definers, statement)
+        if chosen is None:
+            return self._from_elsewhere(name, statement)
+        # Another script has run as a whole: what it left is its last definition.
+        if chosen.script is not statement.script:
+            last = [d for d in definers if d.script is chosen.script]
+            chosen = last[-1]
+        if not self.settle(chosen):
+            note = Diagnostic("cycle", "warning", f"{name} is defined through itself", target=name)
+            if note not in statement.diagnostics:
+                statement.diagnostics.append(note)
+            return self._unknown(name)
+        info = chosen.infos.get(name)
+        if info is None:
+            return self._unknown(name)
+        # One arm of the branch has run, and nobody knows which.
+        if before and chosen.parsed.branch:
+            info = self._of_any_arm(name, info, [d for d in before if exclusive(chosen.parsed.branch, d.parsed.branch)])
+        return self._altered(name, info, chosen, statement)
+
+    def _undefined(self, name: str, statement: StatementState) -> TableInfo:
+        """Return what is known of a table that no statement defines."""
+        info = self._known.get(name)
+        if info is None or (not info.complete and name in self._fillers and not info.columns):
+            info = self._known[name] = self._from_elsewhere(name, statement)
+        return info
+
+    def _altered_schema(self, name: str, statement: StatementState) -> TableInfo:
+        """A supplied table as ALTERs have changed it where a statement stands."""
+        columns = dict(self.schema[name])
+        for alter in self._alters[name]:
+            same = alter.script is statement.script
+            if alter is not statement and (not same or alter.index < statement.index):
+                self._apply(alter, columns, drops=same)
+        return self._info(name, columns, complete=True)
+
+    def _of_any_arm(self, name: str, info: TableInfo, others: list[StatementState]) -> TableInfo:
+        """A table that other arms of a branch define, too, has the columns of each."""
+        found = [d.infos[name] for d in others if self.settle(d) and name in d.infos]
+        if all(list(other.columns) == list(info.columns) and other.complete for other in found):
+            return info
+        columns = {column: type_ for known in (*found, info) for column, type_ in known.columns.items()}
+        return self._info(name, columns, complete=info.complete and all(other.complete for other in found))
+
+    def _supplied(self, name: str) -> TableInfo:
+        info = self._known.get(name)
+        if info is None:
+            info = self._known[name] = self._info(name, dict(self.schema[name]), complete=True)
+        return info
+
+    def _info(self, name: str, columns: dict[str, str | None] | None, *, complete: bool) -> TableInfo:
+        info = TableInfo(name, columns, complete)
+        info.used = self.used(name)
+        info.described = self._described.get(name, _NONE)
+        return info
+
+    def shape(self, name: str, columns: dict[str, str | None], *, complete: bool) -> TableInfo:
+        """Return a table of a known shape."""
+        return self._info(name, columns, complete=complete)
+
+    def used(self, name: str) -> UsedColumns:
+        """Return the columns of a table that usage shows, as they become known."""
+        found = self._used.get(name)
+        if found is None:
+            found = self._used[name] = UsedColumns(name, self.recorder)
+        return found
+
+    def _unknown(self, name: str) -> TableInfo:
+        return self._info(name, None, complete=False)
+
+    def _from_elsewhere(self, name: str, statement: StatementState) -> TableInfo:
+        """Return what is known of a table that no statement defines: the schema, else what is inserted into it."""
+        if name in self.schema:
+            return self._info(name, dict(self.schema[name]), complete=True)
+        columns: dict[str, str | None] = {}
+        complete = False
+        for filler in self._fillers.get(name, ()):
+            if filler is statement:
+                continue
+            if filler.script is statement.script and filler.index > statement.index:
+                columns.update(dict.fromkeys(_listed(filler)))  # too late to define it, but it does name columns
+                continue
+            if not self.settle(filler):
+                continue
+            for write in filler.writes:
+                if write.target == name:
+                    columns.update(dict.fromkeys(write.output.names))
+                    lists_columns = isinstance(filler.tree, nodes.Insert) and isinstance(filler.tree.this, nodes.Schema)
+                    complete = complete or (
+                        isinstance(filler.tree, nodes.Insert) and not lists_columns and not write.output.open
+                    )
+        for alter in self._alters.get(name, ()):
+            self._apply(alter, columns)
+        return self._info(name, columns, complete=complete and bool(columns))
+
+    def _altered(self, name: str, info: TableInfo, definer: StatementState, statement: StatementState) -> TableInfo:
+        """Apply the ALTERs between a definition and the place where it is read."""
+        alters = self._alters.get(name)
+        if alters is None:
+            return info
+        changes = [
+            a
+            for a in alters
+            if a is not statement
+            and (a.script is not definer.script or a.index > definer.index)
+            and (a.script is not statement.script or a.index < statement.index)
+        ]
+        if not changes:
+            return info
+        columns = dict(info.columns)
+        for change in changes:
+            self._apply(change, columns, drops=change.script is statement.script)
+        return self._info(name, columns, complete=info.complete)
+
+    def _apply(self, alter: StatementState, columns: dict[str, str | None], *, drops: bool = True) -> None:
+        dialect = alter.script.dialect
+        for action in alter.tree.args.get("actions") or () if alter.tree is not None else ():
+            if isinstance(action, (nodes.ColumnDef, nodes.Schema)):
+                for column in action.expressions if isinstance(action, nodes.Schema) else [action]:
+                    if isinstance(column, nodes.ColumnDef):
+                        kind = column.args.get("kind")
+                        columns[column_name(column.this, dialect)] = type_text(kind, dialect)
+            elif isinstance(action, nodes.RenameColumn):
+                old, new = column_name(action.this, dialect), column_name(action.args["to"], dialect)
+                if drops and old in columns:
+                    items = [(new if name == old else name, type_) for name, type_ in columns.items()]
+                    columns.clear()
+                    columns.update(items)
+                else:
+                    columns[new] = columns.get(old)
+            elif isinstance(action, nodes.Drop) and drops:
+                for column in action.args.get("tables") or ([action.this] if action.args.get("this") else []):
+                    if isinstance(column, nodes.Expr):
+                        columns.pop(column_name(column, dialect), None)
+
+    def columns(self, name: str) -> Mapping[str, str | None] | None:
+        """Return the columns of a table in their order, with types; None if not all are known."""
+        info = self.table(name, StatementState(_NOTHING, ScriptState("", "", ""), 0, None, None, ()))
+        return dict(info.columns) if info.complete and info.columns else None
+
+    def names(self) -> set[str]:
+        """Return the names of all tables that are supplied, defined or filled."""
+        return {*self.schema, *self._definers, *self._fillers}
+
+    def places(self) -> dict[tuple[str, ...], list[tuple[str, str]]]:
+        """Return these names by all but their last part, with that part, without quotes."""
+        size = len(self._definers) + len(self._fillers)
+        if size != self._placed:
+            self._places, self._placed = {}, size
+            for name in self.names():
+                *place, last = split_name(name)
+                self._places.setdefault(tuple(place), []).append((last.strip('"'), name))
+        return self._places
+
+    def usage_size(self) -> int:
+        """Return how many columns usage has shown so far; it only grows."""
+        return sum([len(used.columns) for used in self._used.values()])
+
+    # ---- script variables --------------------------------------------------------------------------------
+
+    def variable(self, name: str, statement: StatementState) -> list[VariableValue] | None:
+        """Return what a script variable may be where a statement stands; None if the name stands for none."""
+        found = assigning(name, statement)
+        if found is None:
+            return None
+        self._settle_before(statement)
+        values: list[VariableValue] = []
+        for other in found:
+            if not self.settle(other):
+                self.circular[id(statement.script)] = statement.script
+            values += [w.value for w in other.writes if isinstance(w, VariableAssignment) and w.value.name == name]
+        return values
+
+    def _settle_before(self, statement: StatementState) -> None:
+        """Walk the assignments before a statement in their order, so that none waits for a long row of others."""
+        script = statement.script
+        key = id(script)
+        at = self._settled.get(key, 0)
+        while at < len(script.assignments) and script.assignments[at].index < statement.index:
+            self._settled[key] = at + 1
+            self.settle(script.assignments[at])
+            at = self._settled[key]
+
+    def returned(self, name: str) -> Returned | None:
+        """Return the rows of a table function whose body is a block."""
+        last = name.rsplit(".", 1)[-1]
+        statements = self.returning.get(name) or self.returning.get(last) or self.returning.get(self.named(last))
+        if not statements:
+            return None
+        found = Returned([])
+        for statement in statements:
+            args = statement.tree.args if statement.tree is not None else {}
+            if args.get("signature"):
+                found = found._replace(columns=args.get("columns") or (), row=args.get("row") or "")
+            elif self.settle(statement):
+                found.values.extend([w.value for w in statement.writes if isinstance(w, VariableAssignment)])
+        return found if found.values else None
+
+    def settle(self, statement: StatementState) -> bool:
+        """Walk a statement unless that was done; see ``Batch``, which implements it."""
+        raise NotImplementedError
+
+
+def _maker(
+    functions: Callable[[StatementState, str], Inline | None], statement: StatementState, name: str
+) -> Callable[[], Inline | None]:
+    return lambda: functions(statement, name)
+
+
+def _listed(filler: StatementState) -> list[str]:
+    """Return the columns that an INSERT lists for its target."""
+    target = filler.tree.this if isinstance(filler.tree, nodes.Insert) else None
+    items = target.expressions if isinstance(target, nodes.Schema) else []
+    return [column_name(item, filler.script.dialect) for item in items]

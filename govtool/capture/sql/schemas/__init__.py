@@ -1,0 +1,1 @@
+"""Schemas that users supply: which columns datasets have."""

@@ -1,0 +1,1 @@
+"""A replay by the user's script: it runs in a process of its own, under govtool's own interpreter."""
