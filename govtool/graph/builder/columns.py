@@ -112,11 +112,15 @@ class ColumnCollector:
             self._put(f"d.{name}", numbers_of(batch.column(name)))
         self._put("d.complete", _booleans(batch.column("columns_complete")))
         rows = np.arange(base, self.derivations)
-        for prefix, name in (("o", "columns"), ("e", "edges"), ("g", "diagnostics")):
+        for prefix, name, put in (
+            ("o", "columns", self._columns),
+            ("e", "edges", self._edges),
+            ("g", "diagnostics", self._diagnostics),
+        ):
             array = batch.column(name)
             counts = np.diff(numbers_of(array.offsets))
             self._put(f"{prefix}.derivation", np.repeat(rows, counts))
-            getattr(self, f"_{name}")(array.flatten())
+            put(array.flatten())
         self._references(batch.column("references"), rows)
 
     def _columns(self, items: Any) -> None:

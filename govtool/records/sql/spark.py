@@ -6,6 +6,7 @@ import datetime
 import decimal
 import math
 import re
+from collections.abc import Callable
 
 from govtool.records.plan import functions
 from govtool.records.plan import types as t
@@ -166,9 +167,8 @@ class SparkDialect(Dialect):
         if name in _BINARY and len(parts) == 2:
             return f"({parts[0]} {name.upper()} {parts[1]})"
         options = dict(call.options)
-        special = getattr(self, f"_call_{name.replace(' ', '_')}", None)
-        if special is not None:
-            return str(special(call, parts, options))
+        if name in _FORMS:
+            return _FORMS[name](self, call, parts, options)
         if "options" in options:
             raise NotExact(f"{name} with options")
         return f"{_SYMBOLS.get(name, name)}({', '.join(parts)})"
@@ -180,10 +180,10 @@ class SparkDialect(Dialect):
             return f"get({parts[0]}, {parts[1]})"
         raise NotExact("an element of an array that has to be there, in a session of legacy mode")
 
-    def _call_get_field(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _get_field(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return self._field_of(call.arguments[0].type, parts[0], options)
 
-    def _call_get_fields(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _get_fields(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         kind = call.arguments[0].type
         return self._field_of(kind.element if isinstance(kind, t.Array) else kind, parts[0], options)
 
@@ -193,60 +193,52 @@ class SparkDialect(Dialect):
             raise NotExact(f"a field of a struct that has {name} twice")
         return f"({part}).{identifier(name)}"
 
-    def _call_not(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _not(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"(NOT {parts[0]})"
 
-    def _call_is_null(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _is_null(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"({parts[0]} IS NULL)"
 
-    def _call_is_not_null(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _is_not_null(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"({parts[0]} IS NOT NULL)"
 
-    def _call_in(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _in(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"({parts[0]} IN ({', '.join(parts[1:])}))"
 
-    def _call_like(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _like(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"({parts[0]} {call.name.upper()} {parts[1]} ESCAPE {string(str(options.get('escape', chr(92))))})"
 
-    _call_ilike = _call_like
-
-    def _call_negative(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _negative(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"(- {parts[0]})"
 
-    def _call_positive(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _positive(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"(+ {parts[0]})"
 
-    def _call_trim(self, call: Call, parts: list[str], options: dict[str, Value], where: str = "BOTH") -> str:
+    def _trim(self, call: Call, parts: list[str], options: dict[str, Value], where: str = "BOTH") -> str:
         return f"TRIM({where} FROM {parts[0]})" if len(parts) == 1 else f"TRIM({where} {parts[1]} FROM {parts[0]})"
 
-    def _call_ltrim(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
-        return self._call_trim(call, parts, options, "LEADING")
+    def _ltrim(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+        return self._trim(call, parts, options, "LEADING")
 
-    def _call_rtrim(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
-        return self._call_trim(call, parts, options, "TRAILING")
+    def _rtrim(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+        return self._trim(call, parts, options, "TRAILING")
 
-    def _call_from_json(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _from_json(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"{call.name}({parts[0]}, {string(self.type(call.type))}{_option_map(options)})"
 
-    _call_from_csv = _call_from_xml = _call_from_json
-
-    def _call_to_json(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _to_json(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"{call.name}({', '.join(parts)}{_option_map(options)})"
 
-    _call_to_csv = _call_to_xml = _call_schema_of_json = _call_schema_of_csv = _call_schema_of_xml = _call_to_json
-
-    def _call_timestampdiff(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _timestampdiff(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         unit = str(options["unit"])
         if not unit.isalpha():
             raise NotExact("a unit that is none")
         return f"{call.name}({unit}, {', '.join(parts)})"
 
-    _call_timestampadd = _call_timestampdiff
-
-    def _call_arrays_zip(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _arrays_zip(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"CAST(arrays_zip({', '.join(parts)}) AS {self.type(call.type)})"
 
-    def _call_date_part(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
+    def _date_part(self, call: Call, parts: list[str], options: dict[str, Value]) -> str:
         return f"date_part({', '.join(parts)})"
 
     def cast(self, cast: Cast, part: str) -> str:
@@ -307,6 +299,37 @@ class SparkDialect(Dialect):
         ):
             raise NotExact(f"the function {call.reference.qualname}: its identity is none")
         return f"{udf_name(call)}({', '.join(parts)})"
+
+
+_FORMS: dict[str, Callable[[SparkDialect, Call, list[str], dict[str, Value]], str]] = {
+    "get field": SparkDialect._get_field,
+    "get fields": SparkDialect._get_fields,
+    "not": SparkDialect._not,
+    "is null": SparkDialect._is_null,
+    "is not null": SparkDialect._is_not_null,
+    "in": SparkDialect._in,
+    "like": SparkDialect._like,
+    "ilike": SparkDialect._like,
+    "negative": SparkDialect._negative,
+    "positive": SparkDialect._positive,
+    "trim": SparkDialect._trim,
+    "ltrim": SparkDialect._ltrim,
+    "rtrim": SparkDialect._rtrim,
+    "from_json": SparkDialect._from_json,
+    "from_csv": SparkDialect._from_json,
+    "from_xml": SparkDialect._from_json,
+    "to_json": SparkDialect._to_json,
+    "to_csv": SparkDialect._to_json,
+    "to_xml": SparkDialect._to_json,
+    "schema_of_json": SparkDialect._to_json,
+    "schema_of_csv": SparkDialect._to_json,
+    "schema_of_xml": SparkDialect._to_json,
+    "timestampdiff": SparkDialect._timestampdiff,
+    "timestampadd": SparkDialect._timestampdiff,
+    "arrays_zip": SparkDialect._arrays_zip,
+    "date_part": SparkDialect._date_part,
+}
+"""Functions that Spark writes in another form than as a call."""
 
 
 def udf_name(call: Udf) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,6 @@ from govtool.capture.spark.analyzed.tree import (
     id_of,
     is_tree,
     number,
-    snake,
     tree_of,
     trees,
 )
@@ -74,10 +73,8 @@ class ExpressionReader:
             return self.variables.get(variable_name(tree), p.CONSTANT)
         if name in TRANSPARENT and children:
             return children[0]
-        made = getattr(self, f"_x_{snake(name)}", None)
-        if made is not None:
-            found: p.Expression = made(tree, children)
-            return found
+        if name in _READERS:
+            return _READERS[name](self, tree, children)
         if "replacement" in tree.fields:
             return self._replaceable(tree, children)
         return build.call(function_name(name), children) if function_name(name) else p.Apply("", tuple(children))
@@ -92,21 +89,21 @@ class ExpressionReader:
         arguments = tuple(_leaves_of(child) for child in children)
         return p.Apply(function_name(tree.name), tuple(item for each in arguments for item in each))
 
-    def _x_outer_reference(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _outer_reference(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         inner = next(trees(tree.fields.get("e")), None)
         return self.expression(inner) if inner is not None else p.CONSTANT
 
-    def _x_lambda_function(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _lambda_function(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return children[0]
 
-    def _x_case_when(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _case_when(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         pairs = len(children) // 2 * 2
         return build.choice("case", children[0:pairs:2], [*children[1:pairs:2], *children[pairs:]])
 
-    def _x_if(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _if(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return build.choice("if", children[:1], children[1:])
 
-    def _x_create_named_struct(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _create_named_struct(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         fields = []
         for position in range(0, len(children) - 1, 2):
             name = tree.children[position].fields.get("value")
@@ -114,12 +111,12 @@ class ExpressionReader:
             fields.append((step, children[position + 1]))
         return p.StructValue("struct", tuple(fields))
 
-    def _x_cast(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _cast(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         target = tree.fields.get("dataType")
         source = tree.children[0].fields.get("dataType")
         return _recast(children[0], target) or build.cast("cast", children[0], type_text(source), type_text(target))
 
-    def _x_get_struct_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _get_struct_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         name = tree.fields.get("name") or _field_name(tree)
         ordinal = tree.fields.get("ordinal")
         made = children[0].fields if isinstance(children[0], p.StructValue) else ()
@@ -129,7 +126,7 @@ class ExpressionReader:
             return p.Field(children[0], column_path(name))
         return p.Apply("", (children[0],))
 
-    def _x_update_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _update_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         fields = dict(_struct_fields(children[0], struct_type(tree.children[0])))
         if not fields:
             return p.Apply("update_fields", tuple(children))
@@ -141,31 +138,31 @@ class ExpressionReader:
                 fields.pop(name, None)
         return p.StructValue("struct", tuple(fields.items()))
 
-    def _x_with_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _with_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return children[0]
 
-    def _x_drop_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _drop_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.CONSTANT
 
-    def _x_get_array_struct_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _get_array_struct_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         field = tree.fields.get("field")
         name = field.get("name") if isinstance(field, Mapping) else None
         if isinstance(name, str) and name:
             return p.Field(p.Field(children[0], "[]"), column_path(name))
         return p.Apply("", (children[0],))
 
-    def _x_get_array_item(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _get_array_item(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         item = p.Field(children[0], "[]")
         return item if children[1] is p.CONSTANT else p.Conditional(item, (children[1],))
 
-    def _x_get_map_value(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _get_map_value(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         key = tree.children[1].fields.get("value")
         if isinstance(key, str) and tree.children[1].name == "Literal":
             return p.Field(children[0], build.key_step(key))
         item = p.Field(children[0], "[]")
         return item if children[1] is p.CONSTANT else p.Conditional(item, (children[1],))
 
-    def _x_aggregate_expression(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _aggregate_expression(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         function = tree.children[0]
         value = children[0]
         if isinstance(value, p.Apply) and value.kind is EdgeKind.TRANSFORMATION:
@@ -176,10 +173,10 @@ class ExpressionReader:
             )
         return p.Conditional(value, tuple(children[1:])) if len(children) > 1 else value
 
-    def _x_pivot_first(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _pivot_first(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Apply("pivotfirst", tuple(children), EdgeKind.AGGREGATION)
 
-    def _x_window_expression(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _window_expression(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         function, specification = tree.children
         by: list[p.Expression] = []
         for child in specification.children:
@@ -197,48 +194,37 @@ class ExpressionReader:
             value = build.over(function_name(plain.name), [self.expression(item) for item in plain.children], by)
         return p.Conditional(value, filters) if filters else value
 
-    def _x_window_spec_definition(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _window_spec_definition(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.CONSTANT  # read with the window expression around it
 
-    def _x_scalar_subquery(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _scalar_subquery(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         plan = tree.fields.get("plan")
         return p.Query(self.relation(tree_of(plan))) if is_tree(plan) else p.CONSTANT  # type: ignore[arg-type]
 
-    _x_list_query = _x_scalar_subquery
-    _x_lateral_subquery = _x_scalar_subquery
-
-    def _x_exists(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _exists(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         plan = tree.fields.get("plan")
         return p.Query(self.relation(tree_of(plan)), value=False) if is_tree(plan) else p.CONSTANT  # type: ignore[arg-type]
 
-    def _x_in_subquery(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _in_subquery(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Apply("", tuple(children))
 
-    def _x_python_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _python_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Opaque(f"python-udf: {tree.fields.get('name') or 'function'}", tuple(children))
 
-    _x_python_udaf = _x_python_udf
-
-    def _x_scala_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _scala_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Opaque(f"jvm-udf: {tree.fields.get('udfName') or 'function'}", tuple(children))
 
-    def _x_hive_simple_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _hive_simple_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Opaque(f"jvm-udf: {tree.fields.get('name') or 'function'}", tuple(children))
 
-    _x_hive_generic_udf = _x_hive_simple_udf
-    _x_hive_udaf_function = _x_hive_simple_udf
-    _x_scala_aggregator = _x_hive_simple_udf
-    _x_scala_udaf = _x_hive_simple_udf
-    _x_simple_typed_aggregate_expression = _x_hive_simple_udf
-
-    def _x_sql_scalar_function(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _sql_scalar_function(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return children[-1]
 
-    def _x_precise_timestamp_conversion(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _precise_timestamp_conversion(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         """The start and the end of a time window, which analysis computes with a CASE of its own."""
         return p.Apply("window", _leaves_of(children[0]))
 
-    def _x_with(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _with(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         bindings = []
         for item, child in zip(tree.children, children, strict=True):
             if item.name == "CommonExpressionDef":
@@ -248,17 +234,59 @@ class ExpressionReader:
         )
         return p.Let(tuple(bindings), body)
 
-    def _x_common_expression_def(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _common_expression_def(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return children[0]
 
-    def _x_common_expression_ref(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _common_expression_ref(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Attribute(_common(tree.fields.get("id")))
 
-    def _x_get_json_object(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
+    def _get_json_object(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         value = children[0]
         for step in _json_steps(tree.children[1].fields.get("value")):
             value = p.Field(value, step)
         return p.Apply("get_json_object", (value, *children[1:]))
+
+
+_READERS: dict[str, Callable[[ExpressionReader, CatalystTree, list[p.Expression]], p.Expression]] = {
+    "OuterReference": ExpressionReader._outer_reference,
+    "LambdaFunction": ExpressionReader._lambda_function,
+    "CaseWhen": ExpressionReader._case_when,
+    "If": ExpressionReader._if,
+    "CreateNamedStruct": ExpressionReader._create_named_struct,
+    "Cast": ExpressionReader._cast,
+    "GetStructField": ExpressionReader._get_struct_field,
+    "UpdateFields": ExpressionReader._update_fields,
+    "WithField": ExpressionReader._with_field,
+    "DropField": ExpressionReader._drop_field,
+    "GetArrayStructFields": ExpressionReader._get_array_struct_fields,
+    "GetArrayItem": ExpressionReader._get_array_item,
+    "GetMapValue": ExpressionReader._get_map_value,
+    "AggregateExpression": ExpressionReader._aggregate_expression,
+    "PivotFirst": ExpressionReader._pivot_first,
+    "WindowExpression": ExpressionReader._window_expression,
+    "WindowSpecDefinition": ExpressionReader._window_spec_definition,
+    "ScalarSubquery": ExpressionReader._scalar_subquery,
+    "ListQuery": ExpressionReader._scalar_subquery,
+    "LateralSubquery": ExpressionReader._scalar_subquery,
+    "Exists": ExpressionReader._exists,
+    "InSubquery": ExpressionReader._in_subquery,
+    "PythonUDF": ExpressionReader._python_udf,
+    "PythonUDAF": ExpressionReader._python_udf,
+    "ScalaUDF": ExpressionReader._scala_udf,
+    "HiveSimpleUDF": ExpressionReader._hive_simple_udf,
+    "HiveGenericUDF": ExpressionReader._hive_simple_udf,
+    "HiveUDAFFunction": ExpressionReader._hive_simple_udf,
+    "ScalaAggregator": ExpressionReader._hive_simple_udf,
+    "ScalaUDAF": ExpressionReader._hive_simple_udf,
+    "SimpleTypedAggregateExpression": ExpressionReader._hive_simple_udf,
+    "SQLScalarFunction": ExpressionReader._sql_scalar_function,
+    "PreciseTimestampConversion": ExpressionReader._precise_timestamp_conversion,
+    "With": ExpressionReader._with,
+    "CommonExpressionDef": ExpressionReader._common_expression_def,
+    "CommonExpressionRef": ExpressionReader._common_expression_ref,
+    "GetJsonObject": ExpressionReader._get_json_object,
+}
+"""What reads an expression, by its class in Catalyst."""
 
 
 def _struct_fields(value: p.Expression, type_: object) -> Iterator[tuple[str, p.Expression]]:

@@ -17,7 +17,6 @@ from govtool.capture.spark.analyzed.tree import (
     is_tree,
     named,
     number,
-    snake,
     tree_of,
     trees,
 )
@@ -57,9 +56,8 @@ class RelationReader(ExpressionReader):
         return folded(root, self._node)
 
     def _node(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
-        read: Callable[[CatalystTree, list[p.Node]], p.Node] | None = getattr(self, f"_{snake(tree.name)}", None)
-        if read is not None:
-            return read(tree, children)
+        if tree.name in _READERS:
+            return _READERS[tree.name](self, tree, children)
         if tree.name in _THROUGH and len(children) == 1:
             return children[0]
         if tree.name in BREAKS:
@@ -109,16 +107,12 @@ class RelationReader(ExpressionReader):
     def _deduplicate(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Distinct(children[0], tuple(self.expressions(tree, "keys")))
 
-    _deduplicate_within_watermark = _deduplicate
-
     def _union(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return build.union(children, p.outputs_of(children[0]))
 
     def _intersect(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         left, right = (build.uncast(child, narrower=False) for child in children)
         return p.SetOperation(left, right)
-
-    _except = _intersect
 
     def _join(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         kind = _join_type(tree.fields.get("joinType"))
@@ -249,8 +243,6 @@ class RelationReader(ExpressionReader):
             return p.Values(outputs)
         return p.LineageBreak((), outputs, "break.rdd", "rows come from an RDD: where they were before is not known")
 
-    _external_rdd = _logical_rdd
-
     def _deserialize_to_object(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return children[0]
 
@@ -284,6 +276,42 @@ class RelationReader(ExpressionReader):
             self.columns[place.id] = tuple((column_path(o.name), type_text(types.get(o.id))) for o in outputs)
         first = p.Scan(places[0].id, outputs)
         return first if len(places) == 1 else build.several(first, [place.id for place in places[1:]], outputs)
+
+
+_READERS: dict[str, Callable[[RelationReader, CatalystTree, list[p.Node]], p.Node]] = {
+    "Project": RelationReader._project,
+    "Filter": RelationReader._filter,
+    "Aggregate": RelationReader._aggregate,
+    "Sort": RelationReader._sort,
+    "RepartitionByExpression": RelationReader._repartition_by_expression,
+    "Distinct": RelationReader._distinct,
+    "Deduplicate": RelationReader._deduplicate,
+    "DeduplicateWithinWatermark": RelationReader._deduplicate,
+    "Union": RelationReader._union,
+    "Intersect": RelationReader._intersect,
+    "Except": RelationReader._intersect,
+    "Join": RelationReader._join,
+    "AsOfJoin": RelationReader._as_of_join,
+    "LateralJoin": RelationReader._lateral_join,
+    "Window": RelationReader._window,
+    "WithCTE": RelationReader._with_cte,
+    "CTERelationRef": RelationReader._cte_relation_ref,
+    "UnionLoop": RelationReader._union_loop,
+    "UnionLoopRef": RelationReader._union_loop_ref,
+    "Expand": RelationReader._expand,
+    "AttachDistributedSequence": RelationReader._attach_distributed_sequence,
+    "Generate": RelationReader._generate,
+    "LocalRelation": RelationReader._local_relation,
+    "Range": RelationReader._range,
+    "OneRowRelation": RelationReader._one_row_relation,
+    "View": RelationReader._view,
+    "LogicalRDD": RelationReader._logical_rdd,
+    "ExternalRDD": RelationReader._logical_rdd,
+    "DeserializeToObject": RelationReader._deserialize_to_object,
+    "SerializeFromObject": RelationReader._serialize_from_object,
+    "MergeRows": RelationReader._merge_rows,
+}
+"""What reads a relation, by its class in Catalyst."""
 
 
 def _join_type(value: object) -> str:

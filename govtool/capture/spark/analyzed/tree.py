@@ -128,13 +128,3 @@ def number(value: object, default: int = 0) -> int:
         return int(value)  # type: ignore[call-overload,no-any-return]
     except (TypeError, ValueError):
         return default
-
-
-def snake(name: str) -> str:
-    """``LocalLimit`` as ``local_limit``."""
-    text = ""
-    for i, char in enumerate(name):
-        if char.isupper() and i and (not name[i - 1].isupper() or (i + 1 < len(name) and name[i + 1].islower())):
-            text += "_"
-        text += char.lower()
-    return text

@@ -8,7 +8,7 @@ and its own expressions stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -176,11 +176,9 @@ class PlanCarrier:
         kind = node.getClass().getSimpleName()
         if kind in _PASSING:
             return self._passed(kind, node)
-        read = getattr(self, f"_carry_{kind.lower()}", None)
-        if read is None:
+        if kind not in _RULES:
             raise NotCarried(f"{kind} cannot carry the ids of records")
-        found: tuple[Any, list[Carried]] = read(node)
-        return found
+        return _RULES[kind](self, node)
 
     def _passed(self, kind: str, node: Any) -> tuple[Any, list[Carried]]:
         if kind == "Generate" and node.unrequiredChildIndex().nonEmpty():
@@ -188,12 +186,12 @@ class PlanCarrier:
         child, ids = self.carry(node.children().head())
         return node.withNewChildren(self.seq([child])), ids
 
-    def _carry_withcte(self, node: Any) -> tuple[Any, list[Carried]]:
+    def _carry_with_cte(self, node: Any) -> tuple[Any, list[Carried]]:
         for each in sequence(node.cteDefs()):
             self._definitions[int(each.id())] = each.child()
         return self.carry(node.plan())
 
-    def _carry_cterelationref(self, node: Any) -> tuple[Any, list[Carried]]:
+    def _carry_cte_relation_ref(self, node: Any) -> tuple[Any, list[Carried]]:
         """A query with a name, in the place where it is read; once, as its rows may differ between two evaluations."""
         below = self._definitions.pop(int(node.cteId()), None)
         if below is None:
@@ -315,7 +313,7 @@ class PlanCarrier:
 
     # ---- inputs ---------------------------------------------------------------------------------------------------
 
-    def _carry_logicalrelation(self, node: Any) -> tuple[Any, list[Carried]]:
+    def _carry_logical_relation(self, node: Any) -> tuple[Any, list[Carried]]:
         relation = node.relation()
         if not relation.getClass().getSimpleName() == "HadoopFsRelation":
             raise NotCarried("rows of a source that is no files have no positions")
@@ -343,10 +341,10 @@ class PlanCarrier:
             raise NotCarried("its files cannot be distinguished by their hashes")
         return found
 
-    def _carry_localrelation(self, node: Any) -> tuple[Any, list[Carried]]:
+    def _carry_local_relation(self, node: Any) -> tuple[Any, list[Carried]]:
         return self._driver(node)
 
-    def _carry_logicalrdd(self, node: Any) -> tuple[Any, list[Carried]]:
+    def _carry_logical_rdd(self, node: Any) -> tuple[Any, list[Carried]]:
         columns = sequence(node.output())
         if not columns or columns[0].exprId().id() not in self._known_rows:
             raise NotCarried("rows of an RDD have no positions")
@@ -368,6 +366,26 @@ class PlanCarrier:
         made, column = self._with(node, f"(id - {node.start()}) div {node.step()}")
         self.sources.append(CarriedSource(number, "range", number_column.exprId().id()))
         return made, [Carried(number, column)]
+
+
+_RULES: dict[str, Callable[[PlanCarrier, Any], tuple[Any, list[Carried]]]] = {
+    "WithCTE": PlanCarrier._carry_with_cte,
+    "CTERelationRef": PlanCarrier._carry_cte_relation_ref,
+    "View": PlanCarrier._carry_view,
+    "Project": PlanCarrier._carry_project,
+    "Join": PlanCarrier._carry_join,
+    "Union": PlanCarrier._carry_union,
+    "Expand": PlanCarrier._carry_expand,
+    "Aggregate": PlanCarrier._carry_aggregate,
+    "Distinct": PlanCarrier._carry_distinct,
+    "Deduplicate": PlanCarrier._carry_deduplicate,
+    "Window": PlanCarrier._carry_window,
+    "LogicalRelation": PlanCarrier._carry_logical_relation,
+    "LocalRelation": PlanCarrier._carry_local_relation,
+    "LogicalRDD": PlanCarrier._carry_logical_rdd,
+    "Range": PlanCarrier._carry_range,
+}
+"""What rewrites an operator, by its class in Catalyst."""
 
 
 def is_ranking(node: Any) -> bool:
