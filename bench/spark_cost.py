@@ -10,6 +10,7 @@ A round holds both sizes, each plain, plain again, and recorded, in an order tha
 intervals are bootstrap percentiles over rounds. Plain against plain again is what the method itself shows for nothing.
 
     python -m bench.spark_cost run --state DIR [--rounds 10]      resumable: a round that is there is not run again
+    python -m bench.spark_write_cost DIR/writes.json              within one session; the section has it, too
     python -m bench spark-cost --state DIR                        the section of docs/benchmarks.md, from what is there
 """
 
@@ -31,11 +32,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.page import table
+from bench.spark_write_cost import sentence
 
 ROUNDS = 10
 SIZES = (3, 50)
 """Writes in a small job and in a large one: about 20 and 60 seconds of CPU with what a session takes by itself."""
 HOWS = ("plain", "again", "recorded")
+WRITES = "writes.json"
+"""What ``bench.spark_write_cost`` found."""
 _DRAWS = 4000
 _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""
@@ -178,6 +182,8 @@ def section(state: Path | None) -> str:
     small, large = ([each[size, "plain"]["all"] for each in rounds] for size in SIZES)
     rows = [_row(rounds, how, label) for how, label in (("again", "plain again"), ("recorded", "`govtool run`"))]
     head = ["against plain", "in proportion", "fixed", "of it after the last write"]
+    turns = state / WRITES if state is not None else None
+    within = ["", sentence(json.loads(turns.read_text()))] if turns is not None and turns.exists() else []
     return "\n".join(
         [
             "## CPU that recording a Spark job takes",
@@ -187,6 +193,7 @@ def section(state: Path | None) -> str:
             f"included (`bench/spark_cost.py`); {len(rounds)} interleaved rounds. 95% bootstrap intervals in brackets.",
             "",
             table(head, rows),
+            *within,
         ]
     )
 
