@@ -10,7 +10,7 @@ from govtool.answers.answer import Cell, GraphAnswer
 from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE
 
 if TYPE_CHECKING:
-    from govtool.capture.oracle import Export
+    from govtool.capture.warehouse_lineage import Export
     from govtool.query.agreement import Agreement, ComparedEdge
 
 

@@ -12,7 +12,7 @@ from govtool.answers.evidence import step_object
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from govtool.policy.erasure.plan import ErasurePlan, Task
+    from govtool.policy.erasure.column_plan import ErasurePlan, Task
 
 ACTIONS = ("delete", "search", "rebuild", "follows", "expires", "unknown", "stays")
 """The actions of an erasure plan, in the order of the summary."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from govtool.answers.classes import ClassesAnswer
     from govtool.answers.explain import ExplainAnswer
     from govtool.answers.impact import ImpactAnswer
-    from govtool.answers.listing import ListAnswer
+    from govtool.answers.ls import ListAnswer
     from govtool.answers.path import PathAnswer
     from govtool.answers.suggestions import SuggestionsAnswer
     from govtool.answers.whatif import WhatIfAnswer

@@ -1,1 +1,1 @@
-"""The command line: one file a command. Parse, call ``govtool.app``, hand the result to ``govtool.render``, exit."""
+"""The command line: one file a command. Parse, call ``govtool.api`` or ``govtool.app``, render, exit."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from govtool.model.diagnostic import Diagnostic
-from govtool.model.listing import FileListing, listing_from, listing_value
+from govtool.model.file_listing import FileListing, listing_from, listing_value
 from govtool.model.parquet import of_format, read_parquet, refusing_damage
 from govtool.model.reproduction import Reproduction, reproduction_from, reproduction_value
 from govtool.model.spread import buckets_for, number_of

@@ -12,7 +12,7 @@ from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.classes import ClassesAnswer
-    from govtool.answers.listing import ListAnswer, Listed
+    from govtool.answers.ls import ListAnswer, Listed
     from govtool.policy.classes.provenance_paths import Classed
 
 FORMATS = ROW_FORMATS

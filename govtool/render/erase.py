@@ -13,7 +13,7 @@ from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.erase import ErasePlanAnswer
-    from govtool.policy.erasure.plan import Task
+    from govtool.policy.erasure.column_plan import Task
 
 FORMATS = ROW_FORMATS
 REDACTED = "…"

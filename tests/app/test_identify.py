@@ -10,7 +10,7 @@ import pytest
 
 from govtool.app.datasets.identify import identify_outputs
 from govtool.capture.spark.identity import DatasetPlace, path_name
-from govtool.model.listing import listing_from
+from govtool.model.file_listing import listing_from
 from govtool.model.run import Run, RunOutput
 from govtool.spark.live.plans.files import summed
 

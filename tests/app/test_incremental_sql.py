@@ -14,7 +14,8 @@ import pytest
 from bench.incremental.oracle import compare, difference, report_difference
 from govtool.answers.ingest import CoverageDemand
 from govtool.app.coverage.failures import failures
-from govtool.app.ingest import sql_memos, sql_workers
+from govtool.app.ingest import sql_memo_files as sql_memos
+from govtool.app.ingest import sql_workers
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
 from govtool.app.ingest.sql_workers import extracted_by_workers

@@ -10,7 +10,7 @@ from govtool.app.erasure.columns import parse_subject
 from govtool.app.versions.index import index_of
 from govtool.model import EdgeKind
 from govtool.policy.classes.governed import govern
-from govtool.policy.erasure.plan import erasure_plan
+from govtool.policy.erasure.column_plan import erasure_plan
 from govtool.policy.files.policy_set import PolicySet
 from govtool.query.selection.select import select
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from govtool.model.diagnostic import Diagnostic
-from govtool.model.listing import FileListing, ListedFile
+from govtool.model.file_listing import FileListing, ListedFile
 from govtool.model.reproduction import FunctionCode, Reproduction
 from govtool.model.run import Batches, Offsets, Run, RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity

@@ -11,9 +11,9 @@ import json
 import sys
 from pathlib import Path
 
-from govtool.records.captured import read_spool
 from govtool.records.execute import spark as executor
 from govtool.records.execute.compare import multiset
+from govtool.records.spooled_plans import read_spool
 from govtool.records.sql.dialect import NotExact
 
 

@@ -12,9 +12,9 @@ import hostile
 import pytest
 from rebuild import outcome
 
-from govtool.records.captured import read_spool
 from govtool.records.execute import duckdb
 from govtool.records.plan import codec
+from govtool.records.spooled_plans import read_spool
 
 BREAKS = {
     "a sample": "a random sample",

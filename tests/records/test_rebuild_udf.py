@@ -7,11 +7,11 @@ import json
 import pytest
 from test_record_functions import SCRIPT, module_of
 
-from govtool.records.captured import session_of
 from govtool.records.execute import spark as executor
 from govtool.records.execute.functions import registry
 from govtool.records.plan import catalyst, codec
 from govtool.records.plan.expressions import UdfReference
+from govtool.records.spooled_plans import session_of
 from govtool.records.sql.dialect import NotExact
 
 

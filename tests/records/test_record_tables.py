@@ -26,7 +26,7 @@ from govtool.model.records import (
 )
 from govtool.records.execute.inputs import relations
 from govtool.records.plan import codec
-from govtool.records.stored import put_together, taken_apart
+from govtool.records.split_plans import put_together, taken_apart
 from govtool.store import Changes, Store
 
 SECRET = "SELECT user, 'Eve Miller' AS who FROM views WHERE user = 'ann' AND spent > 4711"

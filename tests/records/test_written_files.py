@@ -18,7 +18,7 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.nodes import LocalRows, Plan, Session, Write
 from govtool.records.plan.writes import insert
-from govtool.records.stored import files_made, in_part, readable, relation_of, relation_text
+from govtool.records.split_plans import files_made, in_part, readable, relation_of, relation_text
 
 DAY = (date(2026, 1, 2) - date(1970, 1, 1)).days
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from recorders import own_recorder
 
-from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.job.digest_key import Digests
 from govtool.spark.live.listener import Recorder
 from govtool.spark.live.plans import catalyst
 from govtool.spark.live.plans.python_functions import described

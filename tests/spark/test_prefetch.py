@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from govtool.spark.live.job import facts
-from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.job.digest_key import Digests
 from govtool.spark.live.jvm.janino import instance_in
 from govtool.spark.live.jvm.prefetch import EXECUTION, Prefetched, Prefetcher, stored_executions
 from govtool.spark.live.numbers import Numbers

@@ -20,7 +20,7 @@ from govtool.model.version import ContentIdentity, DataFile, content_identity, i
 
 if TYPE_CHECKING:
     from govtool.capture.spark.identity import DatasetPlace
-    from govtool.model.listing import ListedFile
+    from govtool.model.file_listing import ListedFile
     from govtool.model.run import Run, RunOutput
 
 SMALL_OUTPUT = 1 << 20
@@ -153,7 +153,7 @@ def _files_of(output: RunOutput, root: Path, hashes: Mapping[Path, _Hashed]) -> 
 
 def _listed_again(output: RunOutput, root: Path) -> list[ListedFile]:
     """The files of a write of which there were too many to keep: those that are there, if they give its digest."""
-    from govtool.model.listing import ListedFile
+    from govtool.model.file_listing import ListedFile
     from govtool.spark.live.plans.files import left_files
 
     assert output.written is not None

@@ -6,7 +6,7 @@
 :mod:`corrections <govtool.app.erasure.corrections>` is a plan over corrected inputs,
 :mod:`step <govtool.app.erasure.step>` evaluates it, :mod:`decided <govtool.app.erasure.decided>` judges its certainty.
 :mod:`driver <govtool.app.erasure.driver>` tells what passed through the driver,
-:mod:`plan <govtool.app.erasure.plan>` goes through the chain, and
+:mod:`plan <govtool.app.erasure.row_plan>` goes through the chain, and
 :mod:`found <govtool.app.erasure.found>` has its results.
 :mod:`copies <govtool.app.erasure.copies>` and :mod:`lines <govtool.app.erasure.lines>` write corrected files,
 :mod:`corrected <govtool.app.erasure.corrected>` those of a dataset, verified,

@@ -12,7 +12,7 @@ from govtool.errors import UnknownNameError, UsageError
 from govtool.records.execute.inputs import relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.plan import codec
-from govtool.records.stored import relation_of
+from govtool.records.split_plans import relation_of
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun

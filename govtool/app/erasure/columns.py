@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from govtool.app.questions.columns import PolicyChoice
     from govtool.app.questions.selection import Selector
     from govtool.app.versions.opening import Snapshot
-    from govtool.policy.erasure.plan import ErasurePlan
+    from govtool.policy.erasure.column_plan import ErasurePlan
 
 
 class SubjectKey(NamedTuple):
@@ -63,7 +63,7 @@ def plan(
     Raises:
         UsageError: A subject is a dataset; ``within`` is no duration.
     """
-    from govtool.policy.erasure.plan import erasure_plan
+    from govtool.policy.erasure.column_plan import erasure_plan
     from govtool.policy.files.terms import is_duration
     from govtool.query.selection.select import select
 

@@ -29,7 +29,7 @@ from govtool.app.erasure.keys import (
     parsed_subjects,
     subject_keys,
 )
-from govtool.app.erasure.plan import row_erasure
+from govtool.app.erasure.row_plan import row_erasure
 from govtool.app.records.tables import read_record_runs
 from govtool.app.runs.lookup import read_history
 from govtool.app.versions.version import version_of

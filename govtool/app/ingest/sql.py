@@ -25,7 +25,7 @@ from govtool.answers.ingest import CoverageDemand, IngestResult
 from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
 from govtool.app.ingest.reader_digest import reader_digest
 from govtool.app.ingest.sql_lineage import SourceLineage, digest_of, extracted_lineage, lineage_with_memos
-from govtool.app.ingest.sql_memos import BROKEN
+from govtool.app.ingest.sql_memo_files import BROKEN
 from govtool.app.ingest.sql_meter import SqlMeter, counting
 from govtool.app.ingest.sql_options import (
     Progress,

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from govtool.app.ingest.payload import DERIVATIONS_PER_FRAGMENT, IngestPayload
-from govtool.app.ingest.sql_memos import EarlierIngest, load_earlier, memo_file, save_earlier
+from govtool.app.ingest.sql_memo_files import EarlierIngest, load_earlier, memo_file, save_earlier
 from govtool.app.ingest.sql_options import extract_scripts, facts_beside, statement_facts
 from govtool.model import Derivation, Diagnostic
 from govtool.model.fact import Fact

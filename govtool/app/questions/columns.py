@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from govtool.answers.explain import ExplainAnswer
     from govtool.answers.impact import ImpactAnswer
     from govtool.answers.labels import Labels
-    from govtool.answers.listing import ListAnswer
+    from govtool.answers.ls import ListAnswer
     from govtool.answers.path import PathAnswer
     from govtool.answers.suggestions import SuggestionsAnswer
     from govtool.app.questions.selection import Selector
@@ -262,7 +262,7 @@ def list_answer(
     Raises:
         UsageError: A named policy is mistaken, or a selector is.
     """
-    from govtool.answers.listing import ListAnswer, Listed
+    from govtool.answers.ls import ListAnswer, Listed
 
     index = snapshot.index
     selection = selector(snapshot, rules).select(selectors, exclude)

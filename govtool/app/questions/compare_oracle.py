@@ -24,7 +24,7 @@ def compare_oracle(
         UsageError: a file is no export that is known, or cannot be read; no such format.
         EvidenceError: the exports and the graph have nothing in common.
     """
-    from govtool.capture.oracle import FORMATS, read_exports
+    from govtool.capture.warehouse_lineage import FORMATS, read_exports
 
     if form not in ("auto", *FORMATS):
         raise UnknownNameError(

@@ -11,7 +11,7 @@ from govtool.app.rdd.programs import leaves_of, log_of, session_of
 from govtool.app.records.tables import read_stored
 from govtool.errors import EngineError, EvidenceError
 from govtool.records.execute.inputs import changed, local_path
-from govtool.records.stored import relation_of
+from govtool.records.split_plans import relation_of
 from govtool.records.trace.answer import RefusedFile
 
 if TYPE_CHECKING:

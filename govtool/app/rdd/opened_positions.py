@@ -13,7 +13,7 @@ from govtool.app.records.tables import read_positions, read_stored
 from govtool.model.positions import decode_positions
 from govtool.model.token import ROW_BITS
 from govtool.records.execute.inputs import changed
-from govtool.records.stored import relation_of
+from govtool.records.split_plans import relation_of
 from govtool.records.trace.answer import RefusedFile
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ def stored_program(name: str, line: Json, output: str) -> tuple[RecordRun, Store
     """
     from govtool.records.plan import codec
     from govtool.records.plan.nodes import Plan, Session, Union
-    from govtool.records.stored import relation_text
+    from govtool.records.split_plans import relation_text
 
     log, session = line["log"], Session(str(line.get("spark", "")), True, "UTC")
     numbers = {entry["number"]: place for place, entry in enumerate(log["nodes"])}
@@ -231,7 +231,7 @@ def leaves_of(run: RecordRun) -> list[Relation]:
     """The text files behind a program, as they were read, under the names of the graph."""
     from govtool.records.execute.inputs import relations
     from govtool.records.plan import codec
-    from govtool.records.stored import listing_version
+    from govtool.records.split_plans import listing_version
 
     names = dict(run.inputs)
     return [

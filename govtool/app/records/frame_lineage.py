@@ -12,7 +12,6 @@ from govtool.app.records.opened import titled
 from govtool.app.records.tables import dataset_id
 from govtool.config import load_config
 from govtool.errors import UsageError
-from govtool.records.captured import read_frame
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.functions import registry
 from govtool.records.execute.inputs import changed, relations
@@ -20,16 +19,17 @@ from govtool.records.execute.spark_executor import SparkExecutor
 from govtool.records.leaves import with_files, with_relations
 from govtool.records.lineage import Lineage
 from govtool.records.plan.nodes import Relation
-from govtool.records.stored import listing_version
+from govtool.records.split_plans import listing_version
+from govtool.records.spooled_plans import read_frame
 from govtool.records.trace.answer import RefusedFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from govtool.records.captured import Planned
     from govtool.records.plan.nodes import Plan
     from govtool.records.plan.tree import Node
     from govtool.records.recordset import RecordSet
+    from govtool.records.spooled_plans import Planned
     from govtool.spark.live.records.exact import PlanRecorder
 
 TITLE = "a DataFrame"

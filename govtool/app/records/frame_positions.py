@@ -166,7 +166,7 @@ class _Places:
     """Numbers of a spool as those of the recorded plan: leaves, files, written rows."""
 
     def __init__(self, tables: RecordTables, name: str, line: Json) -> None:
-        from govtool.records.stored import put_together, relation_of
+        from govtool.records.split_plans import put_together, relation_of
 
         run = tables.runs[name]
         values = tables.private[name].values if name in tables.private else None

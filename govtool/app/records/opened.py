@@ -39,7 +39,7 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.recordset import RecordSet
-from govtool.records.stored import readable, relation_of
+from govtool.records.split_plans import readable, relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed

@@ -299,7 +299,7 @@ def _of_last_run(
 def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
     from govtool.records.execute.inputs import changed
     from govtool.records.lake.written import LiveTables
-    from govtool.records.stored import files_made, relation_of
+    from govtool.records.split_plans import files_made, relation_of
 
     found: list[RecordRun] = []
     parts: list[RecordRun] = []

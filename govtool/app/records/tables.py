@@ -90,7 +90,7 @@ class RecordTables:
 
     def add(self, write: RecordedWrite) -> None:
         """Take in a write."""
-        from govtool.records.stored import relation_text, taken_apart
+        from govtool.records.split_plans import relation_text, taken_apart
 
         parts = taken_apart(write.plan)
         shape = parts.shape
@@ -263,7 +263,7 @@ def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
         IntegrityError: its plan is not in the store.
         FormatError: its plan cannot be read.
     """
-    from govtool.records.stored import put_together
+    from govtool.records.split_plans import put_together
 
     if run.program:
         raise UsageError(f"{run.run} is an action of RDDs: it has no plan of a query", code="usage.no-plan")

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from govtool.capture.spark.identity import DatasetPlace
     from govtool.capture.spark.live.executions import LiveInterpreter
     from govtool.model.run import Run
-    from govtool.records.captured import Planned
     from govtool.records.plan.nodes import File, Plan, Relation
     from govtool.records.plan.tree import Node
     from govtool.records.plan.types import Type
+    from govtool.records.spooled_plans import Planned
 
 PRIVATE = "private"
 """The folder, within a spool, of what holds data."""
@@ -49,7 +49,7 @@ def process_actions(interpreter: LiveInterpreter, executed: Sequence[Executed]) 
 
 def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[list[RecordedWrite], list[str]]:
     """The writes and queries of a job whose rows can be traced, and why those of others cannot."""
-    from govtool.records.captured import read_spool
+    from govtool.records.spooled_plans import read_spool
 
     by_process: dict[str, list[Planned]] = {}
     for captured in read_spool(spool / PRIVATE):
@@ -197,7 +197,7 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     from govtool.records.plan.expressions import Attribute
     from govtool.records.plan.nodes import Relation, Write, outputs
     from govtool.records.plan.types import Field, Struct
-    from govtool.records.stored import in_part
+    from govtool.records.split_plans import in_part
 
     root = plan.root
     folder = _folder(place)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from govtool.answers.ingest import IngestResult
-    from govtool.records.captured import Planned
     from govtool.records.recordset import RecordSet
+    from govtool.records.spooled_plans import Planned
 
 _WAIT = 60.0
 
@@ -38,7 +38,7 @@ class Capture:
 
         They hold literals and rows of the driver, which lie in tables of their own in the store.
         """
-        from govtool.records.captured import read_spool
+        from govtool.records.spooled_plans import read_spool
 
         self._recorder.checkpoint(_WAIT)
         replay = self._recorder.replay
@@ -112,7 +112,7 @@ def attach(
             as ``[spark] records`` has it.
     """
     from govtool.spark.live.hook import install
-    from govtool.spark.live.job.keys import ensure_key
+    from govtool.spark.live.job.digest_key import ensure_key
     from govtool.spark.live.process import recorder as recorder_of
 
     folder = Path(spool) if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-attach-"))

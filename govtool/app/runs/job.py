@@ -92,7 +92,7 @@ def command_of(words: Sequence[str]) -> list[str]:
 def environment(spool: Path, records: bool | str = False) -> dict[str, str]:
     """The environment of a job whose sessions are to be recorded; with their exact plans where records are wanted."""
     from govtool.app.records.writes import PRIVATE
-    from govtool.spark.live.job.keys import KEY_FILE, ensure_key, key_file
+    from govtool.spark.live.job.digest_key import KEY_FILE, ensure_key, key_file
     from govtool.spark.live.spool import EAGER, RECORDS, SPOOL
 
     site = Path(__file__).parents[2] / "spark" / "live" / "site"

@@ -28,7 +28,7 @@ from govtool.records.plan import codec
 from govtool.records.plan.nodes import Distinct, Limit, Relation, Tail
 from govtool.records.plan.tree import walk_nodes
 from govtool.records.recordset import RecordSet
-from govtool.records.stored import relation_of
+from govtool.records.split_plans import relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import ReachedRows, count_rows
 from govtool.records.trace.computed import guards

@@ -19,7 +19,7 @@ from govtool.policy.classes.measured import MeasuredGroup
 from govtool.records.execute.chain import ExecutorChain
 from govtool.records.execute.inputs import changed
 from govtool.records.plan.nodes import Relation
-from govtool.records.stored import relation_of
+from govtool.records.split_plans import relation_of
 from govtool.records.trace.groups import SmallestGroup, smallest_group
 
 if TYPE_CHECKING:

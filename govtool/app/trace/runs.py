@@ -57,7 +57,7 @@ class RecordedFiles:
         """The files of some runs."""
         from govtool.records.execute.inputs import relations
         from govtool.records.plan import codec
-        from govtool.records.stored import relation_of
+        from govtool.records.split_plans import relation_of
 
         found = RecordedFiles()
         for run in runs:

@@ -93,7 +93,7 @@ def publish_index(
 
 
 def _require_head(store: Store, commit: Commit) -> Commit:
-    """The newest commit of the commit's branch, which must have its content.
+    """The newest commit of the branch. It must have the content of the given commit.
 
     Raises:
         ConflictError: It is another one.

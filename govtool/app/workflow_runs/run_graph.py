@@ -72,7 +72,7 @@ class StoredRunFiles:
     def plan(self, path: str) -> Plan | None:
         """See ``RunFiles``."""
         from govtool.app.datasets.places import path_id
-        from govtool.records.stored import put_together
+        from govtool.records.split_plans import put_together
 
         record = self._by_output.get(path_id(path))
         if record is None:
@@ -143,7 +143,7 @@ def _read(relation: BoundaryRelation) -> RelationRows:
     from govtool.app.datasets.places import path_id
     from govtool.model.token import PositionToken
     from govtool.records.plan.nodes import File
-    from govtool.records.stored import listing_version
+    from govtool.records.split_plans import listing_version
 
     tables = [_table(relation, file.uri, file.size, file.modified) for file in relation.files]
     columns: tuple[str, ...] = tuple(tables[0].column_names) if tables else ()

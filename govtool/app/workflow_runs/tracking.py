@@ -29,7 +29,7 @@ class RunTracker:
 
     def __init__(self, root: Path, run: WorkflowRun, spark: Any) -> None:
         from govtool.app.records.writes import PRIVATE
-        from govtool.spark.live.job.keys import ensure_key
+        from govtool.spark.live.job.digest_key import ensure_key
         from govtool.spark.live.listener import Recorder
         from govtool.spark.live.records.exact import PlanRecorder
         from govtool.spark.live.spool import Spool

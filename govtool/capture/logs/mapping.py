@@ -58,7 +58,7 @@ class Preset:
     fields: Mapping[str, tuple[str, ...]]
     """For each field the names that may hold it, in lower case, best first; ``a.b`` goes into nested values."""
     marks: tuple[frozenset[str], ...] = ()
-    """Names of which a log of this format has one of these sets, all of it, for ``--format auto``."""
+    """Names of which a log of this format has one of these sets, all of it, for ``--from auto``."""
     adjust: Adjust | None = None
     also: frozenset[str] | None = frozenset()
     """Names that ``adjust`` looks at; None: any."""

@@ -1,4 +1,4 @@
-"""Log files to records: which reader, which file, which folder. ``FORMATS`` is the list of readers."""
+"""Finds log files, and the reader of each. ``PRESETS`` are the formats of rows, ``NAMES`` all values of ``--from``."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ PRESETS = (
     trino.PRESET,
     generic.PRESET,
 )
-"""Formats of rows, in the order in which ``--format auto`` tries them."""
+"""Formats of rows, in the order in which ``--from auto`` tries them."""
 
 NAMES = (
     "auto", "jsonl", "csv", "postgres-csv", "postgres-json", "snowflake", "bigquery", "databricks", "redshift",
     "redshift-text", "trino", "mysql", "thrift", "sql",
 )  # fmt: skip
-"""Return the values of ``--format``."""
+"""The values of ``--from``."""
 
 _ALIASES = {
     "json": "jsonl", "postgres": "postgres-csv", "csvlog": "postgres-csv", "jsonlog": "postgres-json",

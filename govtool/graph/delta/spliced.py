@@ -1,4 +1,5 @@
-"""An index that is another one and a change: it answers as one that is built anew does, and numbers things alike.
+"""An index made of an earlier index and a change to it. It answers like one that is built from scratch, and has the
+same numbers.
 
 The arrays of the index before are mapped as they are; what a change removed and inserted lies in a small file of
 ``derive``. Only texts, labels and statements, whose order nobody asks for, have other numbers than they

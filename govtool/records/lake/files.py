@@ -25,7 +25,7 @@ _ABSENT = "govtool_absent_{}"
 
 
 def with_files(relation: Relation, deletes: Deletes, names: Mapping[int, Names]) -> Relation:
-    """A version of a table whose files are not as they seem; as it is if all are.
+    """A version of a table with its deleted rows and renamed columns; as it is, if it has neither.
 
     Args:
         relation: The version.

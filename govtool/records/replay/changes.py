@@ -1,4 +1,4 @@
-"""InputChanges of inputs: rows left out, datasets replaced; and plans that read the inputs so changed."""
+"""Changes of inputs, such as rows left out or datasets replaced, and plans that read the changed inputs."""
 
 from __future__ import annotations
 

@@ -157,7 +157,9 @@ class RowsRead:
             return self._kept(leaf, f"SELECT * FROM ({text})", keys or {}, values)
 
     def scanned(self, leaf: Relation, keys: Keys, values: Relation, condition: str) -> ReadRows | None:
-        """Rows that meet a condition that all rows with some values meet; None where there are too many.
+        """Read the rows that meet a condition; None where there are too many.
+
+        The condition lets all rows with the wanted values through, and perhaps others.
 
         Args:
             leaf: The input.

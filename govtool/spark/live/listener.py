@@ -16,7 +16,7 @@ from typing import Any
 
 from govtool.spark.live import streams
 from govtool.spark.live.job import code, facts
-from govtool.spark.live.job.keys import Digests, read_key
+from govtool.spark.live.job.digest_key import Digests, read_key
 from govtool.spark.live.job.packages import imported_packages
 from govtool.spark.live.jvm import hadoop
 from govtool.spark.live.jvm.prefetch import EXECUTION, Prefetcher, stored_executions

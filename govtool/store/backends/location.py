@@ -1,4 +1,4 @@
-"""From a store's address to its objects: the one place that knows URI schemes."""
+"""From a store's address to its objects: the one place that knows the URI schemes of stores."""
 
 from __future__ import annotations
 

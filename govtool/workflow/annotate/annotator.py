@@ -160,7 +160,7 @@ class Annotator:
 
 
 def same_context(left: Rows, right: Rows) -> Expression | None:
-    """The condition that two rows were evaluated for one row around."""
+    """The condition that two rows belong to the same row of the query around; None if one belongs to none."""
     if left.context is None or right.context is None:
         return None
     return alike(left.context, right.context)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from govtool.model.reproduction import Reproduction, reproduction_from, reproduction_value
-from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.job.digest_key import Digests
 from govtool.spark.live.plans.python_functions import described
 from govtool.spark.live.plans.value_text import NoTextError, ValueText
 
@@ -23,7 +23,7 @@ KEYED = Digests(b"secret")
 
 JOB = """
 import dataclasses, datetime, decimal, enum, functools, json, re, sys
-from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.job.digest_key import Digests
 from govtool.spark.live.plans.python_functions import described
 
 @dataclasses.dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.job.digest_key import Digests
 from govtool.spark.live.plans.signature import signature, unstable_functions
 
 CATALYST = "org.apache.spark.sql.catalyst."

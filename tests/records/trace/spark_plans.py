@@ -23,11 +23,11 @@ from differential import Case, Report
 from reference.generate import RELATIONS, Plans, Sql, random_data
 
 from govtool.model.token import pack, unpack
-from govtool.records.captured import session_of
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.inputs import relations
 from govtool.records.plan import catalyst
 from govtool.records.plan.nodes import Relation
+from govtool.records.spooled_plans import session_of
 from govtool.records.trace.back import Stage
 from govtool.records.trace.rules import traceable
 from govtool.spark.live.records.exact import Walker

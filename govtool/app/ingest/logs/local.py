@@ -22,7 +22,7 @@ from govtool.model import Diagnostic
 from govtool.model.spread import buckets_for
 
 if TYPE_CHECKING:
-    from govtool.capture.logs.log_form import Collected
+    from govtool.capture.logs.collected_bytes import Collected
     from govtool.capture.logs.pieces import Piece
     from govtool.capture.logs.query_record import QueryRecord, Reject
     from govtool.capture.sql.extract import Options
@@ -93,8 +93,8 @@ def gather(pool: Pool, pieces: Sequence[Piece], logs: int, max_errors: int | Non
         UsageError: the format of the only log cannot be told.
         EngineError: a worker process died.
     """
+    from govtool.capture.logs.collected_bytes import Collected, load
     from govtool.capture.logs.dedup import LogCollector
-    from govtool.capture.logs.log_form import Collected, load
     from govtool.capture.logs.scripts import fold
 
     collector = LogCollector(lambda name: name)
@@ -170,13 +170,13 @@ def _batches(piece: Piece, setup: Setup, meter: Meter, *, only: bool) -> Iterato
 
 
 def _collect(setup: Setup, batch: list[QueryRecord | Reject]) -> bytes:
-    from govtool.capture.logs.log_form import dump
+    from govtool.capture.logs.collected_bytes import dump
 
     return dump(steps.collect(batch, setup.how.dialect))
 
 
 def _collect_piece(setup: Setup, piece: Piece, only: bool) -> bytes:
-    from govtool.capture.logs.log_form import dump
+    from govtool.capture.logs.collected_bytes import dump
 
     return dump(steps.collect_piece(piece, setup.how, only=only))
 
@@ -200,7 +200,7 @@ def check_rejects(whole: Collected, max_errors: int | None) -> None:
         f"more than {max_errors:,} records cannot be read; the last: {last.message}",
         code="evidence.max-errors",
         location=f"{last.file}:{last.line}",
-        hint="is the --format right?",
+        hint="is this the format of the log? --from FORMAT names another",
     )
 
 

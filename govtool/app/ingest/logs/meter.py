@@ -10,7 +10,7 @@ from govtool.app.ingest.logs.request import Report, Status
 
 if TYPE_CHECKING:
     from govtool.app.ingest.logs.parts import Findings
-    from govtool.capture.logs.log_form import Collected
+    from govtool.capture.logs.collected_bytes import Collected
 
 _WHOLE, _WRITING = 1000, 50
 """The parts of the work, and those of them that are writing."""

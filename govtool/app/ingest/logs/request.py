@@ -9,7 +9,7 @@ from govtool.app.ingest.sql_options import SqlRequest
 
 
 def log_formats() -> tuple[str, ...]:
-    """Return the values of ``--format``."""
+    """Return the values of ``--from``."""
     from govtool.capture.logs.read import NAMES
 
     return NAMES

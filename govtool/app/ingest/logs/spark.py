@@ -84,7 +84,7 @@ class Engine:
                 frame.unpersist()
 
     def _gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter) -> LogFindings:
-        from govtool.capture.logs.log_form import load
+        from govtool.capture.logs.collected_bytes import load
 
         size = sum(piece.span.end - piece.span.start for piece in pieces)
         sessions = max(self._parallel, size // SESSIONS)

@@ -16,8 +16,8 @@ from govtool.model import Diagnostic
 from govtool.names import join_name, split_name
 
 if TYPE_CHECKING:
+    from govtool.capture.logs.collected_bytes import Collected
     from govtool.capture.logs.dedup import LogCollector, Withheld
-    from govtool.capture.logs.log_form import Collected
     from govtool.capture.logs.pieces import ByteSpan, Piece, SpanSurvey
     from govtool.capture.logs.query_record import Entry
     from govtool.capture.logs.read import LogOptions
@@ -57,7 +57,7 @@ def collect_piece(piece: Piece, how: LogOptions, *, only: bool) -> Collected:
     Raises:
         UsageError: there is no other log, and its format cannot be told.
     """
-    from govtool.capture.logs.log_form import Collected
+    from govtool.capture.logs.collected_bytes import Collected
     from govtool.capture.logs.pieces import read_piece
     from govtool.capture.logs.query_record import Reject
 
@@ -75,8 +75,8 @@ def collect_piece(piece: Piece, how: LogOptions, *, only: bool) -> Collected:
 
 def collect(entries: Iterable[Entry], default: str) -> Collected:
     """Deduplicate records; ``default`` is the dialect of those that name one which nobody knows."""
+    from govtool.capture.logs.collected_bytes import Collected
     from govtool.capture.logs.dedup import LogCollector
-    from govtool.capture.logs.log_form import Collected
     from govtool.capture.logs.query_record import Reject
 
     unknown: set[str] = set()

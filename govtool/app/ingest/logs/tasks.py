@@ -125,8 +125,8 @@ def survey_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
 
 def read_step(rows: Iterator[ExchangeRow], how: LogOptions, only: bool, sessions: int) -> Iterator[ExchangeRow]:
     """Pieces to parts of a log by session, statements, and everything else."""
+    from govtool.capture.logs.collected_bytes import dump
     from govtool.capture.logs.dedup import Log
-    from govtool.capture.logs.log_form import dump
     from govtool.capture.logs.pieces import ByteSpan, Piece
     from govtool.capture.logs.sessions import StatementIdentity
     from govtool.capture.logs.split import ORDER_BITS, split
@@ -146,8 +146,8 @@ def read_step(rows: Iterator[ExchangeRow], how: LogOptions, only: bool, sessions
 
 def about_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
     """Return what was read, without records and statements: of all pieces together."""
+    from govtool.capture.logs.collected_bytes import Collected, dump, load
     from govtool.capture.logs.dedup import LogCollector
-    from govtool.capture.logs.log_form import Collected, dump, load
 
     collector = LogCollector(str)
     whole = Collected(collector.log)
@@ -164,8 +164,8 @@ def about_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
 
 def needed_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
     """Return the statements whose texts are needed to fold the sessions of a part."""
+    from govtool.capture.logs.collected_bytes import load
     from govtool.capture.logs.dedup import LogCollector
-    from govtool.capture.logs.log_form import load
     from govtool.capture.logs.split import needed
 
     for part, some in groupby(sorted(rows, key=lambda row: (row.part, row.number)), key=lambda row: row.part):
@@ -178,8 +178,8 @@ def needed_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
 
 def fold_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
     """Parts of a log by session, with the texts that are needed, to runs of statements and episodes."""
+    from govtool.capture.logs.collected_bytes import load
     from govtool.capture.logs.dedup import LogCollector
-    from govtool.capture.logs.log_form import load
     from govtool.capture.logs.sessions import find
     from govtool.capture.logs.split import supply
 

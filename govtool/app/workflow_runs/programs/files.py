@@ -89,7 +89,7 @@ class ProgramFiles:
 
     def _kinds(self, path: str) -> dict[str, Type]:
         """The types of a relation's columns, by name."""
-        from govtool.records.stored import relation_of
+        from govtool.records.split_plans import relation_of
 
         source = self.layout.sources.get(path)
         if source is not None:
@@ -183,7 +183,7 @@ class ProgramFiles:
 
     def _written(self, at: int) -> ReadableFile | None:
         """The files of a write, if they are Parquet on this machine; files that are gone are found out later."""
-        from govtool.records.stored import relation_of
+        from govtool.records.split_plans import relation_of
 
         action = self.layout.program.actions[at]
         files = written_files(action)

@@ -163,7 +163,7 @@ class _Layout:
 
 def written_files(action: ProgramAction) -> tuple[File, ...]:
     """The files that a write made, those included that are gone by now; none where they are not known."""
-    from govtool.records.stored import relation_of
+    from govtool.records.split_plans import relation_of
 
     listed = action.run.outputs[0].written if action.run.outputs else None
     listing = tuple(File(number, *file) for number, file in enumerate(listed.listed if listed is not None else ()))
@@ -255,7 +255,7 @@ def _kind(leaf: Relation) -> tuple[object, ...]:
 
 
 def _version(leaf: Relation) -> str:
-    from govtool.records.stored import listing_version
+    from govtool.records.split_plans import listing_version
 
     return leaf.version or listing_version(leaf.files)
 

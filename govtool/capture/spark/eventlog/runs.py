@@ -76,7 +76,10 @@ def moment_of(milliseconds: int | None) -> str | None:
 def _status(
     application: Application, root: SqlExecution, group: Iterable[SqlExecution], *, writes: bool
 ) -> tuple[str, str]:
-    """Return how it ended, and why. Sparks before 3.4 report only jobs that failed; a write without a job was none."""
+    """Return the status of an action and its error.
+
+    Spark before 3.4 reports a failure only if a job failed, so that of a write without any job nothing is known.
+    """
     failed = next((e for e in (root, *group) if e.failed), None)
     if failed is not None and (failed is root or root.failed or application.is_old):
         return "failed", failed.error

@@ -14,7 +14,7 @@ _READ_SCHEMA = re.compile(r"struct<(.*)>\Z", re.DOTALL)
 
 
 def registered_by(operator: Operator, scans: Mapping[ScanKey, dict[str, set[int]]]) -> dict[str, set[int]] | None:
-    """The accumulators of a scan: its name is that of the node, and its first columns are."""
+    """The accumulators of the scan with the name of this node, and with its first columns; None if there is none."""
     ids = scan_ids(operator.fields.get("Output", ""))
     name = operator.name.strip()
     for key, registered in scans.items():

@@ -11,7 +11,7 @@ from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.capture.spark.live.batches import DRIVER_LEAVES
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.redact import clean_config, clean_value
-from govtool.model.listing import FileListing, listing_from
+from govtool.model.file_listing import FileListing, listing_from
 from govtool.model.reproduction import FunctionCode, Reproduction, function_from
 from govtool.model.run import Run, RunInput, RunOutput, Software
 from govtool.spark.live.plans.files import summed

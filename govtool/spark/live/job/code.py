@@ -9,7 +9,7 @@ import sysconfig
 from types import ModuleType
 from typing import Any
 
-from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.job.digest_key import Digests
 
 MAX_MODULES = 1000
 MAX_BYTES = 16 << 20

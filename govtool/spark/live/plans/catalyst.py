@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.job.digest_key import Digests
 from govtool.spark.live.jvm.scala import called, safely, sequence
 from govtool.spark.live.plans.commands import command_facts
 from govtool.spark.live.plans.definitions import definition_facts

@@ -1,7 +1,7 @@
 """Listings of files: what a plan's own index listed before it read, and what lies under a path after a write.
 
-A listing is ``{files, size, modified, digest, shape, listed}``, as `govtool.model.listing` has it. Nothing here opens
-a file. The index is asked in one call over py4j: its files as one string, 10,000 of them in about 0.1 s.
+A listing is ``{files, size, modified, digest, shape, listed}``, as `govtool.model.file_listing` has it. Nothing here
+opens a file. The index is asked in one call over py4j: its files as one string, 10,000 of them in about 0.1 s.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial, wraps
 from typing import Any
 
-from govtool.spark.live.job.keys import Digests
+from govtool.spark.live.job.digest_key import Digests
 from govtool.spark.live.jvm.scala import called, safely, sequence
 from govtool.spark.live.plans.signature import PYTHON_CALLS
 from govtool.spark.live.plans.value_text import NoTextError, ValueText, broadcasts, captured_by, members_of, reference

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from govtool.spark.live.job.cleaned import clean_url, plain_table
-from govtool.spark.live.job.keys import Digests, read_key
+from govtool.spark.live.job.digest_key import Digests, read_key
 from govtool.spark.live.jvm.hadoop import qualified
 from govtool.spark.live.jvm.scala import called, safely, sequence, table_parts
 from govtool.spark.live.plans.files import read_files, read_options

@@ -297,7 +297,7 @@ class PlanCarrier:
         return number
 
     def _hash(self, keys: list[Any]) -> Any:
-        """A hash that keys share if they are equal, NULL being one value; of no keys one number."""
+        """A hash of keys: equal keys have equal hashes, and NULL equals NULL. Without keys, a constant."""
         expressions = self._catalyst.expressions
         parts = []
         for key in keys:

@@ -1,4 +1,4 @@
-"""Patterns of tokens, by which the table of clauses (``clauses``) is written, and the one matcher of them.
+"""Patterns of tokens, by which the table of clauses (``table``) is written, and the one matcher of them.
 
 A pattern is text; its items stand one behind the other, separated by spaces:
 

@@ -5,7 +5,7 @@ rows are stored, how they are locked, how a constraint is enforced. These are le
 ``flows=True`` rows do flow (``LOG ERRORS INTO``): it is left out with a diagnostic (``unread``). Clauses that name
 sources, such as files of ``BULK``, are rewritten so that the sources stay.
 
-To add a clause, add a line to ``CLAUSES``; ``clause_patterns`` describes the patterns. Clauses are tried in the order
+To add a clause, add a line to ``CLAUSES``; ``patterns`` describes the patterns. Clauses are tried in the order
 of the table. What a pattern cannot express is a function, in a module of its dialect.
 
 Sources: Transact-SQL reference; Oracle Database SQL Language Reference; MySQL Reference Manual, "SQL Statements";
