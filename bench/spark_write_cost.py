@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 TURNS = 40
@@ -117,7 +117,7 @@ def _measured(turns: int) -> list[dict[str, float]]:
 def sentence(turns: Sequence[Mapping[str, float]]) -> str:
     """What the turns say, for the page."""
     plain = statistics.fmean(turn["plain"] for turn in turns)
-    more = {how: _interval(turns, lambda turn, how=how: turn[how] - turn["plain"]) for how in ("again", "recorded")}
+    more = {how: _interval([turn[how] - turn["plain"] for turn in turns]) for how in ("again", "recorded")}
     ms = {how: [1000 * each for each in ends] for how, ends in more.items()}
     low, middle, high = ms["recorded"]
     return (
@@ -128,11 +128,9 @@ def sentence(turns: Sequence[Mapping[str, float]]) -> str:
     )
 
 
-def _interval(
-    turns: Sequence[Mapping[str, float]], value: Callable[[Mapping[str, float]], float]
-) -> tuple[float, float, float]:
+def _interval(values: Sequence[float]) -> tuple[float, float, float]:
     """The mean, between the ends of its 95% bootstrap interval."""
-    values, drawn = [value(turn) for turn in turns], random.Random(7)
+    drawn = random.Random(7)
     means = sorted(statistics.fmean(drawn.choices(values, k=len(values))) for _ in range(_DRAWS))
     return means[int(0.025 * _DRAWS)], statistics.fmean(values), means[int(0.975 * _DRAWS)]
 
