@@ -5,6 +5,7 @@ A reader may refuse an input with a ``GovtoolError``; anything else that it rais
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import tempfile
@@ -161,6 +162,100 @@ def _policy_corpus() -> list[bytes]:
     ]
 
 
+# ---- provenance graphs, plans of erasure ----------------------------------------------------------------------------
+
+
+def _graph(data: bytes) -> object:
+    """Read a graph from a file, write it in every format, and ask it what depends on what."""
+    from govtool.api.workflow_graph import provenance_graph
+    from govtool.errors import GovtoolError
+
+    name = "graph.graphml" if data.lstrip()[:1] == b"<" else "graph.json"
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        graph = provenance_graph(str(path))
+    tokens = [str(graph.fine.label_of(node)) for node in graph.fine.tokens().tolist()[:3]]
+    asks: tuple[Callable[[], object], ...] = (
+        *(lambda form=form: list(graph.export(form)) for form in ("json", "dot", "graphml", "prov-json")),
+        *(lambda token=token: graph.delete(token).to_dict() for token in tokens),
+        *(lambda token=token: graph.subgraph(token).to_dict() for token in tokens),
+        lambda: graph.depends(tokens[-1], tokens).to_dict() if tokens else None,
+        lambda: list(graph.zoom_out(*graph.modules).export("json")),
+    )
+    for ask in asks:
+        try:
+            ask()
+        except GovtoolError:
+            continue
+    return None
+
+
+def _graph_corpus() -> list[bytes]:
+    from govtool.api.workflow_graph import provenance_graph
+
+    graphml = "\n".join(provenance_graph(str(FIXTURES / "graphs" / "dealership.json")).export("graphml"))
+    return [*_files("graphs/*.json"), graphml.encode(), _ODD_VALUES]
+
+
+_ODD_VALUES = b"""{"nodes": [
+{"id": "r0", "kind": "p", "type": "st", "label": "A:0"},
+{"id": "r1", "kind": "p", "type": "st", "label": "A:1"},
+{"id": "c0", "kind": "v", "type": "val", "label": "const", "value": "1e99", "value_type": "decimal"},
+{"id": "c1", "kind": "v", "type": "val", "label": "const", "value": 1.5},
+{"id": "t0", "kind": "v", "type": "val", "label": "\xe2\x8a\x97"},
+{"id": "t1", "kind": "v", "type": "val", "label": "\xe2\x8a\x97"},
+{"id": "S", "kind": "v", "type": "val", "label": "MAX", "value": "3.10", "value_type": "decimal"},
+{"id": "g", "kind": "p", "type": "op", "label": "[<]"}],
+"edges": [["r0", "t0"], ["c0", "t0"], ["r1", "t1"], ["c1", "t1"], ["t0", "S"], ["t1", "S"], ["S", "g", "left"],
+["c0", "g", "right"]]}
+"""
+
+
+def _erasure(data: bytes) -> object:
+    """Check a plan and a certificate of an erasure; what they name is not there."""
+    from govtool.app.erasure.apply import check_originals, check_target, read_plan_file
+    from govtool.app.erasure.certify import verify_erasure
+    from govtool.errors import GovtoolError
+
+    def read(path: Path) -> object:
+        with contextlib.suppress(GovtoolError):
+            verify_erasure(path)
+        given = read_plan_file(path)
+        check_target(path.parent / "to", given)
+        check_originals(given)
+        return None
+
+    return _file(data, "certificate.json", read)
+
+
+def _erasure_corpus() -> list[bytes]:
+    import json
+
+    from govtool.answers.erasure_certificate import SCHEMA as CERTIFICATE
+    from govtool.answers.row_erasure import RowErasureAnswer
+
+    uri = "file:///nowhere/users/a.parquet"
+    file = {"uri": uri, "size": 3, "modified": 1, "sha256": "0" * 64}
+    asked = {"subjects": ["users.id=1"], "keys": [], "no_subject": [], "run": "a/0", "all_runs": False}
+    plan = {
+        "schema": RowErasureAnswer.schema, "commit": {"seq": 1, "id": "0" * 64}, "request": asked,
+        "tokens": {"file:///nowhere/users": ["file:///nowhere/users@0:0/0"]}, "order": ["file:///nowhere/users"],
+        "datasets": [{"dataset": "file:///nowhere/users", "delete": [[1]], "unknown": [], "files": [file]}],
+        "no_subject": [],
+    }  # fmt: skip
+    copy = {"path": "users/a.parquet", "bytes": 3, "sha256": "0" * 64, "changed": True}
+    numbers = dict.fromkeys(("deleted", "changed", "appeared", "unchanged", "rows_after"), 1)
+    key = {"column": "id", "digests": ["0" * 64]}
+    dataset = {
+        "dataset": "users", "verified": "searched", **numbers, "folder": "users", "files": [copy], "keys": [key]
+    }  # fmt: skip
+    names = ("subjects", "unchanged", "unknown", "not_written", "not_searched", "not_reached", "beyond")
+    lists: dict[str, list[object]] = {name: [] for name in names}
+    certificate = {"schema": CERTIFICATE, "ended": "", "salt": "00", **lists, "datasets": [dataset]}
+    return [json.dumps(each, indent=0).encode() for each in (plan, certificate)]
+
+
 # ---- objects of a store ---------------------------------------------------------------------------------------------
 
 
@@ -270,6 +365,8 @@ TARGETS = (
     Target("eventlog", _eventlog, lambda: _files("spark/logs/*.gz")),
     Target("plan", _plan, _plan_corpus),
     Target("policy", _policy, _policy_corpus),
+    Target("graph", _graph, _graph_corpus),
+    Target("erasure", _erasure, _erasure_corpus),
     Target("store", _store, _store_corpus),
     Target("fragment", _fragment, _fragment_corpus),
 )

@@ -227,6 +227,7 @@ GRAPHML = (
     [
         ('<!DOCTYPE x [<!ENTITY a "b">]><x/>', 1, "a document type is declared"),
         ("<graphml>", 1, "no XML"),
+        ('<?xml version="1.0" encoding="none"?><graphml/>', 1, "no XML: unknown encoding: none"),
         (GRAPHML.format("undirected", ""), 2, "not directed"),
         (GRAPHML.format("directed", '<node id="a"/>'), 3, "no type None"),
         (GRAPHML.format("directed", '<edge source="a" target="b"/>'), 3, "not in the file: a"),
