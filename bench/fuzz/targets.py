@@ -332,13 +332,18 @@ def _fragment(data: bytes) -> object:
     from govtool.errors import GovtoolError
     from govtool.model.columnar import decode, read_table
     from govtool.model.fact import decode_facts
+    from govtool.model.positions import decode_cost, decode_positions
     from govtool.model.records import decode_plans, decode_private, decode_record_runs
     from govtool.model.run import decode_runs
     from govtool.model.version import decode_version
+    from govtool.model.workflow_run import decode_workflow_runs
     from govtool.store.tombstones import decode_tombstones
+    from govtool.workflow.storage.parquet import description, graph_from
 
     readers: tuple[Callable[[bytes], object], ...] = (
         decode, read_table, decode_facts, decode_runs, decode_plans, decode_private, decode_record_runs, decode_version,
+        decode_positions, decode_cost, decode_workflow_runs, description,
+        lambda found: graph_from([found], [_graph_parts()[1]]), lambda found: graph_from([_graph_parts()[0]], [found]),
         lambda found: decode_tombstones(found, "x"),
     )  # fmt: skip
     for reader in readers:
@@ -351,7 +356,60 @@ def _fragment(data: bytes) -> object:
 
 
 def _fragment_corpus() -> list[bytes]:
-    return [data for key, data in sound_store().items() if key.startswith("frag/")]
+    recorded = [data for parts in recorded_fragments().values() for data in parts]
+    return [*(data for key, data in sound_store().items() if key.startswith("frag/")), *recorded, *_graph_parts()]
+
+
+@lru_cache(maxsize=1)
+def _graph_parts() -> tuple[bytes, bytes]:
+    """The nodes and the edges of a graph, as a store holds them."""
+    from govtool.workflow.formats.read_json import read_json
+    from govtool.workflow.storage.parquet import edge_parts, node_parts
+
+    graph = read_json((FIXTURES / "graphs" / "dealership.json").read_bytes(), "g")
+    return next(iter(node_parts(graph)))[0], next(iter(edge_parts(graph)))[0]
+
+
+@lru_cache(maxsize=1)
+def recorded_fragments() -> dict[str, list[bytes]]:
+    """The fragments, by table, that a script of SQL leaves which ran with records."""
+    from govtool.api.workflow_runs import run_workflow
+    from govtool.store import Store
+
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        place = Path(folder)
+        (place / "in").mkdir()
+        (place / "in" / "users.csv").write_text("name,land\nann,de\nbob,fr\n")
+        (place / "report.sql").write_text(
+            "create table r as select land, count(*) n from users where name <> 'x' group by 1"
+        )
+        store = Store.init(str(place / "store"))
+        run_workflow(place / "report.sql", place / "in", state=place / "state", store=place / "store")
+        found: dict[str, list[bytes]] = {}
+        for ref in store.fragments(store.resolve("HEAD")):
+            found.setdefault(ref.table, []).append(store.read(ref))
+    return found
+
+
+def _recorded(data: bytes) -> object:
+    """Put a stored plan together with what its listing and its private values say, and its inputs."""
+    from govtool.app.records.tables import listed_inputs
+    from govtool.model.records import RecordRun
+    from govtool.records.stored import put_together, relation_of
+
+    body, listings, values, written = (data.decode("utf-8", "replace").split("\0") + [""] * 4)[:4]
+    put_together(body, listings, values or None, {0: "a"})
+    relation_of(written, "a")
+    return listed_inputs(RecordRun("a/0", "p", "a", ((0, "b"),), listings))
+
+
+def _recorded_corpus() -> list[bytes]:
+    from govtool.model.records import decode_plans, decode_private, decode_record_runs
+
+    tables = recorded_fragments()
+    (plan,), (run,) = decode_plans(tables["plans"][0]), decode_record_runs(tables["record_runs"][0])
+    (values,) = decode_private(tables["private_values"][0])
+    return ["\0".join((plan.body, run.listings, values.values, run.written)).encode()]
 
 
 TARGETS = (
@@ -369,5 +427,6 @@ TARGETS = (
     Target("erasure", _erasure, _erasure_corpus),
     Target("store", _store, _store_corpus),
     Target("fragment", _fragment, _fragment_corpus),
+    Target("recorded", _recorded, _recorded_corpus),
 )
 """Everything that is fuzzed."""
