@@ -50,5 +50,7 @@ def fuzz() -> Iterator[Row]:
 
 def fuzzed(minutes: float, inputs: int, failures: int) -> Row:
     """The row of a run of fuzzing."""
+    from bench.fuzz.targets import TARGETS
+
     result = f"{failures} different crashes, hangs over 10 s, or more than 1 GB"
-    return Row("fuzz", f"spoiled inputs to 12 readers, {minutes:.0f} CPU minutes", inputs, result)
+    return Row("fuzz", f"spoiled inputs to {len(TARGETS)} readers, {minutes:.0f} CPU minutes", inputs, result)

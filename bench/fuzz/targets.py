@@ -5,6 +5,7 @@ A reader may refuse an input with a ``GovtoolError``; anything else that it rais
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import tempfile
@@ -161,6 +162,100 @@ def _policy_corpus() -> list[bytes]:
     ]
 
 
+# ---- provenance graphs, plans of erasure ----------------------------------------------------------------------------
+
+
+def _graph(data: bytes) -> object:
+    """Read a graph from a file, write it in every format, and ask it what depends on what."""
+    from govtool.api.workflow_graph import provenance_graph
+    from govtool.errors import GovtoolError
+
+    name = "graph.graphml" if data.lstrip()[:1] == b"<" else "graph.json"
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        graph = provenance_graph(str(path))
+    tokens = [str(graph.fine.label_of(node)) for node in graph.fine.tokens().tolist()[:3]]
+    asks: tuple[Callable[[], object], ...] = (
+        *(lambda form=form: list(graph.export(form)) for form in ("json", "dot", "graphml", "prov-json")),
+        *(lambda token=token: graph.delete(token).to_dict() for token in tokens),
+        *(lambda token=token: graph.subgraph(token).to_dict() for token in tokens),
+        lambda: graph.depends(tokens[-1], tokens).to_dict() if tokens else None,
+        lambda: list(graph.zoom_out(*graph.modules).export("json")),
+    )
+    for ask in asks:
+        try:
+            ask()
+        except GovtoolError:
+            continue
+    return None
+
+
+def _graph_corpus() -> list[bytes]:
+    from govtool.api.workflow_graph import provenance_graph
+
+    graphml = "\n".join(provenance_graph(str(FIXTURES / "graphs" / "dealership.json")).export("graphml"))
+    return [*_files("graphs/*.json"), graphml.encode(), _ODD_VALUES]
+
+
+_ODD_VALUES = b"""{"nodes": [
+{"id": "r0", "kind": "p", "type": "st", "label": "A:0"},
+{"id": "r1", "kind": "p", "type": "st", "label": "A:1"},
+{"id": "c0", "kind": "v", "type": "val", "label": "const", "value": "1e99", "value_type": "decimal"},
+{"id": "c1", "kind": "v", "type": "val", "label": "const", "value": 1.5},
+{"id": "t0", "kind": "v", "type": "val", "label": "\xe2\x8a\x97"},
+{"id": "t1", "kind": "v", "type": "val", "label": "\xe2\x8a\x97"},
+{"id": "S", "kind": "v", "type": "val", "label": "MAX", "value": "3.10", "value_type": "decimal"},
+{"id": "g", "kind": "p", "type": "op", "label": "[<]"}],
+"edges": [["r0", "t0"], ["c0", "t0"], ["r1", "t1"], ["c1", "t1"], ["t0", "S"], ["t1", "S"], ["S", "g", "left"],
+["c0", "g", "right"]]}
+"""
+
+
+def _erasure(data: bytes) -> object:
+    """Check a plan and a certificate of an erasure; what they name is not there."""
+    from govtool.app.erasure.apply import check_originals, check_target, read_plan_file
+    from govtool.app.erasure.certify import verify_erasure
+    from govtool.errors import GovtoolError
+
+    def read(path: Path) -> object:
+        with contextlib.suppress(GovtoolError):
+            verify_erasure(path)
+        given = read_plan_file(path)
+        check_target(path.parent / "to", given)
+        check_originals(given)
+        return None
+
+    return _file(data, "certificate.json", read)
+
+
+def _erasure_corpus() -> list[bytes]:
+    import json
+
+    from govtool.answers.erasure_certificate import SCHEMA as CERTIFICATE
+    from govtool.answers.row_erasure import RowErasureAnswer
+
+    uri = "file:///nowhere/users/a.parquet"
+    file = {"uri": uri, "size": 3, "modified": 1, "sha256": "0" * 64}
+    asked = {"subjects": ["users.id=1"], "keys": [], "no_subject": [], "run": "a/0", "all_runs": False}
+    plan = {
+        "schema": RowErasureAnswer.schema, "commit": {"seq": 1, "id": "0" * 64}, "request": asked,
+        "tokens": {"file:///nowhere/users": ["file:///nowhere/users@0:0/0"]}, "order": ["file:///nowhere/users"],
+        "datasets": [{"dataset": "file:///nowhere/users", "delete": [[1]], "unknown": [], "files": [file]}],
+        "no_subject": [],
+    }  # fmt: skip
+    copy = {"path": "users/a.parquet", "bytes": 3, "sha256": "0" * 64, "changed": True}
+    numbers = dict.fromkeys(("deleted", "changed", "appeared", "unchanged", "rows_after"), 1)
+    key = {"column": "id", "digests": ["0" * 64]}
+    dataset = {
+        "dataset": "users", "verified": "searched", **numbers, "folder": "users", "files": [copy], "keys": [key]
+    }  # fmt: skip
+    names = ("subjects", "unchanged", "unknown", "not_written", "not_searched", "not_reached", "beyond")
+    lists: dict[str, list[object]] = {name: [] for name in names}
+    certificate = {"schema": CERTIFICATE, "ended": "", "salt": "00", **lists, "datasets": [dataset]}
+    return [json.dumps(each, indent=0).encode() for each in (plan, certificate)]
+
+
 # ---- objects of a store ---------------------------------------------------------------------------------------------
 
 
@@ -237,13 +332,18 @@ def _fragment(data: bytes) -> object:
     from govtool.errors import GovtoolError
     from govtool.model.columnar import decode, read_table
     from govtool.model.fact import decode_facts
+    from govtool.model.positions import decode_cost, decode_positions
     from govtool.model.records import decode_plans, decode_private, decode_record_runs
     from govtool.model.run import decode_runs
     from govtool.model.version import decode_version
+    from govtool.model.workflow_run import decode_workflow_runs
     from govtool.store.tombstones import decode_tombstones
+    from govtool.workflow.storage.parquet import description, graph_from
 
     readers: tuple[Callable[[bytes], object], ...] = (
         decode, read_table, decode_facts, decode_runs, decode_plans, decode_private, decode_record_runs, decode_version,
+        decode_positions, decode_cost, decode_workflow_runs, description,
+        lambda found: graph_from([found], [_graph_parts()[1]]), lambda found: graph_from([_graph_parts()[0]], [found]),
         lambda found: decode_tombstones(found, "x"),
     )  # fmt: skip
     for reader in readers:
@@ -256,7 +356,60 @@ def _fragment(data: bytes) -> object:
 
 
 def _fragment_corpus() -> list[bytes]:
-    return [data for key, data in sound_store().items() if key.startswith("frag/")]
+    recorded = [data for parts in recorded_fragments().values() for data in parts]
+    return [*(data for key, data in sound_store().items() if key.startswith("frag/")), *recorded, *_graph_parts()]
+
+
+@lru_cache(maxsize=1)
+def _graph_parts() -> tuple[bytes, bytes]:
+    """The nodes and the edges of a graph, as a store holds them."""
+    from govtool.workflow.formats.read_json import read_json
+    from govtool.workflow.storage.parquet import edge_parts, node_parts
+
+    graph = read_json((FIXTURES / "graphs" / "dealership.json").read_bytes(), "g")
+    return next(iter(node_parts(graph)))[0], next(iter(edge_parts(graph)))[0]
+
+
+@lru_cache(maxsize=1)
+def recorded_fragments() -> dict[str, list[bytes]]:
+    """The fragments, by table, that a script of SQL leaves which ran with records."""
+    from govtool.api.workflow_runs import run_workflow
+    from govtool.store import Store
+
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        place = Path(folder)
+        (place / "in").mkdir()
+        (place / "in" / "users.csv").write_text("name,land\nann,de\nbob,fr\n")
+        (place / "report.sql").write_text(
+            "create table r as select land, count(*) n from users where name <> 'x' group by 1"
+        )
+        store = Store.init(str(place / "store"))
+        run_workflow(place / "report.sql", place / "in", state=place / "state", store=place / "store")
+        found: dict[str, list[bytes]] = {}
+        for ref in store.fragments(store.resolve("HEAD")):
+            found.setdefault(ref.table, []).append(store.read(ref))
+    return found
+
+
+def _recorded(data: bytes) -> object:
+    """Put a stored plan together with what its listing and its private values say, and its inputs."""
+    from govtool.app.records.tables import listed_inputs
+    from govtool.model.records import RecordRun
+    from govtool.records.stored import put_together, relation_of
+
+    body, listings, values, written = (data.decode("utf-8", "replace").split("\0") + [""] * 4)[:4]
+    put_together(body, listings, values or None, {0: "a"})
+    relation_of(written, "a")
+    return listed_inputs(RecordRun("a/0", "p", "a", ((0, "b"),), listings))
+
+
+def _recorded_corpus() -> list[bytes]:
+    from govtool.model.records import decode_plans, decode_private, decode_record_runs
+
+    tables = recorded_fragments()
+    (plan,), (run,) = decode_plans(tables["plans"][0]), decode_record_runs(tables["record_runs"][0])
+    (values,) = decode_private(tables["private_values"][0])
+    return ["\0".join((plan.body, run.listings, values.values, run.written)).encode()]
 
 
 TARGETS = (
@@ -270,7 +423,10 @@ TARGETS = (
     Target("eventlog", _eventlog, lambda: _files("spark/logs/*.gz")),
     Target("plan", _plan, _plan_corpus),
     Target("policy", _policy, _policy_corpus),
+    Target("graph", _graph, _graph_corpus),
+    Target("erasure", _erasure, _erasure_corpus),
     Target("store", _store, _store_corpus),
     Target("fragment", _fragment, _fragment_corpus),
+    Target("recorded", _recorded, _recorded_corpus),
 )
 """Everything that is fuzzed."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from fractions import Fraction
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation, localcontext
 from typing import Any, NamedTuple
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
@@ -106,7 +105,7 @@ class World:
             return None
         try:
             return int(left is not None and right is not None and _COMPARISONS[label](_order(left), _order(right)))
-        except TypeError:
+        except (TypeError, ArithmeticError):  # ArithmeticError: a decimal that is no number
             return None
 
     def _difference(self, node: int) -> int | None:
@@ -255,7 +254,12 @@ def _sum(found: Sequence[AggregateTerm]) -> Value:
         return None
     if any(isinstance(each.value, float) for each in found):
         return math.fsum(float(each.value) * (each.times or 0) for each in found)
-    return sum(_number(each.value) * (each.times or 0) for each in found)
+    with localcontext(_EXACT):
+        return sum(_number(each.value) * (each.times or 0) for each in found)
+
+
+_EXACT = Context(prec=76, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, InvalidOperation])
+"""Sums of decimals of 38 digits are exact; what is not, as of exponents that no database has, is not computed."""
 
 
 def _average(found: Sequence[AggregateTerm]) -> Value:
@@ -282,12 +286,8 @@ def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[AggregateTerm]], Va
 
 
 def _order(value: Value) -> tuple[bool, Value]:
-    """Spark's order: NaN is larger than any number; numbers of all types compare exactly."""
-    if isinstance(value, float) and math.isnan(value):
-        return (True, 0)
-    if isinstance(value, float) and math.isinf(value):
-        return (False, value)
-    return (False, Fraction(value) if isinstance(value, (float, Decimal)) else value)
+    """Spark's order: NaN is larger than any number; Python compares numbers of all types exactly."""
+    return (True, 0) if isinstance(value, float) and math.isnan(value) else (False, value)
 
 
 def _collected(found: Sequence[AggregateTerm]) -> Value:

@@ -263,6 +263,42 @@ def test_a_dbt_project_is_a_module_a_model(folder, capsys):
     ]
 
 
+@pytest.mark.parametrize("way", ["../outside.csv", "absolute", "seeds/link.csv"])
+def test_a_seed_lies_within_its_project(folder, way):
+    shop(folder)
+    outside = folder / "outside.csv"
+    outside.write_text(USERS)
+    (folder / "shop" / "seeds" / "link.csv").symlink_to(outside)
+    manifest = folder / "shop" / "target" / "manifest.json"
+    body = json.loads(manifest.read_text())
+    body["nodes"]["seed.shop.users"]["original_file_path"] = str(outside) if way == "absolute" else way
+    manifest.write_text(json.dumps(body))
+    with pytest.raises(UsageError, match="outside of the project"):
+        govtool.run_workflow("shop/target", "in")
+    assert not list(folder.glob("*.state/*/*"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("config", 1), ("original_file_path", "a" * 5000), ("original_file_path", "/a\0b")]
+)
+def test_a_manifest_of_odd_values_is_read(folder, key, value):
+    shop(folder)
+    manifest = folder / "shop" / "target" / "manifest.json"
+    body = json.loads(manifest.read_text())
+    body["nodes"]["seed.shop.users"][key] = value
+    manifest.write_text(json.dumps(body))
+    assert govtool.run_workflow("shop/target", "in").run.invocations
+
+
+def test_kinds_of_nodes_that_are_no_texts_are_left_out(folder):
+    shop(folder)
+    manifest = folder / "shop" / "target" / "manifest.json"
+    body = json.loads(manifest.read_text())
+    body["nodes"]["snapshot.shop.old"]["resource_type"] = []
+    manifest.write_text(json.dumps(body))
+    assert govtool.run_workflow("shop/target", "in").run.invocations
+
+
 @pytest.mark.parametrize(
     ("config", "wanted"),
     [
@@ -298,3 +334,33 @@ def test_what_of_dbt_is_not_run_is_refused(folder):
     shutil.rmtree(folder / "shop.state")
     with pytest.raises(UsageError, match="users"):
         govtool.run_workflow(place, "in")
+
+
+def forgotten(folder, text):
+    """A run whose first write has no private values any more."""
+    run = ran(folder, text)
+    assert main(["store", "forget", "--run", run.id, "-q"]) == 0
+    return run
+
+
+def test_a_write_whose_private_values_were_forgotten_still_has_its_inputs(folder):
+    run = forgotten(folder, SCRIPT)
+    store = Store.open(str(folder / ".govtool"))
+    found = find_recorded_run(store, store.head("main"), run.id).run
+    names = {each.module: {name for name, *_ in each.inputs} for each in found.invocations}
+    assert {module: names[module] for module in ("big", "stage", "report")} == {
+        "big": {"views.parquet"},
+        "stage": {"big"},
+        "report": {"stage", "users.parquet"},
+    }
+    first = next(each for each in tokens(folder / ".govtool", run)["views.parquet"] if each.endswith("/0"))
+    answer = govtool.provenance_graph(f"run:{run.id}").delete(first).to_dict()["relations"]
+    assert {row["status"] for row in answer["report"]["tuples"]} == {"unknown"}
+
+
+def test_what_cannot_be_searched_any_more_is_unknown_and_not_free_of_the_subject(folder):
+    run = forgotten(folder, SCRIPT)
+    plan = govtool.open().erase_plan("views.parquet.user=ann", run=run.id)
+    assert not plan.is_certain
+    assert "private values" in next(each.why for each in plan.not_searched if each.what.endswith("views.parquet"))
+    assert {each.dataset.rpartition("/")[2] for each in plan.datasets if each.unknown} >= {"big", "stage", "report"}

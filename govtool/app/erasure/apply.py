@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.answers.erasure_certificate import CertificateAnswer
 from govtool.answers.row_erasure import RowErasureAnswer
 from govtool.app.datasets.places import local_place
+from govtool.app.erasure.certificate_keys import is_plan
 from govtool.app.erasure.certify import NAME, certificate
 from govtool.app.erasure.copies import plain_name
 from govtool.app.erasure.corrected import corrected_datasets
@@ -82,16 +83,9 @@ def read_plan_file(place: Path) -> ErasurePlanFile:
         raise UsageError(why, code="usage.path", location=str(place)) from error
     try:
         found = ErasurePlanFile(text, json.loads(text))
-        if found.body["schema"] != RowErasureAnswer.schema:
+        if not is_plan(found.body) or found.body["schema"] != RowErasureAnswer.schema:
             raise ValueError
-        found.request()
-        for _, file in found.files():
-            if not isinstance(file["uri"], str):
-                raise TypeError
-        commit = found.body["commit"]["id"]
-        if not isinstance(commit, str):
-            raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(
             "this is not an erasure plan on rows",
             code="store.format-plan",
@@ -166,13 +160,13 @@ def check_originals(given: ErasurePlanFile) -> None:
         SourceError: One has (``source.changed``).
     """
     for dataset, file in given.files():
-        path = local_path(file["uri"])
-        if path is None:
-            continue
         try:
-            facts = path.stat()
-        except OSError:
+            path = local_path(file["uri"])
+            facts = None if path is None else path.stat()
+        except (OSError, ValueError):  # ValueError: no address, as in an edited plan
             raise _changed(dataset, file["uri"], "is gone") from None
+        if path is None or facts is None:
+            continue
         same = (facts.st_size, facts.st_mtime_ns // 1_000_000) == (file["size"], file["modified"])
         if not same or ("sha256" in file and file_digest(path) != file["sha256"]):
             raise _changed(dataset, file["uri"], "has changed")
@@ -252,15 +246,31 @@ def _original_folders(given: ErasurePlanFile) -> set[Path]:
     """The folders of datasets; of a dataset in one file its folder does not count, as others may lie there."""
     found = set()
     for dataset in given.body["datasets"]:
-        for name in str(dataset["dataset"]).split(","):
-            path = local_place(name)
-            if path is not None and path.is_dir():
-                found.add(path.resolve())
+        names = dataset["dataset"].split(",")
+        found |= {path for path in map(_resolved, map(local_place, names)) if path is not None and path.is_dir()}
+        named = local_place(dataset["dataset"]) is not None
         for file in dataset["files"]:
-            path = local_path(file["uri"])
+            path = _resolved(_local(file["uri"]))
             if path is not None:
-                named = local_place(str(dataset["dataset"])) is not None
-                found.add(path.resolve() if named else path.resolve().parent)
+                found.add(path if named else path.parent)
+    return found
+
+
+def _local(uri: str) -> Path | None:
+    try:
+        return local_path(uri)
+    except ValueError:  # no address, as in an edited plan
+        return None
+
+
+def _resolved(path: Path | None) -> Path | None:
+    """Where a path of a plan leads to; None where there can be no such path, as in an edited plan."""
+    try:
+        found = None if path is None else path.resolve()
+        if found is not None:
+            found.exists()  # a name that is too long fails here
+    except (OSError, ValueError):
+        return None
     return found
 
 

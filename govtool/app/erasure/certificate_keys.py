@@ -1,4 +1,4 @@
-"""The shape of a certificate: the keys that reading it relies on, and their types."""
+"""The shapes of a certificate and of a plan: the keys that reading them relies on, and their types."""
 
 from __future__ import annotations
 
@@ -26,6 +26,17 @@ _CERTIFICATE = {
     "no_subject?": [_ENTRY],
     "beyond": [str],
 }
+_PLAN = {
+    "schema": str,
+    "commit": {"id": str},
+    "request": {"subjects": [str], "keys": [str], "no_subject": [str], "all_runs": bool},
+    "datasets": [{"dataset": _PLACE, "files": [{"uri": _PLACE, "size": int, "modified": int}]}],
+}
+
+
+def is_plan(value: Any) -> bool:
+    """Return whether a value of JSON has the keys of a plan that applying it reads before the store is asked."""
+    return _fits(value, _PLAN) and isinstance(value["request"].get("run"), str | None)
 
 
 def is_certificate(value: Any) -> bool:

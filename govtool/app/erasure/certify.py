@@ -182,6 +182,9 @@ def _wrong_files(document: Mapping[str, Any], root: Path, place: Path) -> Iterat
     for each in document["datasets"]:
         for file in each["files"]:
             path = root / file["path"]
+            if not _can_be(path):
+                yield f"{file['path']} is gone"
+                continue
             if not path.resolve().is_relative_to(root.resolve()) or path.is_symlink():
                 yield f"{file['path']} leads out of the folder"
                 continue
@@ -195,9 +198,20 @@ def _wrong_files(document: Mapping[str, Any], root: Path, place: Path) -> Iterat
             yield f"{path.relative_to(root).as_posix()} was added"
 
 
+def _can_be(path: Path) -> bool:
+    """Return whether there can be a file of this name: a certificate that somebody wrote may name longer ones."""
+    try:
+        path.exists()
+    except OSError:
+        return False
+    return True
+
+
 def _wrong_rows(document: Mapping[str, Any], root: Path) -> Iterator[str]:
     for each in document["datasets"]:
         paths = [root / file["path"] for file in each["files"]]
+        if not all(map(_can_be, paths)):
+            continue
         if not all(path.is_file() and path.resolve().is_relative_to(root.resolve()) for path in paths):
             continue
         if "rows" in each and digest_rows(paths, root / str(each["folder"])) != each["rows"]:

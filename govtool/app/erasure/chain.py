@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from govtool.app.records.runs import of_run, recorded
-from govtool.app.records.tables import run_order
+from govtool.app.records.tables import listed_inputs, run_order
 from govtool.errors import UnknownNameError, UsageError
-from govtool.records.execute.inputs import relations
 from govtool.records.execute.places import Place, place_of
-from govtool.records.plan import codec
 from govtool.records.split_plans import relation_of
 
 if TYPE_CHECKING:
@@ -120,10 +118,7 @@ def _of_recorded(store: Reader, commit: Commit, known: Sequence[RecordRun], run:
 
 def chain_link(run: RecordRun) -> ChainLink:
     """A write with its files, read from what is stored of it."""
-    names = dict(run.inputs)
-    leaves = relations(codec.loads(run.listings).root)
-    reads = tuple(replace(leaf, dataset=names.get(leaf.leaf, leaf.dataset)) for leaf in leaves)
-    return ChainLink(run, reads, relation_of(run.written, run.output))
+    return ChainLink(run, listed_inputs(run), relation_of(run.written, run.output))
 
 
 def joined(links: Sequence[ChainLink], start: Iterable[str]) -> list[ChainLink]:

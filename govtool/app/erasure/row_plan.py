@@ -93,8 +93,9 @@ class _Walk:
 
     def go(self) -> RowErasure:
         """Search every input, and evaluate every write that a change reaches."""
-        for link in self.chain.links:
-            self._search_inputs(link)
+        closed = [each for link in self.chain.links for each in self._search_inputs(link)]
+        for link, dataset, why in closed:
+            self._note_closed(link, dataset, why)
         size = -1
         while size != len(self._reached):  # a query of the driver may read what a later write made
             size = len(self._reached)
@@ -107,7 +108,8 @@ class _Walk:
             if query.read_places() & self._reached:
                 self._beyond(query.run.run, "its rows went to the driver: where they are now is not known")
         found = {name: ErasedSource(name, tuple(parts), self.source_keys[name]) for name, parts in self.sources.items()}
-        if not any(each.rows() for each in found.values()) and not any(each.tokens for each in self.outputs):
+        none = not any(each.rows() for each in found.values()) and not any(each.tokens for each in self.outputs)
+        if none and not self._unknown:  # else the subject's rows may be where nothing could be searched
             searched = ", ".join(self.keys.columns())
             raise UsageError(f"no row is the subject's; searched: {searched}", code="usage.no-rows")
         return RowErasure(
@@ -118,14 +120,23 @@ class _Walk:
             tuple(self._joined.values()),
         )
 
-    def _search_inputs(self, link: ChainLink) -> None:
-        """Search the inputs of a write that no write before it has read."""
+    def _search_inputs(self, link: ChainLink) -> Iterator[tuple[ChainLink, str, str]]:
+        """Search the inputs of a write that no write before it has read, and give those that cannot be opened."""
         for dataset in dict.fromkeys(leaf.dataset for leaf in link.reads):
             if dataset in self.keys.wanted and self._is_new(link, dataset):
-                opened = self._writes.get(link.run.run) or self._opened(link)
-                if opened is not None:
-                    self._writes[link.run.run] = opened
-                    self._search(opened, dataset)
+                try:
+                    opened = self._writes.get(link.run.run) or open_write(self.store, self.commit, link.run)
+                except GovtoolError as error:
+                    yield link, dataset, error.message
+                    continue
+                self._writes[link.run.run] = opened
+                self._search(opened, dataset)
+
+    def _note_closed(self, link: ChainLink, dataset: str, why: str) -> None:
+        """Note an input of a write that cannot be opened, unless another write led to its files."""
+        if self._is_new(link, dataset):
+            self.not_searched[dataset, link.run.run] = Unsearched(dataset, f"{link.run.run} read it: {why}")
+            self._unknown_files(link, dataset, None, f"its input {dataset} cannot be searched")
 
     def _is_reached(self, link: ChainLink) -> bool:
         return link.output in self.keys.wanted or bool(link.read_places() & self._reached)
@@ -194,13 +205,6 @@ class _Walk:
         seen = {place_of(f) for part in self.sources.get(dataset, ()) for f in part.relation.files}
         return bool(places - seen - self.chain.owners.keys())
 
-    def _opened(self, link: ChainLink) -> OpenedWrite | None:
-        try:
-            return open_write(self.store, self.commit, link.run)
-        except GovtoolError as error:
-            self.not_searched[link.run.run, ""] = Unsearched(link.run.run, error.message)
-            return None
-
     def _search(self, write: OpenedWrite, dataset: str) -> None:
         wanted = self.keys.wanted[dataset]
         lost = [each for each in write.lineage.refused if each.dataset == dataset]
@@ -223,7 +227,7 @@ class _Walk:
             self._drops.update(own.drops())
             self._reached.update(own.drops())
 
-    def _unknown_files(self, write: OpenedWrite, dataset: str, uri: str | None, why: str) -> None:
+    def _unknown_files(self, write: OpenedWrite | ChainLink, dataset: str, uri: str | None, why: str) -> None:
         """Note that it is not known what becomes of an input's files: of one, or of all."""
         for link in self.chain.links:
             own = link.reads if link.run.run == write.run.run else ()

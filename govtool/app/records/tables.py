@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from govtool.errors import IntegrityError, UsageError
@@ -36,7 +36,7 @@ from govtool.store import Fragment
 if TYPE_CHECKING:
     from govtool.model.run import Run
     from govtool.records.capture import RecordedWrite
-    from govtool.records.plan.nodes import Plan
+    from govtool.records.plan.nodes import Plan, Relation
     from govtool.store import Commit, FragmentRef, Reader
 
 _NUMBERS = re.compile(r"(\d+)")
@@ -269,6 +269,20 @@ def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
         raise UsageError(f"{run.run} is an action of RDDs: it has no plan of a query", code="usage.no-plan")
     body, values = read_stored(store, commit, run)
     return put_together(body, run.listings, values, dict(run.inputs))
+
+
+def listed_inputs(run: RecordRun) -> tuple[Relation, ...]:
+    """The inputs of a write with their files, as they were listed: known also where the plan cannot be read any more.
+
+    Raises:
+        FormatError: The listing cannot be read.
+    """
+    from govtool.records.execute.inputs import relations
+    from govtool.records.plan import codec
+
+    names = dict(run.inputs)
+    leaves = relations(codec.loads(run.listings).root)
+    return tuple(replace(leaf, dataset=names.get(leaf.leaf, leaf.dataset)) for leaf in leaves)
 
 
 def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str | None]:

@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import mmap
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +47,10 @@ def read_graph(path: str) -> ProvenanceGraph:
 
     file = Path(path)
     try:
-        refuse_large(file.stat().st_size, path)
+        facts = file.stat()
+        if not (stat.S_ISREG(facts.st_mode) or stat.S_ISFIFO(facts.st_mode) or file.is_dir()):
+            raise ValueError("it is no file")  # a device has no end
+        refuse_large(facts.st_size, path)
         data = file.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

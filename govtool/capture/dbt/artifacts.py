@@ -189,7 +189,7 @@ class _Reader:
         """All nodes that are, or depend on, relations."""
         for part in ("sources", "nodes", "exposures"):
             for node_id, raw in sorted(_mapping(self.manifest.get(part)).items()):
-                kind = raw.get("resource_type") if isinstance(raw, dict) else None
+                kind = _text(raw.get("resource_type")) if isinstance(raw, dict) else None
                 if kind in RELATIONS or kind == "exposure" or not isinstance(raw, dict):
                     yield node_id, raw
 

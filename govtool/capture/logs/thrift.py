@@ -26,13 +26,16 @@ _TIMED = re.compile(
 )
 _SHORT = re.compile(r"(\d\d)/(\d\d)/(\d\d) (.*)")
 _SESSION = re.compile(r"\[([0-9a-f]{8}-[0-9a-f-]{27})[ \]]")
-_THREAD = re.compile(r"\[([^\]]+)\]")
-_HIVE = re.compile(r"Compiling command\(queryId=([^)]+)\): ?(.*)\Z", re.DOTALL)
-_SPARK = re.compile(r"(?:Submitting|Running) query '(.*)' with (\S+?)\s*\Z", re.DOTALL)
+_THREAD = re.compile(r"\[(?=[^\]])")
+# Ids have a bound, and ends are looked for from the end: a line may repeat the beginning of a statement endlessly.
+_HIVE = re.compile(r"Compiling command\(queryId=([^)]{1,1000})\): ?(.*)\Z", re.DOTALL)
+_SPARK = re.compile(r"(?:Submitting|Running) query '")
+_SPARK_END = "' with "
 _HIVE_FAILED = re.compile(r"FAILED: (.*)|Error (?:while compiling|running) (?:statement|query)", re.DOTALL)
 _SPARK_FAILED = re.compile(r"Error (?:executing|running) query with (\S+?)[, ](.*)", re.DOTALL)
 _ENDED = re.compile(
-    r"Completed executing command\(queryId=([^)]+)\)|(?:Finished|Close statement|Closing|Close) (?:query )?with (\S+)"
+    r"Completed executing command\(queryId=([^)]{1,1000})\)"
+    r"|(?:Finished|Close statement|Closing|Close) (?:query )?with (\S+)"
 )
 _TELLING = re.compile(r"Compiling command\(queryId=|(?:Submitting|Running) query '")
 
@@ -95,17 +98,15 @@ def _messages(lines: Iterator[Line | Reject], file: str) -> Iterator[_Message | 
 
 
 def _statement(text: str, message: _Message, file: str, dialect: str) -> QueryRecord | Reject | None:
-    hive, spark = _HIVE.search(text), None
-    if hive is None:
-        spark = _SPARK.search(text)
+    hive = _HIVE.search(text)
     if hive is not None:
         query, sql, own = hive[1], hive[2], "hive"
         start = hive.start(2)
-    elif spark is not None:
-        query, sql, own = spark[2], spark[1], "spark"
-        start = spark.start(1)
     else:
-        return None
+        spark = _of_spark(text)
+        if spark is None:
+            return None
+        (start, sql, query), own = spark, "spark"
     session = _SESSION.search(text[:start])
     line = message.line + text.count("\n", 0, start)
     try:
@@ -125,9 +126,19 @@ def _statement(text: str, message: _Message, file: str, dialect: str) -> QueryRe
     )
 
 
+def _of_spark(text: str) -> tuple[int, str, str] | None:
+    """Where the statement of a message begins, the statement, and its id."""
+    found = _SPARK.search(text)
+    head, _, query = text.rstrip().rpartition(_SPARK_END)
+    if found is None or found.end() > len(head) or query.split() != [query]:
+        return None
+    return found.end(), head[found.end() :], query
+
+
 def _thread(text: str) -> str:
     found = _THREAD.search(text)
-    return found[1] if found is not None else ""
+    name, end, _ = text[found.end() :].partition("]") if found is not None else ("", "", "")
+    return name if end else ""
 
 
 def _outcome(text: str, held: dict[str, tuple[str, QueryRecord]]) -> Iterator[QueryRecord]:

@@ -42,6 +42,8 @@ class _Handler:
             parser.Parse(data, True)
         except expat.ExpatError as error:
             self.file.refuse(error.lineno, f"no XML: {expat.errors.messages[error.code]}")
+        except LookupError as error:  # of the codec that the declaration names
+            self.file.refuse(1, f"no XML: {error}")
 
     def _refuse_doctype(self, *_: object) -> None:
         self._refuse("a document type is declared, and nothing of it is read")

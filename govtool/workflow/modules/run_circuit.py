@@ -160,7 +160,7 @@ class _Builder:
         """Annotate a relation that an invocation made; where that cannot be, its rows hang on all that it read."""
         relation = self.run.relations[path]
         if plan is None:
-            self._opaque(relation, invocation, "its plan was not recorded")
+            self._opaque(relation, invocation, self.files.reason(path))
             return
         try:
             self._annotated(relation, plan, tables, leaves)

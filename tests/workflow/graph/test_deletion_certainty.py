@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from decimal import Decimal
 
+import pytest
 from drawn_graphs import Drawing, bodies, graph_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,3 +89,62 @@ def test_certain_answers_are_the_rule():
     assert counts["removed"] > 100
     assert counts["recomputed"] > 5
     assert counts["unknown"] < sum(counts.values()) / 10
+
+
+def aggregate(label, values, value):
+    """A graph of one aggregate over decimals, each of a record of its own."""
+    nodes = [{"id": "s", "kind": "v", "type": "val", "label": label, "value": value, "value_type": "decimal"}]
+    edges = []
+    for number, each in enumerate(values):
+        nodes += [
+            {"id": f"r{number}", "kind": "p", "type": "st", "label": f"A:{number}"},
+            {"id": f"c{number}", "kind": "v", "type": "val", "label": "const", "value": each, "value_type": "decimal"},
+            {"id": f"t{number}", "kind": "v", "type": "val", "label": "⊗"},
+        ]
+        edges += [[f"r{number}", f"t{number}"], [f"c{number}", f"t{number}"], [f"t{number}", "s"]]
+    return graph_of({"nodes": nodes, "edges": edges})
+
+
+@pytest.mark.parametrize(
+    ("label", "values", "value", "expected"),
+    [
+        ("MAX", ("1e999999999", "1", "2"), "1e999999999", {}),
+        ("MAX", ("1", "2", "1e999999999"), "1e999999999", {"s": Decimal(2)}),
+        ("MIN", ("1e-999999999", "1", "2"), "1e-999999999", {}),
+        ("SUM", ("1e30", "0.01", "2"), f"1{'0' * 29}2.01", {"s": Decimal(f"1{'0' * 30}.01")}),
+        ("SUM", ("1e999999999", "1", "2"), "1e999999999", None),
+        ("MAX", ("sNaN", "1", "2"), "2", None),
+    ],
+)
+def test_decimals_of_any_exponent_are_compared_and_added_exactly_or_not_at_all(label, values, value, expected):
+    graph = aggregate(label, values, value)
+    found = delete(graph, [graph.with_id("r2")])
+    if expected is None:
+        assert graph.ids_of(found.unknown) == ["s"]
+    else:
+        assert {graph.id_of(node): value for node, value in found.recomputed.items()} == expected
+        assert not found.unknown
+
+
+@pytest.mark.parametrize("value", ["NaN", "sNaN", "1e999999999"])
+def test_a_comparison_with_a_changed_value_and_any_decimal_is_unknown(value):
+    body = {
+        "nodes": [
+            {"id": "r0", "kind": "p", "type": "st", "label": "A:0"},
+            {"id": "r1", "kind": "p", "type": "st", "label": "A:1"},
+            {"id": "c", "kind": "v", "type": "val", "label": "const", "value": value, "value_type": "decimal"},
+            {"id": "t0", "kind": "v", "type": "val", "label": "⊗"},
+            {"id": "t1", "kind": "v", "type": "val", "label": "⊗"},
+            {"id": "k", "kind": "v", "type": "val", "label": "const", "value": 1},
+            {"id": "s", "kind": "v", "type": "val", "label": "SUM", "value": 2},
+            {"id": "g", "kind": "p", "type": "op", "label": "[<]"},
+        ],
+        "edges": [
+            *(["r0", "t0"], ["k", "t0"], ["r1", "t1"], ["k", "t1"], ["t0", "s"], ["t1", "s"]),
+            *(["s", "g", "left"], ["c", "g", "right"]),
+        ],
+    }
+    graph = graph_of(body)
+    found = delete(graph, [graph.with_id("r1")])
+    assert {graph.id_of(node): each for node, each in found.recomputed.items()} == {"s": 1}
+    assert graph.ids_of(found.unknown) == ["g"]

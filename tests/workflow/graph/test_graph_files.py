@@ -11,6 +11,7 @@ from drawn_graphs import Drawing, bodies, graph_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from govtool.app.workflow_graphs.graphs import read_graph
 from govtool.errors import IntegrityError, UsageError
 from govtool.workflow.builder import GraphBuilder
 from govtool.workflow.formats.read_graphml import read_graphml
@@ -227,6 +228,7 @@ GRAPHML = (
     [
         ('<!DOCTYPE x [<!ENTITY a "b">]><x/>', 1, "a document type is declared"),
         ("<graphml>", 1, "no XML"),
+        ('<?xml version="1.0" encoding="none"?><graphml/>', 1, "no XML: unknown encoding: none"),
         (GRAPHML.format("undirected", ""), 2, "not directed"),
         (GRAPHML.format("directed", '<node id="a"/>'), 3, "no type None"),
         (GRAPHML.format("directed", '<edge source="a" target="b"/>'), 3, "not in the file: a"),
@@ -304,3 +306,9 @@ def test_values_that_json_has_not_survive_every_form(value):
     for form, read in (("json", read_json), ("graphml", read_graphml)):
         again = read(written(GraphView(builder.build()), form).encode(), "g")
         assert repr(again.value_of(0)) == repr(value)
+
+
+def test_a_device_is_no_file_of_a_graph(tmp_path):
+    (tmp_path / "graph.json").symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="it is no file"):
+        read_graph(str(tmp_path / "graph.json"))

@@ -64,7 +64,8 @@ def incremental_state(file: Path) -> dict[str, tuple[str, ...]]:
 
 def _configs(manifest: Path) -> Mapping[str, Mapping[str, Any]]:
     nodes = json.loads(manifest.read_bytes()).get("nodes", {})
-    return {name: each.get("config") or {} for name, each in nodes.items() if isinstance(each, dict)}
+    found = {name: each.get("config") for name, each in nodes.items() if isinstance(each, dict)}
+    return {name: config for name, config in found.items() if isinstance(config, dict)}
 
 
 class _Project:
@@ -86,12 +87,12 @@ class _Project:
         nodes = [each for each in self._ordered() if each.kind in ("model", "snapshot")]
         run = [each for each in nodes if self._is_run(each)]
         others = [each for each in nodes if not self._is_run(each) and each.materialized != "ephemeral"]
-        seeds = {self._short[each.id]: self._root / each.file for each in self._seeds()}
+        seeds = {self._short[each.id]: file for each in self._seeds() if (file := self._seed_file(each)) is not None}
         return SqlProgram(
             self._project.name or "dbt",
             tuple(self._statement(each) for each in run),
             self._project.dialect or "spark",
-            {name: file for name, file in seeds.items() if file.is_file()},
+            seeds,
             {_plain(each): self._short[each.id] for each in self._project.nodes.values() if each.id in self._short},
             tuple(self._short[each.id] for each in run if each.materialized == "incremental"),
             tuple(f"{each.id} is not run: it is an input, {self._short[each.id]}.parquet" for each in others),
@@ -106,6 +107,20 @@ class _Project:
         for each in self._project.nodes.values():
             if each.kind == "seed" and not self._configs.get(each.id, {}).get("column_types"):
                 yield each
+
+    def _seed_file(self, seed: DbtNode) -> Path | None:
+        """The file of a seed; None where it is not there.
+
+        Raises:
+            UsageError: It lies outside of the project, by its path or by a link: a manifest may name any file.
+        """
+        file = self._root / seed.file
+        try:
+            if not file.resolve().is_relative_to(self._root.resolve()):
+                raise self._refused(seed, "its file lies outside of the project", "put the file into the project")
+            return file if file.is_file() else None
+        except (OSError, ValueError, RuntimeError):  # no path, or links in a circle
+            return None
 
     def _is_run(self, node: DbtNode) -> bool:
         return node.kind == "model" and node.language == "sql" and node.materialized in _MATERIALIZED
@@ -142,8 +157,9 @@ class _Project:
         config = self._configs.get(node.id, {})
         if config.get("incremental_strategy") not in _STRATEGIES:
             raise self._refused(node, f"the strategy {config['incremental_strategy']}", "append, merge, delete+insert")
-        keys = config.get("unique_key") or []
-        names = [keys] if isinstance(keys, str) else list(keys)
+        keys = config.get("unique_key")
+        keys = keys if isinstance(keys, (str, list)) and keys else []
+        names = [keys] if isinstance(keys, str) else [key for key in keys if isinstance(key, str)]
         old = self._short[node.id]
         # dbt's default: columns that the table does not have are left out.
         columns = ", ".join(exp.column(name, quoted=True).sql(self._project.dialect) for name in self._state[old])

@@ -8,10 +8,12 @@ that the same actions read are one piece, so that each record is one, whoever re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from govtool.app.workflow_runs.programs.actions import ProgramAction, RecordedProgram, module_names, short_names
+from govtool.errors import FormatError
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, RelationFile, WorkflowRun
 from govtool.records.execute.inputs import relations
 from govtool.records.execute.places import Place, place_of
@@ -154,7 +156,7 @@ class _Layout:
         """What an action read: paths, with the action that made them."""
         makers = {path: writer for writer, path in outputs.items()}
         own = [path for (action, _), parts in pieces.items() if action == at for path, _ in parts]
-        if _has_hidden_inputs(plan):
+        if _has_hidden_inputs(self.program.actions[at], plan):
             # Rows of an RDD may be of anything that was there, or that the run had written.
             own += [path for parts in pieces.values() for path, _ in parts if path not in makers]
             own += [outputs[before] for before in range(at)]
@@ -196,10 +198,12 @@ def has_files(leaf: Relation) -> bool:
     return bool(leaf.files) or leaf.format in _PLAIN
 
 
-def _has_hidden_inputs(plan: Plan | None) -> bool:
+def _has_hidden_inputs(action: ProgramAction, plan: Plan | None) -> bool:
     """Return whether an action read what its plan does not name."""
     if plan is None:
-        return True
+        record = action.record
+        is_listed = record is not None and record.plan and not record.breaks and not record.program
+        return not is_listed or not all(map(has_files, _listed_inputs(action)))
     nodes = list(walk_nodes(plan.root))
     return any(
         (isinstance(node, Break) and not node.children) or (isinstance(node, Relation) and not has_files(node))
@@ -208,9 +212,14 @@ def _has_hidden_inputs(plan: Plan | None) -> bool:
 
 
 def _listed_inputs(action: ProgramAction) -> Iterator[Relation]:
-    """The inputs of an action without a plan, from the listings of its run."""
+    """The inputs of an action whose plan cannot be read, from what was recorded of its write, else of its run."""
+    from govtool.app.records.tables import listed_inputs
     from govtool.records.plan.types import Struct
 
+    if action.record is not None:
+        with suppress(FormatError):
+            yield from listed_inputs(action.record)
+            return
     for number, read in enumerate(action.run.inputs):
         listed = read.listing.listed if read.listing is not None else ()
         files = tuple(File(ordinal, *file) for ordinal, file in enumerate(listed))
