@@ -90,6 +90,73 @@ def test_groups_that_a_value_of_any_row_decides_are_those_of_the_run(traced):
     assert (code, reached(answer)) == (0, {"views": (2, "exact")})
 
 
+def choosing(name: str, *by: str) -> Callable[[Node], Node]:
+    """What was the largest value in the run is what a choosing function returned."""
+
+    def change(node: Node) -> Node:
+        def term(each: Term) -> Term:
+            if not isinstance(each, AggregateCall) or each.name != "max":
+                return each
+            keys = [column for child in node.nodes() for column in outputs(child) if column.name in by]
+            return replace(each, name=name, arguments=(*each.arguments, *keys), deterministic=False)
+
+        return node.replaced(terms=tuple(rewrite(each, term) for each in node.terms()))
+
+    return change
+
+
+TIES = [choosing("max_by", "user"), choosing("min_by", "user"), choosing("mode"), choosing("last")]
+
+
+@pytest.mark.parametrize("choice", TIES)
+def test_a_value_of_rows_that_tie_is_that_of_the_run(traced, choice):
+    sql = "SELECT user, max(page) AS f, count(*) AS n FROM views GROUP BY user"
+    code, answer = traced(sql, choice, "back", "out", "--where", "f = 2", "--verify")
+    assert (code, reached(answer), answer["verified"]) == (0, {"views": (2, "exact")}, True)
+
+
+@pytest.mark.parametrize("choice", TIES)
+def test_groups_that_rows_that_tie_decide_are_a_superset(traced, choice):
+    sql = "SELECT count(*) AS n FROM views GROUP BY user HAVING max(page) > 1"
+    code, answer = traced(sql, choice, "back", "out", "--where", "n = 2")
+    assert (code, answer["selected"], reached(answer)) == (0, 1, {"views": (4, "superset")})
+    assert "any row" in answer["inputs"][0]["why"] or "rows that tie" in answer["inputs"][0]["why"]
+
+
+@pytest.mark.parametrize("name", ["first", "last"])
+def test_a_value_of_any_row_is_evaluated_where_all_rows_have_it(traced, name):
+    sql = "SELECT count(*) AS n, max(page) AS f FROM views WHERE user = 'bob' OR page = 9 GROUP BY user HAVING max(page) = 1"
+    code, answer = traced(sql, choosing(name), "back", "out", "--where", "f = 1", "--verify")
+    assert (code, reached(answer), answer["verified"]) == (0, {"views": (2, "exact")}, True)
+
+
+def test_some_null_cells_are_another_value_of_any_row(traced):
+    sql = "SELECT count(*) AS n FROM (SELECT 1 AS k, * FROM views WHERE page > 2) v GROUP BY k HAVING max(spent) = 5"
+    code, answer = traced(sql, choosing("first"), "back", "out", "--where", "n = 2")
+    assert (code, reached(answer)) == (0, {"views": (2, "exact")})  # the one group that there is
+    assert traced(sql, choosing("first"), "back", "out", "--where", "n = 2", "--verify")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["first", "last"])
+def test_a_value_of_a_frame_whose_rows_tie_is_that_of_the_run(traced, name):
+    sql = "SELECT user, page, max(page) OVER (PARTITION BY user ORDER BY user) AS f FROM views WHERE user = 'ann'"
+    code, answer = traced(sql, choosing(name), "back", "out", "--where", "f = 2 AND page = 1", "--verify")
+    assert (code, reached(answer), answer["verified"]) == (0, {"views": (2, "exact")}, True)
+
+
+def test_the_frame_of_a_value_of_rows_that_tie_is_exact(traced):
+    sql = "SELECT user, page, spent, max(page) OVER (ORDER BY spent) AS f FROM views WHERE spent < 30 OR user = 'bob'"
+    code, answer = traced(sql, choosing("first"), "back", "out", "--where", "page = 2")
+    assert (code, reached(answer)) == (0, {"views": (3, "exact")})
+
+
+def test_a_subquery_that_rows_that_tie_decide_is_a_superset(traced):
+    sql = "SELECT name FROM users WHERE (SELECT max(page) FROM views WHERE user = name) = 2"
+    code, answer = traced(sql, choosing("max_by", "user"), "back", "out", "--where", "name = 'ann'")
+    assert code == 0
+    assert reached(answer)["users"] == (1, "exact")
+
+
 def test_a_total_of_values_that_are_not_known_may_be_of_every_row(traced):
     code, answer = traced("SELECT max(upper(user)) AS m FROM views", lost("upper"), "back", "out", "--where", "true")
     assert (code, reached(answer)) == (0, {"views": (6, "superset")})

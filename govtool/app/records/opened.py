@@ -47,6 +47,7 @@ from govtool.records.trace.normal import Ids, spare_ids
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
 from govtool.records.trace.selection import bound_condition
+from govtool.records.trace.ties import TieCheck, always_tied
 from govtool.records.trace.undetermined import settled
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class OpenedWrite:
         Raises:
             UsageError: The condition does not parse, or names what is not there.
         """
-        if self.output is None or self.lineage.looseness is None:
+        if self.output is None or not (self.lineage.looseness or self.lineage.blank):
             return None
         return count_rows(self.executor, Filter(self.output, bound_condition(condition, outputs(self.output))))
 
@@ -261,8 +262,11 @@ def open_write(
         opened = _by_positions(run, there, positions, refused, sidecars)
         if opened is not None:
             return opened
-    root = titled(settled(without_lost_functions(there.root), plan.session))
     executor = ExecutorChain(engines(plan.session, sidecars))
+    whole = without_lost_functions(there.root)
+    # Over a part of the inputs, no rows may tie where some did.
+    tied = always_tied if gone else TieCheck(executor, spare_ids(whole), whole)
+    root = titled(settled(whole, plan.session, tied))
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
     lineage = (Lineage.in_part if in_part else Lineage.of)(root, executor, **facts)

@@ -8,7 +8,7 @@ superset. What nothing is known of is a black box: one row of NULLs that every r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
@@ -58,6 +58,7 @@ from govtool.records.trace.loose_terms import always, counted, read_by, unknown
 from govtool.records.trace.looseness import LoosenedPlan, Looseness
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import both, conjuncts, everything, free_columns, reads
+from govtool.records.trace.ties import ChosenCell, restored
 
 _ALL = Frame("range", "unbounded preceding", "unbounded following")
 _SHOWN = 2
@@ -292,16 +293,35 @@ class _Loosening:
         if not (lost or other_rows):
             return _Rows(node)
         self.unsure = self.unsure or bool(lost_keys)
-        child = Repartition(node.child) if other_rows or _has_own_terms(node, lost) else node.child
-        return _Rows(self._loose_groups(node, child, lost_keys, lost), other_rows and bool(node.keys))
+        own_terms = _has_own_terms(node, lost)
+        again = {} if other_rows or not own_terms else self._chosen(lost)
+        child = Repartition(node.child) if other_rows or (own_terms and len(again) < len(lost)) else node.child
+        return _Rows(self._loose_groups(node, child, lost_keys, lost, again), other_rows and bool(node.keys))
 
-    def _loose_groups(self, node: Aggregate, child: Node, lost_keys: Sequence[Named], lost: Sequence[Named]) -> Node:
+    def _chosen(self, lost: Sequence[Named]) -> dict[int, Expression]:
+        """The columns of which only the choice among values is not known, with what has the same rows behind it."""
+        if any(self._reads_unknown(named.value) for named in lost):
+            return {}
+        found = {named.id: restored(named.value) for named in lost}
+        return {number: value for number, value in found.items() if value is not None}
+
+    def _reads_unknown(self, value: Expression) -> bool:
+        return any(not isinstance(term, ChosenCell) and self._is_unknown(term) for term in walk(value))
+
+    def _loose_groups(
+        self,
+        node: Aggregate,
+        child: Node,
+        lost_keys: Sequence[Named],
+        lost: Sequence[Named],
+        again: Mapping[int, Expression],
+    ) -> Node:
         """The groups by the keys that are known, with the lost keys and measures blank."""
         known = [key for key in node.keys if key not in lost_keys]
         if lost_keys:
             known.append(self.ids.named("group", always(read_by(key.value for key in lost_keys))))
         kept = [each for each in node.measures if each not in lost]
-        helpers = {each.id: self.ids.named("read", counted([each.value])) for each in lost}
+        helpers = {each.id: self.ids.named("read", again.get(each.id, counted([each.value]))) for each in lost}
         made = Aggregate(child, tuple(known), (*kept, *helpers.values()))
         blank = {key.id: self._nothing(key, []) for key in lost_keys}
         blank.update({each.id: self._nothing(each, [helpers[each.id].attribute]) for each in lost})
@@ -362,8 +382,10 @@ class _Loosening:
             return _Rows(node)
         kept = tuple(named for named in node.columns if named not in lost)
         below = Window(node.child, kept) if kept else node.child
-        helpers = {named.id: self.ids.named("read", self._over_partition(named.value)) for named in lost}
-        rows = Window(Repartition(below), tuple(helpers.values()))
+        again = {} if inputs[0].extra else self._chosen(lost)
+        values = {named.id: again.get(named.id, self._over_partition(named.value)) for named in lost}
+        helpers = {number: self.ids.named("read", value) for number, value in values.items()}
+        rows = Window(below if len(again) == len(lost) else Repartition(below), tuple(helpers.values()))
         columns = {named.id: self._nothing(named, [helpers[named.id].attribute]) for named in lost}
         shown = tuple(columns.get(column.id, passed(column)) for column in outputs(node))
         return _Rows(Project(rows, shown), inputs[0].extra)

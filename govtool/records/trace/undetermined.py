@@ -1,38 +1,46 @@
 """Cells of a plan that another evaluation may give another value: none of them is evaluated again.
 
-``first``, ``last`` and ``any_value`` return the value of whichever row comes first. Which lines of CSV or JSON cannot
-be parsed depends on the columns that are read, and so does the column that holds such lines.
+``first``, ``max_by``, ``mode`` and their like return one of several values where rows tie. Which lines of CSV or JSON
+cannot be parsed depends on the columns that are read, and so does the column that holds such lines.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeGuard
 
-from govtool.records.plan.expressions import AggregateCall, Attribute, Expression, Named, Opaque
-from govtool.records.plan.nodes import Aggregate, Filter, Join, Project, Relation, Session
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.expressions import (
+    AggregateCall,
+    Attribute,
+    Exists,
+    Expression,
+    InSubquery,
+    Named,
+    Opaque,
+    ScalarSubquery,
+    WindowCall,
+)
+from govtool.records.plan.nodes import Aggregate, Filter, Join, Project, Relation, Session, Window
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, subquery_plans, walk, walk_nodes
+from govtool.records.trace.ties import CHOOSING, Choice, ChosenCell, Tied, always_tied
 
-_CHOSEN = frozenset({"first", "last", "any_value"})
+_ANY = frozenset({"first", "last", "any_value"})
 _OPTION, _SETTING, _NAME = "columnnameofcorruptrecord", "spark.sql.columnNameOfCorruptRecord", "_corrupt_record"
 _TEXT = ("csv", "json")
 _LINES = "a column of lines that cannot be parsed: which these are depends on the columns that are read"
 
 
-def settled(root: Node, session: Session) -> Node:
-    """A plan whose undetermined cells are opaque."""
+def settled(root: Node, session: Session, tied: Tied = always_tied) -> Node:
+    """A plan whose undetermined cells are opaque.
+
+    Args:
+        root: The plan.
+        session: What it ran in.
+        tied: Whether rows tie for a choice.
+    """
     lines = {column.id for node in walk_nodes(root) for column in _unparsed(node, session)}
-
-    def swapped(term: Term) -> Term:
-        if isinstance(term, Attribute) and term.id in lines:
-            return Opaque(_LINES, (term,), term.type)
-        return term
-
-    def change(node: Node) -> Node:
-        if lines and isinstance(node, (Filter, Project, Aggregate, Join)):
-            node = node.replaced(terms=tuple(rewrite(term, swapped) for term in node.terms()))
-        return _without_choices(node) if isinstance(node, Aggregate) else node
-
-    return rewrite_nodes(root, change)
+    return _Settling(lines, tied).plan(root)
 
 
 def _unparsed(node: Node, session: Session) -> list[Attribute]:
@@ -44,21 +52,77 @@ def _unparsed(node: Node, session: Session) -> list[Attribute]:
     return [column for column in node.columns if column.name.lower() == called.lower()]
 
 
-def _without_choices(node: Aggregate) -> Aggregate:
-    keys = {key.id for key in node.keys} | {k.value.id for k in node.keys if isinstance(k.value, Attribute)}
+class _Settling:
+    """A pass over a plan and the plans of its subqueries."""
 
-    def swapped(term: Term) -> Term:
-        if not isinstance(term, AggregateCall) or term.name not in _CHOSEN or term.order:
-            return term
-        if all(each.id in keys for argument in term.arguments for each in _columns(argument)):
-            return term  # the same in all rows of the group
-        return Opaque(f"{term.name} takes the value of any row: nothing orders them", term.arguments, term.type, True)
+    def __init__(self, lines: set[int], tied: Tied) -> None:
+        self._lines = lines
+        self._tied = tied
 
-    def without(named: Named) -> Named:
-        value: Expression = rewrite(named.value, swapped)  # type: ignore[assignment]
-        return replace(named, value=value)
+    def plan(self, root: Node, around: Node | None = None) -> Node:
+        """A plan, or that of a subquery of rows ``around`` it."""
 
-    return replace(node, measures=tuple(map(without, node.measures)))
+        def change(node: Node) -> Node:
+            if subquery_plans(node):
+                inputs = node.nodes()
+                node = _with_subqueries(node, lambda plan: self.plan(plan, inputs[0] if len(inputs) == 1 else None))
+            if self._lines and isinstance(node, (Filter, Project, Aggregate, Join)):
+                node = node.replaced(terms=tuple(rewrite(term, self._line) for term in node.terms()))
+            if isinstance(node, Aggregate):
+                return self._groups(node, around)
+            return self._window(node, around) if isinstance(node, Window) else node
+
+        return rewrite_nodes(root, change)
+
+    def _line(self, term: Term) -> Term:
+        if isinstance(term, Attribute) and term.id in self._lines:
+            return Opaque(_LINES, (term,), term.type)
+        return term
+
+    def _groups(self, node: Aggregate, around: Node | None) -> Node:
+        keys = {key.id for key in node.keys} | {k.value.id for k in node.keys if isinstance(k.value, Attribute)}
+        parts = tuple(key.value for key in node.keys)
+
+        def swapped(term: Term) -> Term:
+            if not _is_choice(term) or all(each.id in keys for each in _columns(term.arguments[0])):
+                return term  # the same in all rows of the group
+            return _opaque(term) if self._tied(Choice(node.child, parts, term), around) else term
+
+        return replace(node, measures=tuple(_changed(named, swapped) for named in node.measures))
+
+    def _window(self, node: Window, around: Node | None) -> Node:
+        def swapped(term: Term) -> Term:
+            if not isinstance(term, WindowCall) or not _is_choice(term.function):
+                return term
+            choice = Choice(node.child, term.partition, term.function, term)
+            return replace(term, function=_opaque(term.function)) if self._tied(choice, around) else term
+
+        return replace(node, columns=tuple(_changed(named, swapped) for named in node.columns))
+
+
+def _is_choice(term: Term) -> TypeGuard[AggregateCall]:
+    """Return True for a function that returns one of several values: that of a pivot has one alone."""
+    return isinstance(term, AggregateCall) and term.name in CHOOSING and not (term.order or term.deterministic)
+
+
+def _opaque(call: AggregateCall) -> ChosenCell:
+    """A cell that the run chose."""
+    why = "takes the value of any row: nothing orders them" if call.name in _ANY else "takes one of rows that tie"
+    return ChosenCell(f"{call.name} {why}", call.arguments, call.type, True, call)
+
+
+def _changed(named: Named, change: Callable[[Term], Term]) -> Named:
+    value: Expression = rewrite(named.value, change)  # type: ignore[assignment]
+    return named if value is named.value else replace(named, value=value)
+
+
+def _with_subqueries(node: Node, change: Callable[[Node], Node]) -> Node:
+    def within(term: Term) -> Term:
+        if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
+            return replace(term, plan=change(term.plan))
+        return term
+
+    return node.replaced(terms=tuple(rewrite(term, within) for term in node.terms()))
 
 
 def _columns(value: Expression) -> list[Attribute]:
