@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from govtool.spark.live import catalyst, facts, physical
+from govtool.spark.live import catalyst, physical
 from govtool.spark.live.janino import instance_in
 from govtool.spark.live.keys import Digests
 from govtool.spark.live.numbers import Numbers
@@ -116,7 +116,6 @@ def heard(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list
 def _recorded(execution: Any) -> dict[str, Any]:
     found = catalyst.captured(execution.analyzed(), Digests(b"key"))
     found["metrics"] = physical.measured(execution.executedPlan())
-    found.update(facts.changed_settings(execution, {}))
     return {**found, "id": execution.id(), "query": str(Numbers().mark(execution))}
 
 
