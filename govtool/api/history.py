@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from govtool.api.arguments import Day, Ref, checked, paths
+from govtool.api.arguments import Day, Ref, Share, checked, paths
 from govtool.api.opened import OpenedVersion
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class HistoryQuestions(OpenedVersion):
         today: Day | None = None,
         limit: int | None = None,
         rows: bool = False,
-        tolerance: float | None = None,
+        tolerance: Share | None = None,
     ) -> DiffAnswer | RunDiffAnswer:
         """Compare two versions of the graph, or two runs of a job.
 

@@ -272,7 +272,7 @@ def test_floats_within_a_tolerance_are_equal(house, tmp_path, capsys):
 )
 def test_a_tolerance_is_a_share_of_rows_that_are_compared(house, capsys, words):
     assert main(["diff", "a-1/0", "a-2/0", *words]) == 2
-    assert "--tolerance" in capsys.readouterr().err
+    assert "tolerance" in capsys.readouterr().err
 
 
 def test_partners_within_a_tolerance_are_those_of_brute_force():
