@@ -395,7 +395,7 @@ def _recorded(data: bytes) -> object:
     """Put a stored plan together with what its listing and its private values say, and its inputs."""
     from govtool.app.records.tables import listed_inputs
     from govtool.model.records import RecordRun
-    from govtool.records.stored import put_together, relation_of
+    from govtool.records.split_plans import put_together, relation_of
 
     body, listings, values, written = (data.decode("utf-8", "replace").split("\0") + [""] * 4)[:4]
     put_together(body, listings, values or None, {0: "a"})

@@ -87,6 +87,8 @@ class OutputRows:
         how: How each side was read: ``written``, ``evaluated again`` …
         why: Why it is unknown, or not certain.
         cause: The first cause of the difference.
+        tolerance: How far floats may be apart, as a share of them; None: only as far as the order of a sum takes them.
+        within: Rows that differ, but no further than that.
     """
 
     before: str
@@ -101,6 +103,8 @@ class OutputRows:
     how: tuple[str, str] = ("", "")
     why: str = ""
     cause: str = ""
+    tolerance: float | None = None
+    within: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -125,6 +129,7 @@ class OutputRows:
             "how": list(self.how),
             "why": self.why,
             "cause": self.cause,
+            **({} if self.tolerance is None else {"tolerance": self.tolerance, "within_tolerance": self.within}),
         }
 
     def row_object(self, row: DifferentRow) -> dict[str, Any]:

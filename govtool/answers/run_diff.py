@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Cell, GraphAnswer
+from govtool.answers.row_diff import EQUAL
 from govtool.query.runs.aspects import ASPECTS
 
 if TYPE_CHECKING:
@@ -29,8 +30,12 @@ class RunDiffAnswer(GraphAnswer):
 
     @property
     def differs(self) -> bool:
-        """True if anything differs."""
-        return bool(self.result.changes) or (self.row_diff is not None and self.row_diff.differs)
+        """True if anything differs; an output whose rows are equal within the requested tolerance does not."""
+        if self.row_diff is None:
+            return bool(self.result.changes)
+        near = {each.after for each in self.row_diff.outputs if each.tolerance is not None and each.verdict == EQUAL}
+        others = [each for each in self.result.changes if each.aspect != "output" or each.name not in near]
+        return bool(others) or self.row_diff.differs
 
     def body(self) -> Mapping[str, object]:
         """Both runs, their differences, and what cannot be compared."""

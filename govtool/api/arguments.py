@@ -29,6 +29,8 @@ Day = date | str
 """A day, or its text in ISO 8601."""
 Seconds = float
 """A time to wait, more than nothing."""
+Share = float
+"""A part of a value, from 0 to 1."""
 Ref = str | int | date
 """A version: a commit's number or id, ``HEAD~1``, a tag, a branch, or a date (as text or not)."""
 
@@ -290,6 +292,7 @@ CONVERTERS: Mapping[str, _Converter] = {
     "Workflow | str | None": _or_none(_workflow_or_file),
     "Iterable[Texts]": _lists,
     "Seconds": _duration,
+    "Share | None": _or_none(_fraction),
     "Ref": _ref,
     "Ref | None": _or_none(_ref),
 }

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from govtool.api.arguments import Day, Ref, checked, paths
+from govtool.api.arguments import Day, Ref, Share, checked, paths
 from govtool.api.opened import OpenedVersion
 
 if TYPE_CHECKING:
@@ -155,6 +155,7 @@ class HistoryQuestions(OpenedVersion):
         today: Day | None = None,
         limit: int | None = None,
         rows: bool = False,
+        tolerance: Share | None = None,
     ) -> DiffAnswer | RunDiffAnswer:
         """Compare two versions of the graph, or two runs of a job.
 
@@ -168,15 +169,20 @@ class HistoryQuestions(OpenedVersion):
             limit: Changes between two versions to return at most, or with ``rows`` the rows of each kind; by default
                 all.
             rows: Of two recorded runs, the rows of their outputs that differ, too, with the input rows behind them.
+            tolerance: With ``rows``, floats that are so close are equal, as a share of them; by default they are equal
+                up to the order of a sum (nine digits).
 
         Raises:
             UnknownNameError: no commit and no run is called so.
-            UsageError: one of them is a commit and the other a run, or the policies are mistaken.
+            UsageError: one of them is a commit and the other a run, or the policies or the tolerance
+                are mistaken.
         """
         from govtool.answers.diff import DiffAnswer
         from govtool.app.questions.history import diff_answer
+        from govtool.app.row_diff.tolerance import checked_tolerance
 
         rules = _rules(policy, today)
+        tolerance = checked_tolerance(tolerance, rows)
         answer = _retried(
             lambda: diff_answer(
                 self._reader,
@@ -188,6 +194,7 @@ class HistoryQuestions(OpenedVersion):
                 progress=self._progress,
                 rows=rows,
                 limit=limit,
+                tolerance=tolerance,
             )
         )
         return answer.head(limit) if isinstance(answer, DiffAnswer) else answer

@@ -50,6 +50,12 @@ def diff(
         bool,
         typer.Option("--rows", help="Of runs: the rows of their outputs that differ, and the input rows behind them."),
     ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            "--tolerance", metavar="SHARE", help="With --rows: floats that are this close are equal, such as 1e-6."
+        ),
+    ] = None,
     policy: PolicyOption = None,
     today: TodayOption = None,
     limit: LimitOption = None,
@@ -81,7 +87,9 @@ def diff(
     outputs = chosen(format, output, FORMATS)
     most = None if all else (ROWS_SHOWN if limit is None else limit)
     graph = open_version(store, branch=branch)
-    answer = graph.diff(old, new, policy=policy, today=today, rows=rows, limit=most if rows else None)
+    answer = graph.diff(
+        old, new, policy=policy, today=today, rows=rows, limit=most if rows else None, tolerance=tolerance
+    )
     ui.mark("diff")
     drawn = [form for form, _ in outputs if form in PICTURES]
     if drawn and not isinstance(answer, DiffAnswer):

@@ -88,7 +88,8 @@ def _captured(process: str, line: dict[str, Any], udfs: dict[str, UdfReference],
         return Planned(process, application, number, None, str(line.get("break", "the plan is missing")))
     try:
         clock = Clock.of(line.get("now"))
-        plan = catalyst.read(line["exact"], session_of(line["spark"], line["settings"]), udfs, rows, clock)
+        settings = {**line["settings"], **(line.get("began") or {})}
+        plan = catalyst.read(line["exact"], session_of(line["spark"], settings), udfs, rows, clock)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         return Planned(process, application, number, None, f"the plan cannot be read: {type(error).__name__}: {error}")
     return Planned(process, application, number, plan)

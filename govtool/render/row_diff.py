@@ -126,6 +126,9 @@ def _summary(output: OutputRows) -> Iterator[str]:
     rest = sum(output.counts) - len(output.rows)
     if rest > 0:
         yield f"{count(rest, 'more row')} (--limit N)"
+    if output.tolerance is not None:
+        verb = "differs" if output.within == 1 else "differ"
+        yield f"{count(output.within, 'row')} {verb} by no more than the tolerance of {output.tolerance:g}"
     if output.cause:
         yield f"first cause: {output.cause}"
     if output.others:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from rowdiffs import run as checked_against_brute_force
 
 import govtool
 from govtool.app.datasets.row_digest import digest_rows
+from govtool.app.row_diff.tolerance import beyond
 from govtool.cli.main import main
 from govtool.store import Store
 
@@ -240,3 +242,57 @@ def test_differences_are_those_of_brute_force(monkeypatch, tmp_path):
     assert outcome.wrong == []
     assert outcome.behind > 10
     assert list(tmp_path.iterdir()) == []
+
+
+def test_floats_within_a_tolerance_are_equal(house, tmp_path, capsys):
+    kinds = {"user": pa.string(), "x": pa.float64()}
+    house.table("one", kinds, [("ann", 1000.0), ("bob", 2.0), ("bob", 2.0), ("eve", 0.0), ("nan", float("nan"))])
+    house.table(
+        "two", kinds, [("ann", 1000.001), ("bob", 2.0000001), ("bob", 3.0), ("eve", 0.0), ("nan", float("nan"))]
+    )
+    house.commit(house.run("SELECT user, x FROM one", "from_one", "one", run="t-1/0"))
+    house.commit(house.run("SELECT user, x FROM two", "from_two", "two", run="t-2/0"))
+    (exact,) = differences("t-1/0", "t-2/0", capsys=capsys)
+    assert exact["gone"] + exact["changed"] == 3
+    assert "tolerance" not in exact
+    (near,) = differences("t-1/0", "t-2/0", capsys=capsys, words=["--tolerance", "1e-5"])
+    assert (near["within_tolerance"], near["gone"] + near["changed"], near["verdict"]) == (2, 1, "different")
+    assert [(row["kind"], row["before"], row["after"]) for row in near["rows"]] == [
+        ("gone", {"user": "bob", "x": 2.0}, None),
+        ("new", None, {"user": "bob", "x": 3.0}),
+    ]
+    (wide,) = differences("t-1/0", "t-2/0", capsys=capsys, words=["--tolerance", "0.5"])
+    assert (wide["verdict"], wide["within_tolerance"], wide["rows"]) == ("equal", 3, [])
+    assert main(["diff", "t-1/0", "t-2/0", "--rows", "--tolerance", "1e-5", "--exit-code"]) == 1
+    assert "2 rows differ by no more than the tolerance of 1e-05" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words", [["--rows", "--tolerance", "1"], ["--rows", "--tolerance", "nan"], ["--tolerance", "0.1"]]
+)
+def test_a_tolerance_is_a_share_of_rows_that_are_compared(house, capsys, words):
+    assert main(["diff", "a-1/0", "a-2/0", *words]) == 2
+    assert "tolerance" in capsys.readouterr().err
+
+
+def test_partners_within_a_tolerance_are_those_of_brute_force():
+    chance = random.Random(11)
+    for _ in range(300):
+        tolerance = chance.choice([0.0, 1e-6, 0.1, 0.5])
+        old, new = (
+            [
+                (chance.choice("ab"), chance.uniform(-2, 2) * 10 ** chance.randint(-3, 3))
+                for _ in range(chance.randint(0, 6))
+            ]
+            for _ in range(2)
+        )
+        new += [(name, x * (1 + chance.uniform(-1, 1) * tolerance)) for name, x in old]
+        left, come = beyond(old, new, tolerance)
+        assert len(old) - len(left) == len(new) - len(come)
+        apart = [
+            (a, b)
+            for a in left
+            for b in come
+            if a[0] == b[0] and abs(a[1] - b[1]) <= tolerance * max(abs(a[1]), abs(b[1]))
+        ]
+        assert not apart

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from govtool.spark.live.job import facts
 from govtool.spark.live.job.digest_key import Digests
 from govtool.spark.live.jvm.janino import instance_in
 from govtool.spark.live.jvm.prefetch import EXECUTION, Prefetched, Prefetcher, stored_executions
@@ -117,7 +116,6 @@ def heard(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list
 def _recorded(execution: Any) -> dict[str, Any]:
     found = catalyst.captured(execution.analyzed(), Digests(b"key"))
     found["metrics"] = physical.measured(execution.executedPlan())
-    found.update(facts.changed_settings(execution, {}))
     return {**found, "id": execution.id(), "query": str(Numbers().mark(execution))}
 
 

@@ -124,6 +124,12 @@ def test_an_unchanged_run_is_equal(fresh, base):
     assert first_cause(fresh.diff(base["drawn"], again["drawn"])) == ("chance", "rand()")
 
 
+@pytest.mark.slow
+def test_what_a_job_sets_after_an_action_is_not_a_setting_of_it(fresh, base):
+    run = fresh.answer("show", base["made"])
+    assert run["run"]["config"]["spark.sql.session.timeZone"] == "UTC"
+
+
 CAUSES = {
     "argument": (lambda p: p.run("400"), {"agg": ("arguments", "argument 1 differs"), "counts": ("arguments", "")}),
     "operator, zone": (

@@ -111,6 +111,7 @@ def diff_answer(
     progress: Progress | None = None,
     rows: bool = False,
     limit: int | None = None,
+    tolerance: float | None = None,
 ) -> DiffAnswer | RunDiffAnswer:
     """Return what changed between two commits, or why two runs differ.
 
@@ -124,6 +125,7 @@ def diff_answer(
         progress: Called with steps done and steps in all while an index is built.
         rows: Of two runs, the rows of their outputs that differ, too.
         limit: The most rows of each kind that are listed and traced; None: all.
+        tolerance: How far floats of these rows may be apart, as a share; None: only by the order of a sum.
 
     Raises:
         UnknownNameError: nothing is called so.
@@ -148,7 +150,7 @@ def diff_answer(
             return RunDiffAnswer(version_of(store, at), found)
         from govtool.app.row_diff.compare import row_diff
 
-        return RunDiffAnswer(version_of(store, at), found, row_diff(store, at, found, limit))
+        return RunDiffAnswer(version_of(store, at), found, row_diff(store, at, found, limit, tolerance))
     if rows:
         raise UsageError(
             "--rows compares runs; these are commits",

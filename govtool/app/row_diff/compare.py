@@ -24,6 +24,7 @@ from govtool.answers.row_diff import (
 from govtool.app.row_diff.inputs import InputChange, behind, input_changes, kept_rows, value_key
 from govtool.app.row_diff.keys import paired, row_key
 from govtool.app.row_diff.sides import OutputSide, output_side
+from govtool.app.row_diff.tolerance import beyond
 from govtool.app.runs.lookup import read_history
 from govtool.errors import GovtoolError
 from govtool.query.runs.diff import difference_cause
@@ -39,7 +40,13 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
 
-def row_diff(store: Reader, commit: Commit, found: RunDifference, limit: int | None = None) -> RowDiff:
+def row_diff(
+    store: Reader,
+    commit: Commit,
+    found: RunDifference,
+    limit: int | None = None,
+    tolerance: float | None = None,
+) -> RowDiff:
     """Compare the rows of the outputs of two runs.
 
     Args:
@@ -47,6 +54,7 @@ def row_diff(store: Reader, commit: Commit, found: RunDifference, limit: int | N
         commit: Records are those of this commit.
         found: The runs and what differs between them.
         limit: The most rows of each kind that are listed and traced; None: all.
+        tolerance: How far floats may be apart, as a share; None: they are equal up to the order of a sum.
 
     Raises:
         StoreError: A fragment cannot be read.
@@ -62,7 +70,7 @@ def row_diff(store: Reader, commit: Commit, found: RunDifference, limit: int | N
                 output_side(store, commit, found.first, old, places[0]),
                 output_side(store, commit, found.second, new, places[1]),
             )
-            rows = _compared(sides, limit)
+            rows = _compared(sides, limit, tolerance)
         if rows.verdict == DIFFERENT and not cause:
             cause = _cause(store, commit, found)
         outputs.append(replace(rows, cause=cause if rows.verdict == DIFFERENT else ""))
@@ -84,7 +92,7 @@ def _cause(store: Reader, commit: Commit, found: RunDifference) -> str:
     return f"{cause.kind}: {cause.text}" + (f" (via {way})" if way else "")
 
 
-def _compared(sides: tuple[OutputSide, OutputSide], limit: int | None) -> OutputRows:
+def _compared(sides: tuple[OutputSide, OutputSide], limit: int | None, tolerance: float | None) -> OutputRows:
     old, new = sides
     why = "; ".join(filter(None, (old.why, new.why)))
     answer = OutputRows(old.dataset, new.dataset, UNKNOWN, how=(old.how, new.how), why=why)
@@ -96,7 +104,7 @@ def _compared(sides: tuple[OutputSide, OutputSide], limit: int | None) -> Output
     names = tuple(column.name for column in columns)
     answer = replace(answer, columns=names, others=tuple(name for name in every if name not in names))
     try:
-        return _different(answer, (old.write, new.write), sides, columns, limit)
+        return _different(answer, (old.write, new.write), sides, columns, limit, tolerance)
     except GovtoolError as error:
         if error.code == "usage.config-keys":
             raise
@@ -109,12 +117,17 @@ def _different(
     sides: tuple[OutputSide, OutputSide],
     columns: Sequence[Attribute],
     limit: int | None,
+    tolerance: float | None,
 ) -> OutputRows:
     assert sides[0].rows is not None
     assert sides[1].rows is not None
     second = writes[1]
     kept = (kept_rows(second, sides[0].rows, columns), kept_rows(second, sides[1].rows, columns))
     gone, new = row_differences(second.lineage, *kept)
+    if tolerance is not None:
+        every = len(gone)
+        gone, new = beyond(gone, new, tolerance)
+        answer = replace(answer, tolerance=tolerance, within=every - len(gone))
     if not gone and not new:
         return replace(answer, verdict=DIFFERENT if answer.others else EQUAL)
     key, key_is = row_key(second.executor, kept, answer.after, _group_keys(second, answer.columns))

@@ -4,7 +4,8 @@ Files of this folder are what a job starts: ``hook`` watches for sessions, ``pro
 ``listener`` hears of executions, ``streams`` and ``connect`` cover what a listener does not hear, ``stopping`` waits
 before a context stops, ``spool`` keeps it all in one file a process. The rooms below them:
 
-* ``job``: the script, its arguments, software and settings (``facts``); ``cleaned`` keeps logins out.
+* ``job``: the script, its arguments and software (``facts``), ``settings`` of an execution; ``cleaned`` keeps logins
+  out.
 * ``plans``: an execution's plans. ``catalyst`` is the analyzed one, of which ``trimmed`` keeps what lineage needs, and
   ``relations``, ``commands`` and ``definitions`` fetch what its JSON leaves out; ``physical`` has the figures.
 * ``driver``: data that passes through the driver.

@@ -18,6 +18,7 @@ from govtool.spark.live import streams
 from govtool.spark.live.job import code, facts
 from govtool.spark.live.job.digest_key import Digests, read_key
 from govtool.spark.live.job.packages import imported_packages
+from govtool.spark.live.job.settings import EFFECTIVE, ApplicationSettings, modified_settings
 from govtool.spark.live.jvm import hadoop
 from govtool.spark.live.jvm.prefetch import EXECUTION, Prefetcher, stored_executions
 from govtool.spark.live.jvm.scala import let_go
@@ -46,6 +47,8 @@ class Recorder:
         """Streaming queries that were started, when, and how."""
         self._applications: set[str] = set()
         self._settings: dict[str, str] = {}
+        """Those of the first session, as they are written down."""
+        self._application_settings: dict[str, ApplicationSettings] = {}
         self._number = 0
         self._known: dict[int, None] = {}
         self._numbers: dict[str, Numbers] = {}
@@ -152,11 +155,18 @@ class Recorder:
 
     def _session(self, session: Any) -> None:
         line = facts.session_facts(session)
+        line["effective"] = self._settings_of(session, line["application"]).values(EFFECTIVE)
         self._settings = self._settings or {**line["effective"], **line["conf"]}
         if line["application"] in self._applications:  # a further session of the application: the rest is the same
             line = {key: line[key] for key in ("e", "time", "session", "application")}
         self._applications.add(line["application"])
         self.write(line)
+
+    def _settings_of(self, session: Any, application: str) -> ApplicationSettings:
+        """The settings of a session's application."""
+        if application not in self._application_settings:
+            self._application_settings[application] = ApplicationSettings(session.sparkContext)
+        return self._application_settings[application]
 
     def executed(self, key: str, name: str, execution: Any, nanoseconds: int | None, error: str, ended: float) -> None:
         """Write down an execution.
@@ -187,6 +197,7 @@ class Recorder:
             line.update(self._identified(session, application, execution))
         except Exception:
             line["unidentified"] = True
+        modified = line.pop("modified", None)
         if error and _is_unanalyzed(error):
             # There is no plan, and asking for it again would have pyspark log the job's error a second time.
             line["break"] = "plan-unanalyzed"
@@ -206,14 +217,25 @@ class Recorder:
         except Exception:
             line["unmeasured"] = True
         try:
-            line.update(facts.changed_settings(execution, self._settings))
+            line.update(self._changed(session, application, execution, modified))
             if not error:
                 line.update(_left(line))
         except Exception:
             line["unlisted"] = True
         self.write(line)
         if self.replay is not None and not error:
-            self.replay.executed(session, plans, number, application, plan, positions)
+            began = None
+            if modified is not None:
+                began = self._settings_of(session, application).values(exact.SETTINGS, modified_settings(modified))
+            self.replay.executed(session, plans, number, application, plan, positions, began)
+
+    def _changed(self, session: Any, application: str, execution: Any, modified: str | None) -> dict[str, Any]:
+        """The settings of an execution that are others than those of the first session, as ``settings``."""
+        if modified is None:
+            return facts.changed_settings(execution, self._settings)
+        known = self._settings_of(session, application)
+        changed = known.changed(modified_settings(modified), self._settings)
+        return {"settings": changed} if changed else {}
 
     @property
     def _prefetches(self) -> bool:
@@ -283,6 +305,10 @@ class Recorder:
             found = self._numbers[application].take(mark)
             if found is not None:
                 del self._unsettled[n]
+                modified = found.pop("modified", None)
+                if modified is not None and application in self._application_settings:
+                    known = self._application_settings[application]
+                    found["settings"] = known.changed(modified_settings(modified), self._settings)
                 self.write({"e": "number", "n": n, **found})
 
     def _settle_all(self) -> None:

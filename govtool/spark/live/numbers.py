@@ -53,6 +53,8 @@ class _Entry(NamedTuple):
     """Seconds since 1970."""
     batch: tuple[str, str, int] | None = None
     """Of a streaming query: its id, the id of its run, the batch's number."""
+    modified: str | None = None
+    """The settings of the session that differ from those of the application; None before Spark 3.3."""
 
 
 class Numbers:
@@ -124,7 +126,7 @@ class Numbers:
         return Mark("", frozenset(numbers), "" if numbers else _explained(execution))
 
     def take(self, mark: Mark) -> dict[str, Any] | None:
-        """The numbers of an execution, once; None if the store does not know it (yet)."""
+        """The numbers of an execution, and its settings, once; None if the store does not know it (yet)."""
         number = self._queries.pop(mark.query, None) if mark.query else self._measured(mark)
         if number is None:
             return None
@@ -136,6 +138,8 @@ class Numbers:
             found["started"] = entry.started
         if entry.batch is not None:
             found["batch"] = list(entry.batch)
+        if entry.modified is not None:
+            found["modified"] = entry.modified
         return found
 
     def _measured(self, mark: Mark) -> int | None:
@@ -160,7 +164,8 @@ def _entry(data: Any) -> _Entry:
     batch = (described[1], described[2], int(described[3])) if described is not None else None
     began = safely(data.submissionTime)
     started = began / 1000 if isinstance(began, int) else None
-    return _Entry(int(data.executionId()), data.rootExecutionId(), inference, mark, started, batch)
+    modified = safely(lambda: str(data.modifiedConfigs().mkString("\x01")))
+    return _Entry(int(data.executionId()), data.rootExecutionId(), inference, mark, started, batch, modified)
 
 
 def last_execution(store: Any) -> int | None:

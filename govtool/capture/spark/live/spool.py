@@ -11,7 +11,7 @@ from typing import Any
 MAX_LINE = 64 << 20
 """Bytes of one line that are read."""
 
-NUMBERED = ("execution", "root", "inference", "started", "batch")
+NUMBERED = ("execution", "root", "inference", "started", "batch", "settings")
 """Facts of an execution that Spark's store may have only after it was written down."""
 
 Line = Mapping[str, Any]

@@ -58,7 +58,7 @@ def session_facts(session: Any) -> dict[str, Any]:
         entry = entries.next()
         conf[entry._1()] = entry._2()
     found = context_facts(session.sparkContext, conf)
-    return {**found, "session": session_id(session), "effective": _effective(session._jsparkSession)}
+    return {**found, "session": session_id(session)}
 
 
 def context_facts(context: Any, settings: dict[str, str] | None = None) -> dict[str, Any]:
@@ -83,30 +83,11 @@ def context_facts(context: Any, settings: dict[str, str] | None = None) -> dict[
     }
 
 
-_EFFECTIVE = (
-    "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive", "spark.sql.shuffle.partitions",
-    "spark.sql.storeAssignmentPolicy", "spark.sql.legacy.timeParserPolicy", "spark.sql.mapKeyDedupPolicy",
-    "spark.sql.parquet.outputTimestampType", "spark.sql.sources.partitionOverwriteMode",
-    "spark.sql.parquet.compression.codec", "spark.sql.decimalOperations.allowPrecisionLoss",
-    "spark.sql.files.maxPartitionBytes", "spark.sql.adaptive.enabled", "spark.sql.timestampType",
-    "spark.sql.crossJoin.enabled",
-)  # fmt: skip
-"""Settings that count whether or not anybody set them."""
-
-
-def _effective(session: Any) -> dict[str, str]:
-    """The values that settings have, by default too."""
-    found = {}
-    for key in _EFFECTIVE:
-        try:
-            found[key] = session.conf().get(key)
-        except Exception:  # a setting of another version
-            continue
-    return found
-
-
 def changed_settings(execution: Any, known: dict[str, str]) -> dict[str, Any]:
-    """The settings of an execution's session that are others than those of the first, as ``settings``."""
+    """The settings that an execution's session has by now, where they differ from those of the first, as ``settings``.
+
+    For an execution of which Spark does not tell the settings with which it began.
+    """
     text = execution.sparkSession().sessionState().conf().getAllConfs().mkString("\x01")
     changed: dict[str, str] = {}
     for part in text.split("\x01"):

@@ -20,10 +20,6 @@ queryId
 analyzed =plan
 executedPlan =stage
 sparkSession
- sessionState
-  conf
-   getAllConfs
-    mkString:\x01
 =plan
 toJSON
 getClass =class
@@ -132,6 +128,8 @@ isDefined
   submissionTime
   executionId
   rootExecutionId
+  modifiedConfigs
+   mkString:\x01
 """
 """The request to an execution in Spark's store of them."""
 

@@ -126,7 +126,14 @@ class PlanRecorder:
         return self._walkers[id(gateway)]
 
     def executed(
-        self, session: Any, execution: Any, number: int, application: str, plan: Any = None, key: int | None = None
+        self,
+        session: Any,
+        execution: Any,
+        number: int,
+        application: str,
+        plan: Any = None,
+        key: int | None = None,
+        settings: dict[str, str] | None = None,
     ) -> None:
         """Write down the exact plan of an execution that succeeded; never raises.
 
@@ -137,8 +144,11 @@ class PlanRecorder:
             application: The application's id.
             plan: The analyzed plan; None: the execution's own.
             key: The key of its positions; None: it has none.
+            settings: Those of ``SETTINGS`` with which it began; None: not known, those of its session by now count.
         """
         line: dict[str, Any] = {"e": "replay", "n": number, "application": application}
+        if settings is not None:
+            line["began"] = settings
         if key is not None:
             self.writes.confirm(key, number)
         try:
