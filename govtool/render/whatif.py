@@ -104,7 +104,13 @@ def _table(answer: WhatIfAnswer) -> Table:
     known = unclear(version)
     if known and not result.affected:
         text = "no path found"
-    parts = [idle, text, known, f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}"]
+    parts = [
+        idle,
+        *result.not_compared,
+        text,
+        known,
+        f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}",
+    ]
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
     sentences = [closing(version, *parts)]
