@@ -145,6 +145,20 @@ def test_the_table(warehouse):
     assert lines[-1] == "no longer used: crm.users.phone"
 
 
+def test_a_relation_that_fares_as_a_whole_is_one_line(ingested):
+    govtool = ingested(
+        "create table crm.users (id int, email text, phone text);\n"
+        "create view stg.users as select id, lower(email) as mail, phone from crm.users where id > 0;\n"
+    )
+    shown = govtool("whatif", "delete", "crm.users").out.splitlines()
+    lost = [line for line in shown if line.startswith(" lost")]
+    assert len(lost) == 1
+    assert "stg.users.* (3 columns: id, mail …)" in lost[0]
+    assert any(line.startswith("3 lost") for line in shown)
+    _, found = ask(govtool, "delete", "crm.users")
+    assert sorted(found) == ["stg.users.*", "stg.users.id", "stg.users.mail", "stg.users.phone"]
+
+
 @pytest.mark.parametrize("form", ["plain", "csv", "markdown"])
 def test_a_way_is_worded_as_impact_words_it(ingested, form):
     govtool = ingested(
