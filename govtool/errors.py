@@ -18,6 +18,7 @@ run next (``hint``). Findings (exit 1) and an interrupt (exit 130) are outcomes,
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection
 from typing import ClassVar
 
@@ -156,3 +157,14 @@ class ConflictError(StoreError):
     """Another writer won and the change could not be rebased."""
 
     default_code = "store.conflict"
+
+
+_OF_THE_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
+def output_error(error: OSError, file: str) -> GovtoolError:
+    """The error about an output file: of the disk (exit code 4, as of stdout), or of the given name (2)."""
+    reason = f"cannot write it: {(error.strerror or str(error)).lower()}"
+    if error.errno in _OF_THE_DISK:
+        return StoreError(reason, code="output.io", location=file)
+    return UsageError(reason, code="usage.output", location=file)

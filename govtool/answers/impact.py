@@ -135,6 +135,7 @@ class ImpactAnswer(GraphAnswer):
             "columns": list(self.items()),
             **({"truncated": result.truncated} if result.truncated else {}),
             **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
+            **({"not_compared": result.not_compared} if result.not_compared else {}),
             **({"reached_subjects": list(result.reached_subjects)} if result.reached_subjects else {}),
             "summary": {
                 **{verdict.label: number for verdict, number in summary.verdicts},

@@ -91,6 +91,7 @@ class WhatIfAnswer(GraphAnswer):
             "reports": list(result.reports),
             "unused": list(result.unused),
             **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
+            **({"not_compared": "; ".join(result.not_compared)} if result.not_compared else {}),
             "policies": self.effect and self.effect.to_dict(),
             "summary": {**result.counts, "not_understood": self.version.unclear},
             "coverage": self.version.coverage.counts(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing
@@ -14,6 +15,7 @@ from govtool.render.pictures.answers import check_drawing, fenced
 if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer
     from govtool.app.project.checkout import Checkout
+    from govtool.policy.rules.finding import Finding
 
 FORMATS = ("table", "plain", "json", "jsonl", "sarif", "junit", "github", "markdown")
 MARKER = "<!-- govtool check -->"
@@ -57,16 +59,17 @@ def render(form: str, answer: CheckAnswer, *, where: Checkout, limit: int | None
 
 
 def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
-    """A block of lines a finding, then remarks, then the sentence."""
+    """A block of lines for the findings of a rule that follow each other, then remarks, then the sentence."""
     result, strict = answer.result, answer.strict
     shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
-    for kind, finding in shown[:limit]:
-        yield printable(f"{finding.rule} {kind}  {finding.title}  {finding.place}")
-        place = f"  [{finding.evidence.position}]" if finding.evidence else ""
-        yield printable(f"  {way(finding)}{place}")
-        reason_text = reason(finding)
-        if reason_text:
-            yield printable(f"  {reason_text}")
+    for heading, group in groupby(shown[:limit], key=_heading):
+        yield printable(heading)
+        for reason_text, alike in groupby((finding for _, finding in group), key=reason):
+            for finding in alike:
+                place = f"  [{finding.evidence.position}]" if finding.evidence else ""
+                yield printable(f"  {way(finding)}{place}")
+            if reason_text:
+                yield printable(f"    {reason_text}")
         yield ""
     for remark in result.remarks:
         yield printable(f"{remark.severity}[{remark.code}] {remark.message}  {remark.place}")
@@ -78,6 +81,11 @@ def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
         yield ""
     left = f" · {len(shown) - limit:,} more (--all)" if limit is not None and len(shown) > limit else ""
     yield closing(answer.version, summary(result, strict=strict) + left)
+
+
+def _heading(levelled_finding: tuple[str, Finding]) -> str:
+    kind, finding = levelled_finding
+    return f"{finding.rule} {kind}  {finding.title}  {finding.place}"
 
 
 def markdown(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:

@@ -79,7 +79,7 @@ def render_log_coverage(answer: LogAnswer) -> Table:
             TableColumn("reason"),
         ),
         rows=rows,
-        summary="statements understood (with the share of runs), and what cost most of the coverage",
+        summary="statements understood (with the share of runs), and the top reasons for incomplete coverage",
     )
 
 

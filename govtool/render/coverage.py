@@ -122,8 +122,9 @@ def costs(reasons: Sequence[Reason]) -> Table:
     found = over_sources(reasons)
     shown = found[:COSTLIEST]
     left = len(found) - len(shown)
-    tail = f" · {left:,} more reasons" if left else ""
+    tail = f" ({len(shown)} of {len(found):,})" if left else ""
     return Table(
+        heading=f"Top reasons for incomplete coverage{tail}",
         columns=(
             TableColumn("runs", justify="right"),
             TableColumn("statements", justify="right"),
@@ -135,7 +136,6 @@ def costs(reasons: Sequence[Reason]) -> Table:
             (f"{r.runs:,}", f"{r.statements:,}", r.code, r.message, f"{r.file or r.source}:{r.line or 1}")
             for r in shown
         ],
-        summary=f"what cost most of the coverage{tail}",
     )
 
 

@@ -165,7 +165,7 @@ def _summary(answer: ImpactAnswer) -> str:
     text = ", ".join(part for part in (f"{tally(counts)}{beyond}".lstrip(), others) if part)
     chosen = _selected(result)
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
-    return " · ".join(part for part in (chosen, idle, text, unclear(answer.version)) if part)
+    return " · ".join(part for part in (chosen, idle, result.not_compared, text, unclear(answer.version)) if part)
 
 
 def _selected(result: ImpactResult) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from govtool.model.derivation import ROWS
+from govtool.names import split_name
 from govtool.query.selection.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.formats.envelope import compact, json_lines
@@ -53,20 +55,39 @@ def render(form: str, answer: WhatIfAnswer) -> Table | Iterable[str]:
 
 
 def _lines(affected: Sequence[Affected]) -> list[tuple[Affected, str]]:
-    """Entries and how they are named: the rows of a dataset stand for its columns to which the same happens."""
-    alike: dict[tuple[object, ...], list[Affected]] = {}
-    for entry in affected:
-        same = (entry.dataset, entry.verdict, entry.cause, entry.hops, entry.via, entry.survives, entry.evidence)
-        alike.setdefault(same, []).append(entry)
+    """Entries and how they are named: a relation that fares as a whole is one line, as in ``impact``.
+
+    The line is that of its rows and stands for the columns of the same verdict, cause and survival; the first two of
+    those that are reached in a way of their own are named.
+    """
+    whole = {_fate(entry): entry for entry in affected if entry.column == f"{entry.dataset}.{ROWS}"}
+    within: dict[int, list[Affected]] = {}
     lines = []
-    for entries in alike.values():
-        rows = next((e for e in entries if e.column == f"{e.dataset}.*"), None)
-        if rows is not None and len(entries) > 1:
-            lines.append((rows, f"{rows.column} ({count(len(entries) - 1, 'column')})"))
+    for entry in affected:
+        rows = whole.get(_fate(entry))
+        if rows is None:
+            lines.append((entry, entry.column))
+        elif rows is entry:
+            within.setdefault(id(rows), [])
         else:
-            lines += [(entry, entry.column) for entry in entries]
+            within.setdefault(id(rows), []).append(entry)
+    lines += [(entry, _whole_name(entry, within[id(entry)])) for entry in whole.values()]
     order = {id(entry): number for number, entry in enumerate(affected)}
     return sorted(lines, key=lambda line: order[id(line[0])])
+
+
+def _fate(entry: Affected) -> tuple[object, ...]:
+    return entry.dataset, entry.verdict, entry.cause, entry.survives
+
+
+def _whole_name(rows: Affected, columns: Sequence[Affected]) -> str:
+    """``stg.users.* (9 columns: email …)``."""
+    if not columns:
+        return rows.column
+    own = [c for c in columns if (c.hops, c.via, c.evidence) != (rows.hops, rows.via, rows.evidence)]
+    names = ", ".join(split_name(c.column)[-1] for c in own[:2])
+    more = " …" if names and len(columns) > len(own[:2]) else ""
+    return f"{rows.column} ({count(len(columns), 'column')}{': ' if names else ''}{names}{more})"
 
 
 def _names(names: Sequence[str]) -> str:
@@ -104,7 +125,13 @@ def _table(answer: WhatIfAnswer) -> Table:
     known = unclear(version)
     if known and not result.affected:
         text = "no path found"
-    parts = [idle, text, known, f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}"]
+    parts = [
+        idle,
+        *result.not_compared,
+        text,
+        known,
+        f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}",
+    ]
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
     sentences = [closing(version, *parts)]

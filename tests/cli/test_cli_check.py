@@ -61,9 +61,20 @@ def test_a_violation_is_told_with_its_way_and_exits_1(warehouse):
     assert lines[:3] == [
         "PII1 error  No contact data in marts  policies/privacy.yml:11",
         "  crm.users.email ──lower()──▶ stg.users.address ──copy──▶ mart.audience.who  [mart.sql:2:8]",
-        "  lower() keeps the value · fix: keyed (@keyed)",
+        "    lower() keeps the value · fix: keyed (@keyed)",
     ]
     assert lines[-1].startswith("1 error, 4 warnings, 0 rules held · coverage 100.0%")
+
+
+def test_findings_of_one_rule_have_one_heading_and_one_reason(warehouse):
+    shown = warehouse("check", "--policy", "pack:starter").out
+    found = json.loads(warehouse("check", "--policy", "pack:starter", "-f", "json").out)["findings"]
+    owners = [one["column"] for one in found if one["rule"] == "START005"]
+    assert len(owners) > 1
+    block = next(block for block in shown.split("\n\n") if block.startswith("START005"))
+    assert block.count("START005") == shown.count("START005") == 1
+    assert block.splitlines()[1:-1] == [f"  {name}" for name in owners]
+    assert block.splitlines()[-1].startswith("    no owner · fix: ")
 
 
 def test_fail_on(warehouse):

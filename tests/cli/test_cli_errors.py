@@ -129,6 +129,16 @@ def test_a_full_disk_behind_the_output(project):
     assert done.returncode == 4
     assert done.stderr == "error[output.io] the output cannot be written: no space left on device\n"
     assert shell('"$@" 2> /dev/full', "lineage", "nowhere.sql").returncode == 2
+    done = shell('"$@"', "config", "show", "-o", "/dev/full")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        4,
+        "error[output.io] cannot write it: no space left on device",
+    )
+    done = shell('"$@"', "config", "show", "-o", "nowhere/x.txt")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        "error[usage.output] cannot write it: no such file or directory",
+    )
 
 
 @pytest.mark.parametrize(("script", "code"), [('"$@" >&-', 0), ('"$@" 2>&-', 0), ('"$@" <&-', 0)])

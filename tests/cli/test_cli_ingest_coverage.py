@@ -22,11 +22,11 @@ def test_the_summary_of_sql_says_what_cost_most(govtool, project):
     govtool("init")
     Path("w.sql").write_text(BAD)
     done = govtool("ingest", "sql", "w.sql")
-    for words in ("fully", "partly", "not at all", "what cost most of the coverage"):
+    for words in ("fully", "partly", "not at all", "reasons for incomplete coverage"):
         assert words in done.out
     again = govtool("ingest", "sql", "w.sql")
     assert "nothing new" in again.out
-    assert "what cost most of the coverage" in again.out
+    assert "reasons for incomplete coverage" in again.out
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_summary_of_runs_and_events_says_what_cost_most(govtool, project, ki
 def test_what_is_understood_has_no_reasons(govtool, project):
     govtool("init")
     Path("w.sql").write_text("create view w as select a from t;")
-    assert "what cost most" not in govtool("ingest", "sql", "w.sql").out
+    assert "reasons for incomplete" not in govtool("ingest", "sql", "w.sql").out
 
 
 def test_failures_are_explained_where_nothing_is_new(govtool, project):

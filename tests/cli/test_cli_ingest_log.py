@@ -84,7 +84,7 @@ def test_coverage_names_what_cost_most(govtool, project):
     assert [r["runs"] for r in report["reasons"]] == sorted((r["runs"] for r in report["reasons"]), reverse=True)
     assert report["reasons"][0]["runs"] == 5
     shown = govtool("coverage").out
-    assert "what cost most of the coverage" in shown
+    assert "reasons for incomplete coverage" in shown
     assert [line.split() for line in shown.splitlines() if line.startswith((" fully", " partly", " not at all"))] == [
         ["fully", "0", "0.0%", "0", "0.0%"],
         ["partly", "1", "33.3%", "5", "71.4%"],

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from answers import check
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect, Dialects
+
+from govtool.query.changes.types import not_compared
 
 SQL = """create table crm.users (id int, email text, phone text);
 create table crm.old (id int, email text);
@@ -139,6 +145,20 @@ def test_the_table(warehouse):
     assert lines[-1] == "no longer used: crm.users.phone"
 
 
+def test_a_relation_that_fares_as_a_whole_is_one_line(ingested):
+    govtool = ingested(
+        "create table crm.users (id int, email text, phone text);\n"
+        "create view stg.users as select id, lower(email) as mail, phone from crm.users where id > 0;\n"
+    )
+    shown = govtool("whatif", "delete", "crm.users").out.splitlines()
+    lost = [line for line in shown if line.startswith(" lost")]
+    assert len(lost) == 1
+    assert "stg.users.* (3 columns: id, mail …)" in lost[0]
+    assert any(line.startswith("3 lost") for line in shown)
+    _, found = ask(govtool, "delete", "crm.users")
+    assert sorted(found) == ["stg.users.*", "stg.users.id", "stg.users.mail", "stg.users.phone"]
+
+
 @pytest.mark.parametrize("form", ["plain", "csv", "markdown"])
 def test_a_way_is_worded_as_impact_words_it(ingested, form):
     govtool = ingested(
@@ -170,6 +190,39 @@ def test_the_type_that_a_column_has_already_is_no_change(warehouse):
     answer, found = ask(warehouse, "retype", "crm.users.email", "--to", "text")
     assert (answer["unchanged"], found) == (["crm.users.email"], {})
     assert "unchanged" not in ask(warehouse, "retype", "crm.users.email", "--to", "int")[0]
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        ("blurb", "no type is known as 'blurb': no incompatibility can be proved"),
+        ("interger", "no type is known as 'interger' (did you mean integer?): no incompatibility can be proved"),
+        ("uuid", "uuid is not compared with other types: no incompatibility can be proved"),
+        ("numeric(10, 2)", None),
+    ],
+)
+def test_a_type_of_which_nothing_is_known_proves_nothing_and_says_so(warehouse, new, said):
+    answer, _ = ask(warehouse, "retype", "crm.users.email", "--to", new)
+    assert answer.get("not_compared") == said
+    impact = warehouse("impact", "crm.users.email", "--change", f"retype:{new}", "-f", "json").out
+    assert check(impact, "impact-1").get("not_compared") == said
+    for shown in (
+        warehouse("impact", "crm.users.email", "--change", f"retype:{new}").out,
+        warehouse("whatif", "--retype", f"crm.users.email={new}", "--drop", "crm.users.phone").out,
+    ):
+        assert ("can be proved" in shown) == (said is not None)
+        assert said is None or said in shown
+
+
+def test_the_types_of_all_dialects_are_known():
+    words = {kind.value.lower() for kind in exp.DataType.Type}
+    for name in Dialects:
+        dialect = Dialect.get_or_raise(name.value)
+        kinds = dialect.parser_class.TYPE_TOKENS
+        words |= {word.lower() for word, kind in dialect.tokenizer_class.KEYWORDS.items() if kind in kinds}
+    names = {word for word in words if re.fullmatch(r"[a-z]\w*( \w+)*", word)} - {"ls"}
+    assert len(names) > 200
+    assert not [name for name in sorted(names) if "no type is known" in not_compared(name)]
 
 
 ONE_EACH = (

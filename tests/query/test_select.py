@@ -117,3 +117,21 @@ def test_completion_offers_datasets_then_columns() -> None:
     assert "stg.users.email" in complete(INDEX, "stg.users.")
     assert complete(INDEX, "temp") == []
     assert complete(INDEX, "nothing.") == []
+
+
+def test_where_a_column_is_meant_columns_are_near():
+    index = graph(
+        dataset("crm.users", "id", "email"),
+        dataset("mart.customers", "id", "email_domain"),
+        dataset("mart.orders", "total"),
+    )
+
+    def error_about(text: str) -> UnknownNameError:
+        with pytest.raises(UnknownNameError) as caught:
+            select(index, text)
+        return caught.value
+
+    assert error_about("raw/customers.email").nearest == ("mart.customers.email_domain",)
+    assert error_about("nowhere.email").nearest == ("crm.users.email",)
+    lacking = error_about("mart.orders.zzz")  # no column is near: where to look for one
+    assert (lacking.nearest[0], lacking.hint) == ("mart.orders", "govtool explain mart.orders lists its columns")

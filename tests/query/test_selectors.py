@@ -220,3 +220,50 @@ def test_a_plain_path_is_that_of_a_local_file_too():
     assert [index.dataset_name(d) for d in Pattern("/in/*").datasets(index)] == ["file:///in/a.csv", "file:///in/b.csv"]
     assert Pattern("/in/*.csv.x").matches("file:///in/a.csv.x")
     assert not Pattern("/in/*").matches("s3://in/a.csv")
+
+
+STAGES = index_of(
+    extract(
+        [
+            Script(
+                "q.sql", "create table crm.users(id int); copy into @area/out/users.csv from (select id from crm.users)"
+            )
+        ],
+        Options(dialect="snowflake"),
+    ).derivations
+)
+
+
+def test_a_name_that_begins_like_an_operator_is_a_name():
+    (stage,) = select_many(STAGES, ["@area/out/users.csv"]).datasets
+    assert STAGES.dataset_name(stage) == '"@area/out/users.csv"'
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("@crm.usres", "@crm.users"),
+        ("2+crm.usres+1", "2+crm.users+1"),
+        ("crm.usres", "crm.users"),
+        ("@area/out/user.csv", '"@area/out/users.csv"'),
+    ],
+)
+def test_near_names_keep_the_operators(text, near):
+    with pytest.raises(UnknownNameError) as caught:
+        select_many(STAGES, [text])
+    assert caught.value.nearest[0] == near
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("@crm.users+", "'@crm.users', or 'crm.users+' for what is downstream"),
+        ("@@crm.users", "'@NAME', '+NAME', 'NAME+' or '2+NAME+1'"),
+        ("1+@crm.users", "'@NAME', '+NAME', 'NAME+' or '2+NAME+1'"),
+        ("@", "'@NAME', '+NAME', 'NAME+' or '2+NAME+1'"),
+    ],
+)
+def test_operators_without_a_name_lead_to_the_right_form(text, hint):
+    with pytest.raises(UsageError) as caught:
+        select_many(STAGES, [text])
+    assert (caught.value.code, caught.value.hint) == ("usage.selector", hint)

@@ -14,7 +14,7 @@ from govtool.app.records.runs import find_readers, find_writer, input_name, no_r
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.writes import FILES_FIRST, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
-from govtool.errors import EngineError, UsageError
+from govtool.errors import EngineError, UsageError, output_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,13 +128,16 @@ def write_parquet(report: TraceReport, file: Path) -> None:
 
     Raises:
         UsageError: the file cannot be written (``usage.output``).
+        StoreError: the disk is full, or failed (``output.io``).
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         pq.write_table(_table(report), file)
-    except (OSError, pa.ArrowException) as error:
+    except OSError as error:
+        raise output_error(error, str(file)) from error
+    except pa.ArrowException as error:
         raise UsageError(f"cannot write it: {error}", code="usage.output", location=str(file)) from error
 
 

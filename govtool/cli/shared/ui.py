@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.cli.shared.pager import is_long, pager_command, show_paged
-from govtool.errors import UsageError
+from govtool.errors import UsageError, output_error
 from govtool.render.formats.streams import TextFragment
 from govtool.render.layout.table import Span, Table, lines, plain
 from govtool.render.layout.text import Prose
@@ -336,7 +336,7 @@ def _write_file(file: Path, parts: Iterable[str | bytes], mode: int = 0o666) -> 
         if temporary != target:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        raise UsageError(f"cannot write it: {error.strerror}", code="usage.output", location=str(file)) from error
+        raise output_error(error, str(file)) from error
 
 
 def _places(file: Path) -> tuple[Path, Path]:

@@ -31,7 +31,7 @@ from govtool.query.changes.change import (
 from govtool.query.changes.impact_entries import EntryWriter, Impacted, ImpactLine
 from govtool.query.changes.positions import Positions
 from govtool.query.changes.subjects import SubjectPart, reached_subjects, read_subjects, with_subjects
-from govtool.query.changes.types import retype_action, same_type
+from govtool.query.changes.types import not_compared, retype_action, same_type
 from govtool.query.selection.select import Subject, few, nothing_selected, select
 
 
@@ -80,6 +80,13 @@ class ImpactResult:
     reached_subjects: tuple[str, ...] = ()
     """The subjects that others reach, sorted: downstream of them, or upstream as the answer is. They have entries, as
     everything else that is reached."""
+
+    @property
+    def not_compared(self) -> str:
+        """Why no incompatibility with a new type can be proved; empty where the type is compared with others."""
+        change = self.change
+        retyped = change is not None and change.kind == "retype" and self.unchanged != self.subjects
+        return not_compared(change.to) if change is not None and retyped else ""
 
 
 def impact(

@@ -2,11 +2,13 @@
 
 Only what every reading of the dialect's manual forbids counts: an assignment without any implicit cast, or SUM and AVG
 over what cannot be summed. Everything else ``changes``, for review. Dialects that coerce freely are left out.
+Of a type without a family nothing can be proved: ``not_compared`` says so.
 """
 
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from govtool.graph.codes import PARTITION
 from govtool.graph.index import Index
@@ -24,6 +26,26 @@ _FAMILIES = {
     "nested": "array struct map row record object",
 }
 _FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+
+# Types of some dialect that belong to no family: nothing is known of what they can be assigned to.
+_OF_NO_FAMILY = (
+    "aggregatefunction any bignum binary binary_double binary_float bit bitstring blob box byte bytea bytes "
+    "character_set cidr circle cstring date32 datemultirange daterange datetime2 datetime64 datetimeoffset "
+    "decfloat decimal128 decimal256 decimal32 decimal64 dynamic enum enum16 enum8 file fixed fixedstring float32 "
+    "geography geographypoint geometry hierarchyid hll hllsketch hstore hyperloglog image inet int1 int128 int16 "
+    "int256 int32 int4multirange int4range int8multirange int8range interval ipaddress ipprefix ipv4 ipv6 json "
+    "jsonb jsonpath largeint line linestring list logical longblob longtext longvarchar lowcardinality lseg ltree "
+    "macaddr macaddr8 mediumblob mediumtext multilinestring multipolygon name nested nothing ntext null nullable "
+    "nummultirange numrange object_identifier oid path pg_lsn point polygon pseudo_type range raw ref regclass "
+    "regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype "
+    "ring rowid rowversion set signed simpleaggregatefunction smalldatetime smallmoney smallserial sql_double "
+    "sql_varchar sql_variant st_geometry str super tdigest time time_ns timestamp_ms timestamp_ns timestamp_s "
+    "timestamp_us timetz tinyblob tinytext tsmultirange tsquery tsrange tstzmultirange tstzrange tsvector tuple "
+    "ubigint udecimal udouble uhugeint uint uint128 uint16 uint256 uint32 uint64 uint8 uinteger umediumint union "
+    "uniqueidentifier unknown unsigned urowid userdefined usmallint utinyint uuid varbinary varbyte variant "
+    "vector void xml xmltype year "
+)
+_WITHOUT_FAMILY = frozenset(_OF_NO_FAMILY.split())
 
 # Assignment of one family to another that the dialect has no implicit cast for.
 _STRICT = frozenset({"postgres", "bigquery", "trino", "presto", "athena"})
@@ -52,6 +74,24 @@ def family(type_text: str | None) -> str | None:
         return "nested"
     found = re.match(r"[a-z_]+\d*", text)
     return _FAMILY.get(found[0]) if found else None
+
+
+def not_compared(type_text: str | None) -> str:
+    """Why no incompatibility with a new type can be proved; empty of a type that is compared with others.
+
+    >>> not_compared("numeric(10, 2)"), not_compared("uuid")
+    ('', 'uuid is not compared with other types: no incompatibility can be proved')
+    >>> not_compared("interger")
+    "no type is known as 'interger' (did you mean integer?): no incompatibility can be proved"
+    """
+    if not type_text or family(type_text) is not None:
+        return ""
+    found = re.match(r"[a-z_]+\d*", type_text.strip().lower())
+    if found and found[0] in _WITHOUT_FAMILY:
+        return f"{type_text.strip()} is not compared with other types: no incompatibility can be proved"
+    near = get_close_matches(type_text.strip().lower(), sorted({*_FAMILY, *_WITHOUT_FAMILY}), 1, 0.75)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    return f"no type is known as {type_text.strip()!r}{meant}: no incompatibility can be proved"
 
 
 _SYNONYMS = {

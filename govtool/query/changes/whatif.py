@@ -21,6 +21,7 @@ from govtool.query.changes.change import Change
 from govtool.query.changes.impact import expand, impact
 from govtool.query.changes.impact_entries import Impacted
 from govtool.query.changes.support import losses
+from govtool.query.changes.types import not_compared
 from govtool.query.evidence import Evidence, evidence
 from govtool.query.selection.select import Subject, nothing_selected
 from govtool.query.selection.selectors import Selection
@@ -76,6 +77,14 @@ class WhatIf:
         """Columns per verdict, the worst first; what is not known (``?``) cannot be counted."""
         found = Counter(a.verdict for a in self.affected if not a.column.endswith((f".{ROWS}", f".{HIDDEN}")))
         return {verdict: found[verdict] for verdict in VERDICTS}
+
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """Why no incompatibility with new types can be proved, each reason once."""
+        retypes = (
+            part for part in self.parts or (self,) if part.action == "retype" and part.unchanged != part.subjects
+        )
+        return tuple(dict.fromkeys(reason for part in retypes if (reason := not_compared(part.to))))
 
     @property
     def datasets(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -89,11 +90,12 @@ def select(index: Index, text: str) -> Subject:
                 nearest=names[:CANDIDATES],
                 hint=f"Write more of the name, such as {min(names, key=_is_odd)}",
             )
+    near = nearest(index, text)
     raise UnknownNameError(
         f"No column or dataset is called {text!r}",
         code="usage.unknown-column",
-        nearest=nearest(index, text),
-        hint=_remedy(index, text),
+        nearest=near,
+        hint=_remedy(index, text, near),
     )
 
 
@@ -102,13 +104,15 @@ def _is_odd(name: str) -> bool:
     return '"' in name
 
 
-def _remedy(index: Index, text: str) -> str:
+def _remedy(index: Index, text: str, near: Sequence[str]) -> str:
     """What to do where nothing has a name; a schema or a zone of names is selected by a pattern."""
     if index.dataset_count == 0:
         return "govtool ingest sql FOLDER"
     first = bisect_left(range(index.dataset_count), f"{text}.", key=index.dataset_name)
     if first < index.dataset_count and index.dataset_name(first).startswith(f"{text}."):
         return f"'{text}.**' selects all that begins with {text}"
+    if near and len(split_name(text)) > 1 and index.find_dataset(near[0]) is not None:
+        return f"govtool explain {shlex.quote(near[0])} lists its columns"
     return "govtool explain DATASET lists the columns of a dataset"
 
 
@@ -144,11 +148,16 @@ def nearest(index: Index, text: str, count: int = 3) -> tuple[str, ...]:
         more = _near_datasets(index, parts, count)
         # Where a column of the very dataset is meant, other columns may be too, but no dataset.
         found += [name for name in more if index.find_dataset(name) is None] if found else more
+    if not found and len(parts) > 1:  # no dataset is called so, but columns are
+        found = sorted(index.name(node) for node in _columns(index, parts[-1], count))
     return tuple(dict.fromkeys(found))[:count]
 
 
 def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
-    """Datasets with a similar name, and their column of that name if the last part is one."""
+    """Datasets with a similar name, and their column of that name if the last part is one.
+
+    Datasets without such a column are given only if none has one.
+    """
     cuts = [cut for cut in (len(parts) - 1, len(parts)) if cut]
     like = [wanted.lower() for cut in cuts for wanted in (join_name(parts[:cut]), parts[cut - 1])]
     pool = index.name_pool(_POOL, like)
@@ -156,21 +165,30 @@ def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
     for d in pool:
         last.setdefault(parts_of(index.dataset_name(d))[-1].lower(), d)
         last.setdefault(index.dataset_name(d).lower(), d)
-    likeness: dict[str, float] = {}
+    best: dict[int, tuple[float, str, bool]] = {}
     for cut in cuts:
+        path = join_name(parts[cut:])
         for wanted in (join_name(parts[:cut]).lower(), parts[cut - 1].lower()):
             for close in get_close_matches(wanted, list(last), count, 0.6):
-                dataset, path = last[close], join_name(parts[cut:])
-                column = index.find_column(dataset, path) if path else None
-                if path and column is None:
-                    near = get_close_matches(path, [index.path(n) for n in index.columns(dataset)[:_POOL]], 1, 0.6)
-                    column = index.find_column(dataset, near[0]) if near else None
+                dataset = last[close]
+                column = _near_column(index, dataset, path) if path else None
                 name = index.name(column) if column is not None else index.dataset_name(dataset)
-                likeness[name] = max(likeness.get(name, 0.0), SequenceMatcher(None, wanted, close).ratio())
-    found = sorted(likeness, key=likeness.__getitem__, reverse=True)
+                found_as = (SequenceMatcher(None, wanted, close).ratio(), name, bool(path) and column is None)
+                best[dataset] = max(best.get(dataset, found_as), found_as)
+    by_likeness = sorted(best.values(), key=lambda one: one[0], reverse=True)
+    found = [name for _, name, lacks in by_likeness if not lacks] or [name for _, name, _ in by_likeness]
     paths = index.path_pool(_POOL, [parts[-1].lower()]) if len(parts) == 1 else {}
     found += [index.name(paths[close]) for close in get_close_matches(parts[-1], list(paths), count, 0.7)]
     return found
+
+
+def _near_column(index: Index, dataset: int, path: str) -> int | None:
+    """The column of a dataset that a path names, or nearly does."""
+    column = index.find_column(dataset, path)
+    if column is not None:
+        return column
+    near = get_close_matches(path, [index.path(n) for n in index.columns(dataset)[:_POOL]], 1, 0.5)
+    return index.find_column(dataset, near[0]) if near else None
 
 
 def _spellings(text: str, root: str) -> list[str]:

@@ -145,9 +145,18 @@ class _Selector:
 
     def _term(self, text: str) -> set[int]:
         found = _TERM.fullmatch(text)
-        if found is None or (found["at"] and (found["up"] is not None or found["down"] is not None)):
+        if found is None:
             raise UsageError(f"{text[:80]!r} is not a selector", code="usage.selector", hint="govtool ls --help")
-        base = self._base(found["body"])
+        named = self._stage(text) if found["at"] else None
+        if named is not None:
+            return named
+        if found["at"] and (found["up"] is not None or found["down"] is not None):
+            raise UsageError(
+                f"{text[:80]!r} is not a selector: @ goes both ways already",
+                code="usage.selector",
+                hint=f"'@{found['body'][:80]}', or '{found['body'][:80]}+' for what is downstream",
+            )
+        base = self._spelled(found)
         if found["at"]:
             below = base | self._spread(base, down=True, depth=None)
             return below | self._spread(below, down=False, depth=None)
@@ -157,6 +166,37 @@ class _Selector:
         if found["down"] is not None:
             out |= self._spread(base, down=True, depth=int(found["down"]) if found["down"] else None)
         return out
+
+    def _stage(self, text: str) -> set[int] | None:
+        """What is called by a name that begins with ``@``, as stages of Snowflake do; a name is never an operator."""
+        try:
+            subject = select(self.index, text)
+        except UnknownNameError:
+            return None
+        return set(self._whole(subject.dataset)) if subject.node is None else {subject.node}
+
+    def _spelled(self, found: re.Match[str]) -> set[int]:
+        """What the middle of a term selects; the nearest names of an error have the operators that were written.
+
+        Raises:
+            UnknownNameError: Nothing is called so.
+            UsageError: Nothing is, as an operator stands where a name does.
+        """
+        body = found["body"]
+        try:
+            return self._base(body)
+        except UnknownNameError as error:
+            if error.code != "usage.unknown-column":
+                raise
+            if body.strip("+") == "" or body.startswith("@"):
+                raise UsageError(
+                    f"{found[0][:80]!r} is not a selector: an operator stands where a name should",
+                    code="usage.selector",
+                    hint="'@NAME', '+NAME', 'NAME+' or '2+NAME+1'",
+                ) from error
+            before, after = found[0][: found.start("body")], found[0][found.end("body") :]
+            near = tuple(name if name.startswith('"@') else f"{before}{name}{after}" for name in error.nearest)
+            raise UnknownNameError(error.message, code=error.code, nearest=near, hint=error.hint) from error
 
     def _base(self, text: str) -> set[int]:
         name, colon, value = text.partition(":")
