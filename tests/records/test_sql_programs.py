@@ -263,6 +263,13 @@ def test_a_dbt_project_is_a_module_a_model(folder, capsys):
     ]
 
 
+@pytest.mark.parametrize("name", ["../../made", "/tmp/made", "..", "inputs", "Inputs"])
+def test_what_a_script_makes_lies_in_a_folder_of_its_own(folder, name):
+    with pytest.raises(UsageError, match="cannot be"):
+        ran(folder, f"CREATE TABLE `{name}` AS SELECT name FROM users")
+    assert not list(folder.glob("*.state/*/*"))
+
+
 @pytest.mark.parametrize("way", ["../outside.csv", "absolute", "seeds/link.csv"])
 def test_a_seed_lies_within_its_project(folder, way):
     shop(folder)

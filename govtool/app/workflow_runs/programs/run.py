@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 TABLES = "tables.json"
 """The file of a state folder that names what the next run starts from."""
+_INPUTS = "inputs"
+"""The folder of a run with its inputs."""
 _NAME = re.compile(r"\w[\w.$-]{0,200}")
 _MODES: Mapping[StatementKind, str] = {"append": "append", "table": "overwrite", "view": "overwrite"}
 
@@ -140,7 +142,7 @@ class _Warehouse:
         (file,) = leaf.files
         path = facts.local_file(file)
         if path.is_relative_to(Path(tempfile.gettempdir())) and path.parent.name.startswith("govtool-"):
-            kept = self.folder / "inputs" / f"{name}.parquet"
+            kept = self.folder / _INPUTS / f"{name}.parquet"
             kept.parent.mkdir(exist_ok=True)
             shutil.copyfile(path, kept)
             path = kept
@@ -292,6 +294,8 @@ class _Warehouse:
         name = self.program.names.get(statement.target, statement.target)
         if not _NAME.fullmatch(name):
             raise self._wrong(statement, f"{name!r} cannot be the name of a folder: letters, digits, _ . $ -")
+        if name.lower() == _INPUTS:
+            raise self._wrong(statement, f"{name!r} cannot be made: the copies of the inputs lie in this folder")
         place = self.folder / name
         place.mkdir(exist_ok=True)
         path = place / f"part-{self._files:05}.parquet"
