@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ FORMATS = ("table", "plain", "json", "jsonl", "sarif", "junit", "github", "markd
 MARKER = "<!-- govtool check -->"
 """First line of the Markdown, by which a sticky comment is found again."""
 _SHOWN = ("error", "warning", "note", "unknown")
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "unknown": "magenta"}
+_HEADING = re.compile(r"\S+ (?P<level>error|warning|note|unknown)  ")
 
 
 def render(form: str, answer: CheckAnswer, *, where: Checkout, limit: int | None) -> Prose | Iterable[str]:
@@ -55,7 +58,13 @@ def render(form: str, answer: CheckAnswer, *, where: Checkout, limit: int | None
     if form == "json":
         return json_lines(answer.to_dict())
     blocks = lines(answer, limit=limit)
-    return Prose(blocks) if form == "table" else blocks
+    return Prose(blocks, _style) if form == "table" else blocks
+
+
+def _style(line: str) -> str:
+    """The style of a heading, by its level."""
+    found = _HEADING.match(line)
+    return _STYLES[found["level"]] if found is not None else ""
 
 
 def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:

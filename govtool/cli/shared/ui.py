@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,17 +73,11 @@ class Ui:
 
     def _prose(self, prose: Prose, file: Path | None) -> None:
         """Show lines for people: folded on a terminal, in a pager past a screen; whole anywhere else."""
-        if file is not None or not self.out.isatty():
+        if file is not None or not (self.out.isatty() or self._styled(self.out)):
             self.write(prose.lines, file)
             return
-        made = list(prose.folded(_terminal_width(self.out)))
-        command = pager_command() if is_long(len(made), self.out) else None
-        if command is not None:
-            self.wrote = True
-            self.out.flush()
-            if show_paged("".join(f"{line}\n" for line in made), command):
-                return
-        self.write(made)
+        limit = _terminal_width(self.out) if self.out.isatty() else None
+        self._laid_out([[Span(text, style)] for text, style in prose.styled(limit)])
 
     def write(self, text_lines: Iterable[str], file: Path | None = None) -> None:
         """Write lines to stdout, or whole to a file by way of a temporary neighbour."""
@@ -120,8 +114,11 @@ class Ui:
         if file is not None or not (self.out.isatty() or self._styled(self.out)):
             self.write(plain(table), file)
             return
+        self._laid_out(list(lines(table, _terminal_width(self.out) if self.out.isatty() else None)))
+
+    def _laid_out(self, made: Sequence[Iterable[Span]]) -> None:
+        """Show lines on stdout: in the pager past a screen, in colour where that is wanted."""
         self.wrote = True
-        made = list(lines(table, _terminal_width(self.out) if self.out.isatty() else None))
         command = pager_command() if is_long(len(made), self.out) else None
         if command is not None:
             self.out.flush()

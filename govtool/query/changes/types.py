@@ -90,8 +90,8 @@ def not_compared(type_text: str | None) -> str:
     if found and found[0] in _WITHOUT_FAMILY:
         return f"{type_text.strip()} is not compared with other types: no incompatibility can be proved"
     near = get_close_matches(type_text.strip().lower(), sorted({*_FAMILY, *_WITHOUT_FAMILY}), 1, 0.75)
-    meant = f" (did you mean {near[0]}?)" if near else ""
-    return f"no type is known as {type_text.strip()!r}{meant}: no incompatibility can be proved"
+    proposal = f" (did you mean {near[0]}?)" if near else ""
+    return f"no type is known as {type_text.strip()!r}{proposal}: no incompatibility can be proved"
 
 
 _SYNONYMS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from govtool.wording import count as count
@@ -63,6 +63,8 @@ class Prose:
     """Lines for people: folded on a terminal, whole in a pipe and in a file."""
 
     lines: Iterable[str]
+    style: Callable[[str], str] | None = None
+    """The style of a line, a ``rich`` style name or empty; None: of all empty."""
 
     def __iter__(self) -> Iterator[str]:
         """The lines as they are."""
@@ -74,15 +76,22 @@ class Prose:
         >>> list(Prose(["  crm.users.email ──copy──▶ stg.users.email"]).folded(32))
         ['  crm.users.email ──copy──▶', '    stg.users.email']
         """
+        return (part for part, _ in self.styled(limit))
+
+    def styled(self, limit: int | None) -> Iterator[tuple[str, str]]:
+        """Lines as ``folded`` has them, or whole, each with its style."""
         for line in self.lines:
-            if width(line) <= limit:
-                yield line
-                continue
-            found = _LEAD.match(line)
-            lead = found[0] if found is not None else ""
-            below = lead.replace("├─", "│ ").replace("└─", "  ") + "  "
-            for number, part in enumerate(wrapped(line[len(lead) :], max(limit - len(below), limit // 2))):
-                yield (below if number else lead) + part.rstrip(" ")
+            style = self.style(line) if self.style is not None else ""
+            for part in [line] if limit is None or width(line) <= limit else _folded_line(line, limit):
+                yield part, style
+
+
+def _folded_line(line: str, limit: int) -> Iterator[str]:
+    found = _LEAD.match(line)
+    lead = found[0] if found is not None else ""
+    below = lead.replace("├─", "│ ").replace("└─", "  ") + "  "
+    for number, part in enumerate(wrapped(line[len(lead) :], max(limit - len(below), limit // 2))):
+        yield (below if number else lead) + part.rstrip(" ")
 
 
 def _break_at(line: str, least: int) -> int:
