@@ -50,6 +50,8 @@ def _without_choices(node: Aggregate) -> Aggregate:
     def swapped(term: Term) -> Term:
         if not isinstance(term, AggregateCall) or term.name not in _CHOSEN or term.order:
             return term
+        if term.deterministic:
+            return term  # a pivot's: there is one row of each value
         if all(each.id in keys for argument in term.arguments for each in _columns(argument)):
             return term  # the same in all rows of the group
         return Opaque(f"{term.name} takes the value of any row: nothing orders them", term.arguments, term.type, True)
