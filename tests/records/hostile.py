@@ -60,6 +60,7 @@ SQL = {
     "case and if": "select case when k > 3 then 'big' when k is null then 'none' end a, case s when 'a' then 1 else 2 end b, if(flag, 1, 0) c, nvl2(s, 1, 2) e, ifnull(s, 'q') f, decode(k, 1, 'one', 'many') g, greatest(k, 3) h, least(k, w) i from t left join u using (k)",
     "between and common expressions": "select k between 1 and 4 a, k + 1 not between 2 and 3 b, nullif(nullif(nullif(s, 'a'), 'B'), '') c from t",
     "hashes": "select hash(k, s) a, xxhash64(d) b, md5(s) c, sha2(s, 256) e, crc32(s) f from t",
+    "session windows": "select session_window(ts, '90 minutes').start w, sum(k) s from t group by session_window(ts, '90 minutes')",
     "inner join with null keys and duplicates": "select t.k, u.w, t.s from t join u on t.k = u.k",
     "join on null-safe equality": "select t.k, u.w from t join u on t.k <=> u.k",
     "left join using": "select * from t left join u using (k)",

@@ -84,6 +84,21 @@ def test_the_key_of_a_group_is_no_value_of_any_row(traced):
     assert (code, reached(answer), answer["verified"]) == (0, {"views": (2, "exact")}, True)
 
 
+def test_a_cell_of_a_pivot_is_the_value_of_its_one_row(traced):
+    """Spark's plan of a PIVOT groups twice, and takes the first, and only, row of each value."""
+
+    def only(node: Node) -> Node:
+        def term(each: Term) -> Term:
+            return replace(each, name="first") if isinstance(each, AggregateCall) and each.name == "max" else each
+
+        return node.replaced(terms=tuple(rewrite(each, term) for each in node.terms()))
+
+    grouped = "SELECT user, page, sum(spent) AS s FROM views WHERE page = 1 GROUP BY user, page"
+    sql = f"SELECT user, max(s) AS m FROM ({grouped}) GROUP BY user"
+    code, answer = traced(sql, only, "back", "out", "--where", "m = 60", "--verify")
+    assert (code, reached(answer), answer["verified"]) == (0, {"views": (2, "exact")}, True)
+
+
 def test_groups_that_a_value_of_any_row_decides_are_those_of_the_run(traced):
     sql = "SELECT count(*) AS n, user FROM views GROUP BY user HAVING max(page) > 1"
     code, answer = traced(sql, chosen, "back", "out", "--where", "user = 'ann'")

@@ -61,7 +61,10 @@ class TermReader(TermFields):
                 return form(self, raw["f"], own)
             return self._function(kind, raw["f"], own)
         except Unread as why:
-            return Opaque(f"{kind}: {why}", self._arguments(raw["f"]), own, ".aggregate." in raw["c"])
+            unknown = Opaque(f"{kind}: {why}", self._arguments(raw["f"]), own, ".aggregate." in raw["c"])
+            if kind == "Alias":  # the column stays one: operators above refer to it
+                return Named(unknown, raw["f"]["id"], raw["f"]["name"])
+            return unknown
 
     def _arguments(self, fields: dict[str, Json]) -> tuple[Expression, ...]:
         found = []

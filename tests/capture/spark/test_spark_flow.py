@@ -170,6 +170,14 @@ def test_the_type_of_a_cast_is_recorded():
     ]
 
 
+def test_a_field_called_as_the_number_of_children_does_not_take_its_place():
+    """As of ``dropna(thresh=3)``: Catalyst's ``AtLeastNNonNulls`` has a field ``n``."""
+    kind = "org.apache.spark.sql.catalyst.expressions."
+    column = {"class": f"{kind}AttributeReference", "num-children": 0, "dataType": "long"}
+    counted = {"class": f"{kind}AtLeastNNonNulls", "num-children": 2, "n": 3, "children": [0, 1]}
+    assert trimmed([counted, column, column])[0] == {"c": "AtLeastNNonNulls", "n": 2, "children": [0, 1]}
+
+
 def test_python_functions_are_opaque_with_certain_arguments():
     used = select(T, u=p.Opaque("python-udf: embed", (build.call("lower", [A]), B)), c=C)
     flow = flow_of(p.Filter(used, last(used)))

@@ -77,8 +77,8 @@ def _trimmed_tree(nodes: list[dict[str, Json]]) -> list[dict[str, Json]]:
                 kept["value"] = node.get("value")
         else:
             for key, item in node.items():
-                if key in _DROPPED or item is None or key == "class":
-                    continue
+                if key in _DROPPED or item is None or key == "class" or key in kept:
+                    continue  # ``AtLeastNNonNulls`` has an ``n`` of its own
                 if key == "dataType" and name not in ("AttributeReference", "Cast"):
                     continue
                 if isinstance(item, str) and key not in _TEXTS and key not in ("dataType", "joinType"):
