@@ -136,6 +136,7 @@ def costs(reasons: Sequence[Reason]) -> Table:
             (f"{r.runs:,}", f"{r.statements:,}", r.code, r.message, f"{r.file or r.source}:{r.line or 1}")
             for r in shown
         ],
+        names=2,
     )
 
 
