@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import fspath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.api.arguments import checked
@@ -26,6 +27,7 @@ def why(
     dialect: str = "spark",
     exact: bool = False,
     capped: bool = False,
+    follow_links: bool = False,
 ) -> WhyAnswer:
     """The rows of a query with their provenance.
 
@@ -42,13 +44,16 @@ def why(
         dialect: What the text is written in.
         exact: Refuse what can only be sampled.
         capped: Write out the first 20 parts of long sums only, and how many more there are.
+        follow_links: Read what links in the folder lead to outside of it, too.
 
     Raises:
         UsageError: The query, the folder or a file is wrong; a semiring does not fit.
         EngineError: No engine evaluates the query exactly.
     """
+    from govtool.app.project.links import require_inside
     from govtool.app.why.rows import why as evaluate
 
+    require_inside(Path(data), follow_links=follow_links)
     return evaluate(
         sql,
         fspath(data),
@@ -70,6 +75,7 @@ def whatif_delete(
     mode: str = "auto",
     key: Mapping[str, str] | Iterable[str] | None = None,
     dialect: str = "spark",
+    follow_links: bool = False,
 ) -> WhatIfRowsAnswer:
     """Show the effects of deleted records on the rows of a query.
 
@@ -81,14 +87,17 @@ def whatif_delete(
             leaves something unknown.
         key: For relations, the column whose values are its tokens.
         dialect: What the text is written in.
+        follow_links: Read what links in the folder lead to outside of it, too.
 
     Raises:
         UsageError: The query, the folder or a file is wrong; a token is named twice.
         UnknownNameError: There is no such token.
         EngineError: No engine evaluates the query exactly.
     """
+    from govtool.app.project.links import require_inside
     from govtool.app.why.deletion import delete_rows
 
+    require_inside(Path(data), follow_links=follow_links)
     (answer,) = delete_rows(sql, fspath(data), [list(tokens)], mode=mode, keys=_pairs(key), dialect=dialect)
     return answer
 

@@ -154,6 +154,7 @@ def run_workflow(
     spark: Any = None,
     progress: Progress | None = None,
     dialect: str | None = None,
+    follow_links: bool = False,
 ) -> WorkflowRunAnswer:
     """Run the executions of a workflow that are still to run, and commit what they did.
 
@@ -170,6 +171,7 @@ def run_workflow(
         spark: The session; by default the active one, or a new one that is stopped at the end.
         progress: Called as ``progress(done, total)`` after each execution.
         dialect: What SQL is written in; by default Spark SQL, or what the dbt project's adapter speaks.
+        follow_links: Read what links in the folder of inputs lead to outside of it, too.
 
     Raises:
         UsageError: The workflow breaks rules, or inputs are missing.
@@ -179,10 +181,13 @@ def run_workflow(
     from pathlib import Path
 
     from govtool.answers.workflow_runs import WorkflowRunAnswer
+    from govtool.app.project.links import require_inside
     from govtool.app.project.project import open_store
     from govtool.app.workflow_runs import run as runs
 
     folder, kept = (None if place is None else Path(os.fspath(place)) for place in (inputs, state))
+    if folder is not None:
+        require_inside(folder, follow_links=follow_links)
     if isinstance(workflow, (str, os.PathLike)):
         from govtool.app.workflow_runs.programs.opening import SqlRunRequest, run_sql_program
 

@@ -21,7 +21,7 @@ ProgramOption = Annotated[
     typer.Option(
         "--program",
         metavar="WF.py[:NAME]",
-        help="With --run: the workflow to replay. Default: found by the digest of its source.",
+        help="With --run: the workflow, if it is not found.",
     ),
 ]
 

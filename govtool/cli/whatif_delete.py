@@ -18,6 +18,7 @@ from govtool.cli.graph_files import (
 from govtool.cli.run_deletion import OutputsOption, ProgramOption, RunDeletion, delete_in_run
 from govtool.cli.shared.common import selects
 from govtool.cli.shared.complete import complete_selector
+from govtool.cli.shared.options import FollowLinksOption
 from govtool.cli.shared.row_query import (
     KeyOption,
     ModeOption,
@@ -55,6 +56,7 @@ def whatif_delete(
     program: ProgramOption = None,
     key: KeyOption = None,
     dialect: QueryDialectOption = "spark",
+    follow_links: FollowLinksOption = False,
     options: WhatIfOptions = _DEFAULT,
 ) -> int:
     """Show what changes or loses its last source if data is deleted.
@@ -78,19 +80,19 @@ def whatif_delete(
     place = (options.format, options.output, options.limit, options.all)
     version = (options.at, options.branch, options.store)
     if run is not None and graph is None:
-        _refuse({"--sql": sql, "--data": data, "--key": key, **of_columns}, "a run")
+        _refuse({"--sql": sql, "--data": data, "--key": key, "--follow-links": follow_links, **of_columns}, "a run")
         deletion = RunDeletion(run, mode, outputs, program, *place, *version)
         return delete_in_run(ui, deletion, selector or [], from_, strict=options.strict)
     _refuse({"--outputs": outputs, "--program": program}, "a deletion without --run")
     if graph is not None:
-        _refuse({"--sql": sql, "--data": data, "--key": key}, "a graph")
+        _refuse({"--sql": sql, "--data": data, "--key": key, "--follow-links": follow_links}, "a graph")
         _refuse_replay(mode)
         stored = GraphOptions(graph_name(graph, run), *place, *version)
         return delete_in_graph(ui, stored, selector or [], from_, strict=options.strict, fail_on=options.fail_on)
     if sql is not None:
         for name in (name for name, value in of_columns.items() if value):
             raise UsageError(f"{name} is for columns, not for records", code="usage.arguments", hint="--strict")
-        query = RowQuery(sql, data, mode, key, dialect, *place)
+        query = RowQuery(sql, data, mode, key, dialect, follow_links, *place)
         return delete_in_query(ui, query, selector or [], from_, strict=options.strict)
     if not selector:
         raise UsageError("no column or dataset is named", code="usage.arguments", hint="govtool whatif delete --help")

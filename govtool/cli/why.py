@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.shared.options import (
+    AtOption,
+    BranchOption,
+    FollowLinksOption,
+    FormatOption,
+    OutputOption,
+    StoreOption,
+)
 from govtool.cli.shared.row_query import KeyOption, QueryDialectOption, WhyDataOption, WhySqlOption, carets, read_query
 from govtool.cli.shared.ui import Ui
 from govtool.errors import UsageError
@@ -43,6 +50,7 @@ def why(
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Refuse what can only be sampled.")] = False,
     dialect: QueryDialectOption = "spark",
+    follow_links: FollowLinksOption = False,
     format: FormatOption = None,
     output: OutputOption = None,
     at: AtOption = None,
@@ -72,7 +80,9 @@ def why(
         "capped": all(file is None and form in ("table", "plain", "markdown") for form, file in outputs),
     }
     if run is not None or rows is not None:
-        query = {"--sql": sql is not None, "--data": data is not None, "--key": bool(key)}
+        query = {
+            "--sql": sql is not None, "--data": data is not None, "--key": bool(key), "--follow-links": follow_links,
+        }  # fmt: skip
         answer = _of_run(_Version(at, branch, store), run, rows, query, options)
     else:
         _refuse({"--at": at is not None, "--branch": branch is not None, "--store": store is not None}, "a query")
@@ -86,7 +96,7 @@ def why(
         with carets(ui, text, sql) as failed:
             from govtool.api.why import why as evaluate
 
-            answer = evaluate(text, data, key=key, dialect=dialect, **options)
+            answer = evaluate(text, data, key=key, dialect=dialect, follow_links=follow_links, **options)
         if failed:
             return failed[0]
     ui.mark("annotated")

@@ -9,7 +9,15 @@ import typer
 
 from govtool.cli.shared.common import selects
 from govtool.cli.shared.formats import chosen
-from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, ListOptions, OutputOption, StoreOption
+from govtool.cli.shared.options import (
+    AtOption,
+    BranchOption,
+    FollowLinksOption,
+    FormatOption,
+    ListOptions,
+    OutputOption,
+    StoreOption,
+)
 from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK, UsageError
 
@@ -55,6 +63,7 @@ def workflow_run(
         str | None,
         typer.Option("--dialect", metavar="NAME", help="SQL dialect. Default: Spark SQL, or the project's."),
     ] = None,
+    follow_links: FollowLinksOption = False,
     format: FormatOption = None,
     output: OutputOption = None,
     branch: BranchOption = None,
@@ -72,6 +81,7 @@ def workflow_run(
     of its last complete execution; the same command continues from there.
     """
     from govtool.answers.workflow_runs import WorkflowRunAnswer
+    from govtool.app.project.links import require_inside
     from govtool.app.project.project import open_store
     from govtool.app.workflow_runs.load import absolute_target, load_workflow
     from govtool.app.workflow_runs.programs.opening import SqlRunRequest, is_sql_program, run_sql_program
@@ -79,6 +89,8 @@ def workflow_run(
     from govtool.render.workflow_runs import FORMATS, render_workflow_run
 
     outputs = chosen(format, output, FORMATS)
+    if inputs is not None:
+        require_inside(inputs, follow_links=follow_links)
     if is_sql_program(workflow):
         refuse_options(executions, untracked, conf)
         done, found = run_sql_program(

@@ -265,3 +265,51 @@ def test_the_address_of_a_remote_store_stands_in_each_answer(project, govtool, m
         assert (done.code, f" in {place}" in done.out) == (0, True), done
     (project / "govtool.toml").write_text('[[sources]]\nkind = "sql"\npath = "a.sql"\n')
     assert f" in {place}" in govtool("ingest", "--store", place).out
+
+
+@pytest.fixture
+def linked(project, tmp_path_factory):
+    """A folder of data with a relation of its own, and one behind a link out of the folder."""
+    outside = tmp_path_factory.mktemp("outside") / "users.csv"
+    outside.write_text("name,land\nann,fr\n")
+    (project / "data").mkdir()
+    (project / "data" / "own.csv").write_text("a\n1\n")
+    (project / "data" / "again.csv").symlink_to("own.csv")  # within: as good as a file
+    (project / "query.sql").write_text("SELECT name FROM users")
+    return outside
+
+
+OF_DATA = [
+    ("why", "--sql", "query.sql", "--data", "data"),
+    ("whatif", "delete", "users:0", "--sql", "query.sql", "--data", "data"),
+    ("workflow", "run", "query.sql", "--inputs", "data"),
+]
+
+
+@pytest.mark.parametrize("at", ["users.csv", "deep/er/users.csv", "folder"])
+@pytest.mark.parametrize("words", OF_DATA, ids=lambda words: words[0])
+def test_data_behind_a_link_out_of_its_folder_is_not_read(govtool, project, linked, words, at):
+    link = project / "data" / at
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(linked.parent if at == "folder" else linked)
+    govtool("init")
+    refused = govtool(*words)
+    assert refused.code == 2
+    assert f"data/{at}" in refused.err
+    assert "usage.link" in refused.err
+    assert "--follow-links" in refused.err
+    if at == "users.csv":
+        assert "usage.link" not in govtool(*words, "--follow-links").err
+
+
+@pytest.mark.parametrize("words", OF_DATA[:2], ids=lambda words: words[0])
+def test_links_are_followed_where_they_are_allowed(govtool, project, linked, words):
+    (project / "data" / "users.csv").symlink_to(linked)
+    assert "ann" in govtool(*words, "--follow-links").out
+
+
+def test_links_within_a_folder_of_data_are_files(govtool, project, linked):
+    (project / "query.sql").write_text("SELECT a FROM again")
+    assert govtool("why", "--sql", "query.sql", "--data", "data").code == 0
+    (project / "named").symlink_to("data")
+    assert govtool("why", "--sql", "query.sql", "--data", "named").code == 0

@@ -98,6 +98,7 @@ class RowQuery(NamedTuple):
     mode: str | None
     key: list[str] | None
     dialect: str
+    follow_links: bool
     format: list[str] | None
     output: list[Path] | None
     limit: int | None
@@ -111,6 +112,7 @@ def delete_in_query(ui: Ui, query: RowQuery, tokens: list[str], from_: Path | No
         UsageError: No folder, or tokens and a file of tokens.
         EvidenceError: Something is unknown, with ``strict``.
     """
+    from govtool.app.project.links import require_inside
     from govtool.app.records.token_lists import read_deletions
     from govtool.app.why.deletion import delete_rows
     from govtool.app.why.rows import read_keys
@@ -122,6 +124,7 @@ def delete_in_query(ui: Ui, query: RowQuery, tokens: list[str], from_: Path | No
         raise UsageError("--sql needs the folder of its tables", code="usage.arguments", hint="--data DIR")
     if from_ is not None and tokens:
         raise UsageError("both tokens and --tokens are given", code="usage.arguments", hint="give one of them")
+    require_inside(query.data, follow_links=query.follow_links)
     text = read_query(query.sql)
     deletions = [tokens] if from_ is None else read_deletions(str(from_))
     options = {"mode": query.mode or "auto", "keys": read_keys(query.key or []), "dialect": query.dialect}
