@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """A command: its function, and its line and heading in the list of commands."""
+    """A command: its function, and its line in the list of commands."""
 
     function: str
     summary: str
-    panel: str = "Commands"
 
     def load(self) -> Callable[..., int | None]:
         """Import the command."""
@@ -48,53 +47,65 @@ def _file_of(function: str) -> str:
     return shared or (group if group in _GROUP_FILES else function)
 
 
-QUESTIONS = "Ask the graph"
-FEED = "Feed the graph"
-KEEP = "Keep it"
-ALSO = frozenset(
-    {
-        *("workflow", "serve", "export", "graph", "snapshot"),
-        *("why", "compare", "classify", "zoom", "subgraph", "depends", "replay", "verify"),
-        *("index", "branch", "tag", "trust", "config", "help"),
-    }
+class Panel(NamedTuple):
+    """A heading in the list of all commands: those that have a line below it, and those that it only names."""
+
+    title: str
+    shown: tuple[str, ...]
+    named: tuple[str, ...] = ()
+
+
+PANELS = (
+    Panel("Feed the graph", ("init", "ingest", "run"), ("serve", "snapshot")),
+    Panel(
+        "Ask",
+        ("lineage", "impact", "path", "explain", "ls", "whatif", "diff", "coverage"),
+        ("compare", "runs", "verify"),
+    ),
+    Panel("Govern", ("check", "policy", "erase"), ("classes", "classify")),
+    Panel("Go down to rows", ("trace", "replay", "why", "workflow"), ("graph", "zoom", "subgraph", "depends")),
+    Panel("Export", ("report", "export")),
+    Panel(
+        "Maintain",
+        ("sources", "log", "store", "doctor"),
+        ("show", "revert", "branch", "tag", "index", "trust", "config", "help"),
+    ),
 )
-"""Commands that the list of all only names."""
+"""Every command once; README has the same headings."""
 COMMANDS: Mapping[str, Command | dict[str, Command]] = {
-    "init": Command("init", "Create a store.", FEED),
+    "init": Command("init", "Create a store."),
     "ingest": {
-        "all": Command("ingest_all", "Bring every source of govtool.toml up to date.", FEED),
-        "sql": Command("ingest_sql", "Read SQL files into the graph and commit.", FEED),
-        "dbt": Command("ingest_dbt", "Read a dbt project's artifacts into the graph and commit.", FEED),
-        "log": Command("ingest_log", "Read query logs into the graph and commit.", FEED),
-        "catalog": Command("ingest_catalog", "Read the catalog of a database into the graph and commit.", FEED),
-        "openlineage": Command("ingest_openlineage", "Read OpenLineage events into the graph and commit.", FEED),
-        "prov": Command("ingest_prov", "Read W3C PROV documents into the graph and commit.", FEED),
-        "spark": Command("ingest_spark", "Read event logs of Spark applications into the graph and commit.", FEED),
+        "all": Command("ingest_all", "Bring every source of govtool.toml up to date."),
+        "sql": Command("ingest_sql", "Read SQL files into the graph and commit."),
+        "dbt": Command("ingest_dbt", "Read a dbt project's artifacts into the graph and commit."),
+        "log": Command("ingest_log", "Read query logs into the graph and commit."),
+        "catalog": Command("ingest_catalog", "Read the catalog of a database into the graph and commit."),
+        "openlineage": Command("ingest_openlineage", "Read OpenLineage events into the graph and commit."),
+        "prov": Command("ingest_prov", "Read W3C PROV documents into the graph and commit."),
+        "spark": Command("ingest_spark", "Read event logs of Spark applications into the graph and commit."),
     },
-    "run": Command("run", "Run a PySpark job as it is, and commit what it did.", FEED),
+    "run": Command("run", "Run a PySpark job as it is, and commit what it did."),
     "workflow": {
         "run": Command("workflow_run", "Run the executions of a workflow, and commit what they did."),
         "list": Command("workflow_list", "List the runs of workflows."),
         "show": Command("workflow_show", "Show a run: its modules, and what they received, kept and made."),
     },
-    "serve": {
-        "openlineage": Command("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", FEED)
-    },
+    "serve": {"openlineage": Command("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.")},
     "export": {
-        "openlineage": Command("export_openlineage", "Write the graph as OpenLineage events, or send them.", FEED),
-        "graph": Command("export_graph", "Write the graph as CSV, Parquet, Graphviz, Mermaid, PROV …", FEED),
+        "openlineage": Command("export_openlineage", "Write the graph as OpenLineage events, or send them."),
+        "graph": Command("export_graph", "Write the graph as CSV, Parquet, Graphviz, Mermaid, PROV …"),
     },
     "graph": {
         "import": Command("graph_import", "Read a provenance graph into the store and commit."),
         "export": Command("graph_export", "Write a provenance graph: JSON, DOT, GraphML, PROV-JSON."),
         "list": Command("graph_list", "List the provenance graphs of the store."),
     },
-    "lineage": Command("lineage", "Show the column lineage of SQL, without a store.", FEED),
-    "impact": Command("impact", "Show what depends on a column, and what a change would break.", QUESTIONS),
-    "path": Command("path", "Find the shortest lineage paths between columns.", QUESTIONS),
-    "why": Command("why", "Show which records are behind each row of a query, and how.", QUESTIONS),
-    "explain": Command("explain", "Show the sources and readers of a column.", QUESTIONS),
-    "report": {"html": Command("report_html", "Draw the graph as one HTML file to click through.", QUESTIONS)},
+    "lineage": Command("lineage", "Show the column lineage of SQL, without a store."),
+    "impact": Command("impact", "Show what depends on a column, and what a change would break."),
+    "path": Command("path", "Find the shortest lineage paths between columns."),
+    "why": Command("why", "Show which records are behind each row of a query, and how."),
+    "explain": Command("explain", "Show the sources and readers of a column."),
+    "report": {"html": Command("report_html", "Draw the graph as one HTML file to click through.")},
     "compare": {
         "oracle": Command("compare_oracle", "Compare the graph with a warehouse's own records."),
         "static": Command("compare_static", "Compare lineage from text with lineage from runs."),
@@ -103,7 +114,7 @@ COMMANDS: Mapping[str, Command | dict[str, Command]] = {
         "list": Command("sources_list", "List the sources: their kind, place, last commit and coverage."),
         "drop": Command("sources_drop", "Retract everything that a source put into the graph."),
     },
-    "coverage": Command("coverage", "Show how much was understood, and what was not.", QUESTIONS),
+    "coverage": Command("coverage", "Show how much was understood, and what was not."),
     "whatif": {
         "drop": Command("whatif_drop", "Show what breaks if columns or datasets are dropped."),
         "rename": Command("whatif_rename", "Show what breaks if a column or dataset is renamed."),
@@ -117,10 +128,10 @@ COMMANDS: Mapping[str, Command | dict[str, Command]] = {
         "apply": Command("erase_apply", "Write corrected copies of the datasets that a plan changes."),
         "verify": Command("erase_verify", "Check corrected copies against their certificate."),
     },
-    "ls": Command("ls", "List datasets and columns, by selectors.", QUESTIONS),
-    "classes": Command("classes", "Show the classes of columns, and where they come from.", QUESTIONS),
-    "classify": Command("classify", "Propose classes for columns, as a policy to review.", QUESTIONS),
-    "check": Command("check", "Check the lineage graph against your policies.", QUESTIONS),
+    "ls": Command("ls", "List datasets and columns, by selectors."),
+    "classes": Command("classes", "Show the classes of columns, and where they come from."),
+    "classify": Command("classify", "Propose classes for columns, as a policy to review."),
+    "check": Command("check", "Check the lineage graph against your policies."),
     "policy": {
         "lint": Command("policy_lint", "Find mistakes, and rules and patterns that match nothing."),
         "test": Command("policy_test", "Run the tests beside the rules."),
@@ -135,17 +146,17 @@ COMMANDS: Mapping[str, Command | dict[str, Command]] = {
         "out": Command("zoom_out", "Show each invocation of modules as one node."),
         "in": Command("zoom_in", "Show the inside of modules again."),
     },
-    "subgraph": Command("subgraph", "Show the ancestors and descendants of a node.", QUESTIONS),
-    "depends": Command("depends", "Show whether a node depends on some records.", QUESTIONS),
-    "replay": Command("replay", "Evaluate a recorded run over changed inputs, and compare.", QUESTIONS),
-    "runs": Command("runs", "List runs: how they ended, what they read and wrote.", QUESTIONS),
-    "diff": Command("diff", "Compare two versions, or two runs of a job.", QUESTIONS),
-    "snapshot": Command("snapshot", "Record a version of a dataset with its provenance.", FEED),
-    "verify": Command("verify", "Check that data still is what was recorded.", QUESTIONS),
-    "log": Command("log", "List the commits of the store, newest first.", KEEP),
-    "show": Command("show", "Show a commit, a run, or the sources of a dataset version.", KEEP),
-    "revert": Command("revert", "Undo a commit by a new one.", KEEP),
-    "index": Command("index", "Build the local index of a commit ahead of time.", KEEP),
+    "subgraph": Command("subgraph", "Show the ancestors and descendants of a node."),
+    "depends": Command("depends", "Show whether a node depends on some records."),
+    "replay": Command("replay", "Evaluate a recorded run over changed inputs, and compare."),
+    "runs": Command("runs", "List runs: how they ended, what they read and wrote."),
+    "diff": Command("diff", "Compare two versions, or two runs of a job."),
+    "snapshot": Command("snapshot", "Record a version of a dataset with its provenance."),
+    "verify": Command("verify", "Check that data still is what was recorded."),
+    "log": Command("log", "List the commits of the store, newest first."),
+    "show": Command("show", "Show a commit, a run, or the sources of a dataset version."),
+    "revert": Command("revert", "Undo a commit by a new one."),
+    "index": Command("index", "Build the local index of a commit ahead of time."),
     "branch": {
         "create": Command("branch_create", "Start a branch."),
         "list": Command("branch_list", "List the branches and their heads."),
@@ -166,30 +177,30 @@ COMMANDS: Mapping[str, Command | dict[str, Command]] = {
         "repair-clock": Command("store_repair_clock", "Allow commits after one whose clock was ahead."),
         "forget": Command("store_forget", "Remove text, private records or a source from every version."),
     },
-    "doctor": Command("doctor", "Diagnose the setup; find names that may be one dataset.", KEEP),
-    "trust": Command("trust", "Allow a project's settings to name a store outside its folder.", KEEP),
-    "help": Command("help_command", "Show the help of a command, or the options that many share.", KEEP),
-    "config": {"show": Command("config_show", "Show the settings in effect, and where each comes from.", KEEP)},
+    "doctor": Command("doctor", "Diagnose the setup; find names that may be one dataset."),
+    "trust": Command("trust", "Allow a project's settings to name a store outside its folder."),
+    "help": Command("help_command", "Show the help of a command, or the options that many share."),
+    "config": {"show": Command("config_show", "Show the settings in effect, and where each comes from.")},
 }
 """Every command; groups are dictionaries. Their files are below ``govtool.cli``."""
 GROUPS = {
-    "ingest": Command("", "Read evidence into the graph and commit.", FEED),
-    "sources": Command("", "List the sources of the graph, or retract one.", KEEP),
-    "workflow": Command("", "Run workflows of modules, with state from run to run.", FEED),
-    "serve": Command("", "Receive evidence and commit it.", FEED),
-    "export": Command("", "Write the graph for other tools.", FEED),
-    "report": Command("", "Draw the graph as a page to click through.", QUESTIONS),
-    "compare": Command("", "Compare one kind of evidence with another.", QUESTIONS),
-    "whatif": Command("", "Show what a change would do, to many columns at once.", QUESTIONS),
-    "erase": Command("", "Plan and carry out the erasure of a data subject's data.", QUESTIONS),
-    "trace": Command("", "Trace a result back to its rows, or rows forward to results.", QUESTIONS),
-    "graph": Command("", "Import, export and list provenance graphs of workflows.", FEED),
-    "zoom": Command("", "Show modules of a provenance graph as one node, or their inside.", QUESTIONS),
-    "policy": Command("", "Validate, test and explain policy files.", QUESTIONS),
-    "branch": Command("", "Work on branches: lines of versions beside main.", KEEP),
-    "tag": Command("", "Name commits.", KEEP),
-    "store": Command("", "Maintain the store.", KEEP),
-    "config": Command("", "Show the settings.", KEEP),
+    "ingest": Command("", "Read evidence into the graph and commit."),
+    "sources": Command("", "List the sources of the graph, or retract one."),
+    "workflow": Command("", "Run workflows of modules, with state from run to run."),
+    "serve": Command("", "Receive evidence and commit it."),
+    "export": Command("", "Write the graph for other tools."),
+    "report": Command("", "Draw the graph as a page to click through."),
+    "compare": Command("", "Compare one kind of evidence with another."),
+    "whatif": Command("", "Show what a change would do, to many columns at once."),
+    "erase": Command("", "Plan and carry out the erasure of a data subject's data."),
+    "trace": Command("", "Trace a result back to its rows, or rows forward to results."),
+    "graph": Command("", "Import, export and list provenance graphs of workflows."),
+    "zoom": Command("", "Show modules of a provenance graph as one node, or their inside."),
+    "policy": Command("", "Validate, test and explain policy files."),
+    "branch": Command("", "Work on branches: lines of versions beside main."),
+    "tag": Command("", "Name commits."),
+    "store": Command("", "Maintain the store."),
+    "config": Command("", "Show the settings."),
 }
 FORMS = {"whatif": "govtool whatif --drop A --rename B=C"}
 """Groups whose help shows the form without a word of their own."""

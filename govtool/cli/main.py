@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
-from govtool.cli.commands import ALONE, ALSO, COMMANDS, FEED, FORMS, GROUPS, KEEP, QUESTIONS, RENAMED
+from govtool.cli.commands import ALONE, COMMANDS, FORMS, GROUPS, PANELS, RENAMED, Panel
 from govtool.cli.shared.command import ReaderLeftError, as_command, current
 from govtool.cli.shared.exit_codes import (
     as_os_error,
@@ -40,9 +40,7 @@ from govtool.errors import (
 from govtool.release import __version__
 from govtool.render.errors import error_lines, unexpected_lines
 
-_SUMMARY = """Column lineage and impact analysis on one versioned graph.
-  $ govtool ingest sql warehouse/ --dialect postgres
-  $ govtool impact shop.web.page"""
+_SUMMARY = "Column lineage and impact analysis on one versioned graph."
 
 
 class LazyGroup(TyperGroup):
@@ -72,9 +70,7 @@ class LazyGroup(TyperGroup):
             return self._renamed(cmd_name)
         about = GROUPS[cmd_name] if isinstance(entry, dict) else entry
         if self._listing:
-            return TyperCommand(
-                name=cmd_name, help=about.summary, short_help=about.summary, rich_help_panel=about.panel
-            )
+            return TyperCommand(name=cmd_name, help=about.summary, short_help=about.summary)
         if isinstance(entry, dict):
             form = f"\n  $ {FORMS[cmd_name]}" if cmd_name in FORMS else ""
             return _group(cmd_name, about.summary + form, entry, top=False)
@@ -116,15 +112,10 @@ class LazyGroup(TyperGroup):
         """Write the help without importing any command."""
         from govtool.cli.shared.help import group_help
 
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for name, entry in self.entries.items():
-            about = GROUPS[name] if isinstance(entry, dict) else entry
-            panels.setdefault(about.panel, []).append((name, about.summary))
-        ordered = {title: panels[title] for title in (FEED, QUESTIONS, KEEP) if title in panels} if self.top else {}
-        flat = [each for commands in panels.values() for each in commands]
-        formatter.write(
-            group_help(ctx, self.help or "", ordered or {"Commands": flat}, ALSO if self.top else frozenset())
-        )
+        abouts = {name: GROUPS[name] if isinstance(entry, dict) else entry for name, entry in self.entries.items()}
+        summaries = {name: about.summary for name, about in abouts.items()}
+        panels = PANELS if self.top else (Panel("", tuple(summaries)),)
+        formatter.write(group_help(ctx, self.help or "", panels, summaries))
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Complete names without importing any command."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 
-from govtool.cli.commands import COMMANDS
+from govtool.cli.commands import COMMANDS, PANELS
 from govtool.cli.shared.command import as_command
 from govtool.cli.shared.complete import formats_of
 from govtool.cli.shared.help import SHARED_OPTIONS
@@ -173,6 +174,16 @@ def test_the_list_of_commands_is_within_forty_lines(govtool, monkeypatch):
     assert len(shown.splitlines()) <= 40
     for name in COMMANDS:
         assert f" {name}" in shown
+
+
+def test_each_command_has_one_heading_and_the_headings_are_those_of_the_readme():
+    assert sorted(name for panel in PANELS for name in (*panel.shown, *panel.named)) == sorted(COMMANDS)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", readme, re.MULTILINE))
+    for panel in PANELS:
+        assert panel.title.lower() in rows
+        missing = [name for name in panel.shown if f"`{name}" not in rows[panel.title.lower()]]
+        assert not set(missing) - {"lineage", "doctor"}, missing  # README has lineage above its table
 
 
 def test_common_options_are_explained_in_one_place(govtool):

@@ -10,7 +10,10 @@ import inspect
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from govtool.cli.commands import Panel
 
 SHARED_OPTIONS = (
     *("policy", "today", "limit", "all", "format", "output", "at", "branch", "store", "message", "author", "publish"),
@@ -51,29 +54,25 @@ def shared_options_help(options: Iterable[Any]) -> str:
     return "\n".join([*textwrap.wrap(title, _width()), "", *_entries(rows, _width())]) + "\n"
 
 
-def group_help(
-    context: Any, summary: str, panels: Mapping[str, Sequence[tuple[str, str]]], also: frozenset[str]
-) -> str:
+def group_help(context: Any, summary: str, panels: Sequence[Panel], summaries: Mapping[str, str]) -> str:
     """The help of a group of commands.
 
     Args:
         context: The group's context.
         summary: The summary of the group; command lines begin with ``$``.
-        panels: Names and summaries of commands by heading.
-        also: Commands that are only named.
+        panels: Headings, and the commands below each; one without a title for a group that has none.
+        summaries: The line of each command.
     """
-    width = _width()
-    lines = [f"Usage: {context.command_path} COMMAND …", "", *summary.splitlines()]
-    for title, commands in panels.items():
-        lines += ["", title] if len(panels) > 1 else [""]
-        shown = [each for each in commands if each[0] not in also]
-        room = max((len(name) for name, _ in shown), default=0) + 4
-        for name, text in shown:
-            first, *more = textwrap.wrap(text, width - room) or [""]
+    width, is_top = _width(), len(panels) > 1
+    lines = [f"Usage: {context.command_path} COMMAND …", *([] if is_top else [""]), *summary.splitlines()]
+    for panel in panels:
+        named = f" (also {', '.join(panel.named)})" if panel.named else ""
+        lines += ["", *([f"{panel.title}{named}"] if panel.title else [])]
+        room = max((len(name) for name in panel.shown), default=0) + 4
+        for name in panel.shown:
+            first, *more = textwrap.wrap(summaries[name], width - room) or [""]
             lines += [f"  {name:<{room - 2}}{first}".rstrip(), *(" " * room + part for part in more)]
-        named = [name for name, _ in commands if name in also]
-        lines += _filled("  also: ", named, width)
-    others = "" if len(panels) == 1 else "; govtool help options; --version; --install-completion"
+    others = "; govtool help options; --version; --install-completion" if is_top else ""
     return "\n".join([*lines, "", f"{context.command_path} COMMAND --help{others}"]) + "\n"
 
 
