@@ -96,6 +96,8 @@ def test_a_changed_description_is_a_new_commit(dbt, project):
         ("path:./models/staging/", {"stg_users"}),
         ("path:models/marts/audience.sql", {"audience"}),
         ("path:models/*/stg_*", {"stg_users"}),
+        ("path:shop/models/staging", {"stg_users"}),  # as a shell completes it, where the folder was named
+        ("path:shop", {"audience", "stg_users"}),
         ("resource_type:model", {"audience", "stg_users"}),
         ("resource_type:source", {"crm.users"}),
         ("resource_type:source+,path:models/marts", {"audience"}),

@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NoReturn
@@ -281,7 +281,8 @@ class _Selector:
             for dataset in index.datasets()
             if any(
                 file == wanted or file.startswith(folder) or fnmatchcase(file, wanted)
-                for file in (index.field(derivation, "file") or "" for derivation in index.makers(dataset))
+                for derivation in index.makers(dataset)
+                for file in _places(index, derivation)
             )
         ]
 
@@ -335,6 +336,15 @@ def written_in(index: Index, value: str) -> Iterable[int]:
             file = index.field(derivation, "file") or ""
             if fnmatchcase(file, value) or fnmatchcase(file.rpartition("/")[2].partition(".")[0], value):
                 yield from index.outputs(derivation)
+
+
+def _places(index: Index, derivation: int) -> Iterator[str]:
+    """The file of a statement: from the folder that was ingested, and from where that folder was named."""
+    file = index.field(derivation, "file") or ""
+    yield file
+    place = (index.field(derivation, "source") or "").partition(":")[2]
+    if file and place:
+        yield f"{place}/{file}"
 
 
 def _normal_path(text: str) -> str:
