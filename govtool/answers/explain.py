@@ -51,14 +51,14 @@ class Explained:
         for column in one.columns:
             yield ("fields" if of_column else "columns"), column.path, column.type or "", ""
         for step in one.incoming:
-            yield "made of", step.source if of_column else _ends(step), _how(step), step.place
+            yield "derived from", step.source if of_column else _ends(step), _how(step), step.place
         for step in one.rows:
-            yield "rows by", step.source, _how(step), step.place
+            yield "rows depend on", step.source, _how(step), step.place
         for name in one.reads:
             yield "reads", name, "", ""
         for step in one.outgoing:
             how = ", ".join(filter(None, [_how(step), runs_words(step.evidence)]))
-            yield "goes to", step.target if of_column else _ends(step), how, step.place
+            yield "feeds", step.target if of_column else _ends(step), how, step.place
         for name in one.readers:
             yield "read by", name, "", ""
         for step in one.opaque:

@@ -76,7 +76,7 @@ def _sections(subject: Explained) -> list[_Row]:
 
 
 def _table(answer: ExplainAnswer) -> Table:
-    """Sections one below the other: facts, made of, rows by, reads, goes to, read by, not understood."""
+    """Sections one below the other: facts, derived from, rows depend on, reads, feeds, read by, not understood."""
     (subject,) = answer.subjects
     result = subject.explanation
     left = f"{count(result.truncated, 'more edge')} (--all)" if result.truncated else ""

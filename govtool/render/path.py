@@ -66,7 +66,10 @@ def _summary(result: PathResult, version: GraphVersion) -> str:
     if result.ways:
         more = ", and there are more (--limit)" if result.more else ""
         shortest = count(result.ways[0].length, "hop")
-        return f"{count(len(result.ways), 'way')}, the shortest of {shortest}{more}"
+        found = len(result.ways)
+        if found == 1:
+            return f"1 shortest path ({shortest}){more}"
+        return f"{found} paths, the shortest of {shortest}{more}"
     unclear = version.coverage.partial + max(0, version.coverage.opaque - version.unrelated)
     if result.more:
         return "no path found before the search was given up"

@@ -160,7 +160,7 @@ def test_path(graph):
         "   1  crm.users.email  stg.users.email      lower()  users.sql:2:12",
         "      stg.users.email  mart.audience.email  copy     audience.sql:2:8",
         "",
-        "1 way, the shortest of 2 hops · coverage 100.0% (4/4 statements)",
+        "1 shortest path (2 hops) · coverage 100.0% (4/4 statements)",
     ]
     answer = check(graph("path", "crm.users.email", "mart.audience.email", "-f", "json").out, "path-1")
     assert answer["ways"][0]["hops"] == 2
