@@ -5,27 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from govtool.records.plan.expressions import Exists, InSubquery, ScalarSubquery
 from govtool.records.plan.nodes import File, Relation
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, subquery_plans
+from govtool.records.plan.subqueries import everywhere
+from govtool.records.plan.tree import Node
 
 
 def with_relations(root: Node, change: Callable[[Relation], Node]) -> Node:
     """A plan with a change applied to every leaf that reads files, those of subqueries included."""
-
-    def within(term: Term) -> Term:
-        if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
-            return replace(term, plan=with_relations(term.plan, change))
-        return term
-
-    def each(node: Node) -> Node:
-        if isinstance(node, Relation):
-            return change(node)
-        if not subquery_plans(node):
-            return node
-        return node.replaced(terms=tuple(rewrite(term, within) for term in node.terms()))
-
-    return rewrite_nodes(root, each)
+    return everywhere(root, lambda node: change(node) if isinstance(node, Relation) else node)
 
 
 def with_files(root: Node, files: Mapping[int, Iterable[File]]) -> Node:

@@ -32,7 +32,8 @@ from govtool.records.plan.nodes import (
     Window,
     outputs,
 )
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.subqueries import with_subqueries
+from govtool.records.plan.tree import Node, Term, rewrite_nodes, walk, walk_nodes
 from govtool.records.plan.types import INTEGER, LONG
 
 _COUNT = AggregateCall("count", (Literal(1, INTEGER),), LONG)
@@ -96,13 +97,8 @@ def _named_in(root: Term) -> Iterator[int]:
 
 
 def _swept(root: Node, read: frozenset[int]) -> Node:
-    def within(term: Term) -> Term:
-        if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
-            return replace(term, plan=_swept(term.plan, read))
-        return term
-
     def change(node: Node) -> Node:
-        node = node.replaced(terms=tuple(rewrite(term, within) for term in node.terms()))
+        node = with_subqueries(node, lambda plan: _swept(plan, read))
         if isinstance(node, Project):
             return replace(node, columns=_kept(node.columns, read))
         if isinstance(node, Aggregate):

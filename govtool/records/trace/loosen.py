@@ -55,7 +55,7 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.candidates import outer_parts
 from govtool.records.trace.computed import computed
 from govtool.records.trace.loose_terms import always, counted, read_by, unknown
-from govtool.records.trace.looseness import LoosenedPlan, Looseness
+from govtool.records.trace.looseness import LoosenedPlan, Looseness, has_breaks
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import both, conjuncts, everything, free_columns, reads
 from govtool.records.trace.ties import ChosenCell, restored
@@ -67,7 +67,7 @@ _SHOWN = 2
 
 def loosened(root: Node, ids: Ids) -> LoosenedPlan:
     """Loosen a plan; one that can be evaluated stays as it is."""
-    if not _has_breaks(root):
+    if not has_breaks(root):
         return LoosenedPlan(root)
     work = _Loosening(ids)
     rows = work.rows(root)
@@ -75,12 +75,6 @@ def loosened(root: Node, ids: Ids) -> LoosenedPlan:
     loose = rows.extra or work.unsure or work.missing
     looseness = Looseness(why, work.unsure, work.missing) if loose else None
     return LoosenedPlan(rows.node, frozenset(work.blank), looseness, why)
-
-
-def _has_breaks(root: Node) -> bool:
-    return any(
-        isinstance(node, Break) or any(isinstance(term, Opaque) for term in walk(node)) for node in walk_nodes(root)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +153,7 @@ class _Loosening:
         """A subquery that can be evaluated; one of unknown rows is a black box."""
         if not isinstance(term, (ScalarSubquery, Exists, InSubquery)):
             return term
-        if not _has_breaks(term.plan) and not self._reads_blank(term.plan):
+        if not has_breaks(term.plan) and not self._reads_blank(term.plan):
             return term
         here = self._here
         self.rows(term.plan)  # for the reasons
@@ -171,7 +165,7 @@ class _Loosening:
 
     def _conjunct(self, part: Expression) -> tuple[Expression, bool]:
         """A part of a condition as far as it is known, and whether rows may meet it that did not meet the whole."""
-        if isinstance(part, Exists) and _has_breaks(part.plan) and not self._reads_blank(part.plan):
+        if isinstance(part, Exists) and has_breaks(part.plan) and not self._reads_blank(part.plan):
             here = self._here
             found = self.rows(part.plan)
             self._here = here

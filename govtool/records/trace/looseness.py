@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from govtool.records.plan.tree import Node
+from govtool.records.plan.expressions import Opaque
+from govtool.records.plan.nodes import Break
+from govtool.records.plan.tree import Node, walk, walk_nodes
+
+
+def has_breaks(root: Node) -> bool:
+    """Return whether a plan has parts that cannot be evaluated again."""
+    return any(
+        isinstance(node, Break) or any(isinstance(term, Opaque) for term in walk(node)) for node in walk_nodes(root)
+    )
 
 
 @dataclass(frozen=True, slots=True)

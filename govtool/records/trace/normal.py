@@ -23,7 +23,8 @@ from govtool.records.plan.nodes import (
     Write,
     outputs,
 )
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, subquery_plans, walk, walk_nodes
+from govtool.records.plan.subqueries import everywhere
+from govtool.records.plan.tree import Node, Term, rewrite, walk, walk_nodes
 from govtool.records.plan.types import Type
 from govtool.records.trace.segment import everything, subqueries
 
@@ -58,23 +59,7 @@ def normalized(node: Node, ids: Ids) -> Node:
     Raises:
         UsageError: The plan has more operators than can be traced.
     """
-    return _everywhere(_everywhere(_inlined(node, ids), _at_its_order), lambda each: _simpler(each, ids))
-
-
-def _everywhere(node: Node, change: Callable[[Node], Node]) -> Node:
-    """Apply a change to every operator bottom-up, those of subqueries included."""
-
-    def within(term: Term) -> Term:
-        if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
-            return replace(term, plan=_everywhere(term.plan, change))
-        return term
-
-    def each(one: Node) -> Node:
-        if not subquery_plans(one):
-            return change(one)
-        return change(one.replaced(terms=tuple(rewrite(term, within) for term in one.terms())))
-
-    return rewrite_nodes(node, each)
+    return everywhere(everywhere(_inlined(node, ids), _at_its_order), lambda each: _simpler(each, ids))
 
 
 def _inlined(node: Node, ids: Ids) -> Node:
@@ -91,7 +76,7 @@ def _inlined(node: Node, ids: Ids) -> Node:
     def opened(one: Node) -> Node:
         if not isinstance(one, With):
             _size(one, sizes)
-            return _everywhere(one, change)
+            return everywhere(one, change)
         for definition in one.definitions:
             sizes[definition.id] = _size(definition.child, sizes)
         _size(one.child, sizes)
@@ -144,7 +129,7 @@ def refreshed(node: Node, ids: Ids) -> Node:
             return replace(one, metadata=tuple((made.get(number, number), kind) for number, kind in one.metadata))
         return one
 
-    return _everywhere(node, change)
+    return everywhere(node, change)
 
 
 def _at_its_order(node: Node) -> Node:

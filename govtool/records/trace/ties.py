@@ -24,7 +24,6 @@ from govtool.records.plan.expressions import (
 )
 from govtool.records.plan.nodes import (
     Aggregate,
-    Break,
     Distinct,
     Filter,
     LateralJoin,
@@ -36,6 +35,7 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node, Term, rewrite, walk, walk_nodes
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG, comparable
 from govtool.records.trace.back import Executor, exists
+from govtool.records.trace.looseness import has_breaks
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import free_columns, projected
 
@@ -124,7 +124,7 @@ class TieCheck:
         if not comparable(choice.call.arguments[0].type):
             return True
         found = self._bound(self._tied_groups(choice), around)
-        if found is None or _has_breaks(found):
+        if found is None or has_breaks(found):
             return True
         try:
             return exists(self.executor, self._with_definitions(found))
@@ -191,9 +191,3 @@ def _there(column: Attribute) -> Call:
 
 def _attributes(columns: Iterable[Named]) -> tuple[Attribute, ...]:
     return tuple(column.attribute for column in columns)
-
-
-def _has_breaks(root: Node) -> bool:
-    return any(
-        isinstance(node, Break) or any(isinstance(term, Opaque) for term in walk(node)) for node in walk_nodes(root)
-    )

@@ -13,16 +13,14 @@ from typing import TypeGuard
 from govtool.records.plan.expressions import (
     AggregateCall,
     Attribute,
-    Exists,
     Expression,
-    InSubquery,
     Named,
     Opaque,
-    ScalarSubquery,
     WindowCall,
 )
 from govtool.records.plan.nodes import Aggregate, Filter, Join, Project, Relation, Session, Window
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, subquery_plans, walk, walk_nodes
+from govtool.records.plan.subqueries import with_subqueries
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
 from govtool.records.trace.ties import CHOOSING, Choice, ChosenCell, Tied, always_tied
 
 _ANY = frozenset({"first", "last", "any_value"})
@@ -63,9 +61,8 @@ class _Settling:
         """A plan, or that of a subquery of rows ``around`` it."""
 
         def change(node: Node) -> Node:
-            if subquery_plans(node):
-                inputs = node.nodes()
-                node = _with_subqueries(node, lambda plan: self.plan(plan, inputs[0] if len(inputs) == 1 else None))
+            inputs = node.nodes()
+            node = with_subqueries(node, lambda plan: self.plan(plan, inputs[0] if len(inputs) == 1 else None))
             if self._lines and isinstance(node, (Filter, Project, Aggregate, Join)):
                 node = node.replaced(terms=tuple(rewrite(term, self._line) for term in node.terms()))
             if isinstance(node, Aggregate):
@@ -114,15 +111,6 @@ def _opaque(call: AggregateCall) -> ChosenCell:
 def _changed(named: Named, change: Callable[[Term], Term]) -> Named:
     value: Expression = rewrite(named.value, change)  # type: ignore[assignment]
     return named if value is named.value else replace(named, value=value)
-
-
-def _with_subqueries(node: Node, change: Callable[[Node], Node]) -> Node:
-    def within(term: Term) -> Term:
-        if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
-            return replace(term, plan=change(term.plan))
-        return term
-
-    return node.replaced(terms=tuple(rewrite(term, within) for term in node.terms()))
 
 
 def _columns(value: Expression) -> list[Attribute]:

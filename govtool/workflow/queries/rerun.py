@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
 from govtool.arrays.sets import Array
-from govtool.records.plan.expressions import Exists, InSubquery, ScalarSubquery, passed
+from govtool.records.plan.expressions import passed
 from govtool.records.plan.nodes import Join, Project, Relation
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
+from govtool.records.plan.subqueries import everywhere
+from govtool.records.plan.tree import Node
 from govtool.records.plan.types import LONG
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.segment import alike
@@ -52,21 +53,7 @@ def rerun(query: AnnotatedQuery, plan: Node, gone: Array, sizes: Mapping[str, in
         left = Join(read, Project(tables[node.dataset], (copy,)), "left_anti", alike(record, copy.attribute))
         return Project(left, tuple(map(passed, node.columns)))
 
-    return executor.fetch(_everywhere(plan, without))
-
-
-def _everywhere(node: Node, change: Any) -> Node:
-    """Apply a change to every operator, those of subqueries included."""
-
-    def within(term: Term) -> Term:
-        if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
-            return replace(term, plan=_everywhere(term.plan, change))
-        return term
-
-    def each(one: Node) -> Node:
-        return change(one.replaced(terms=tuple(rewrite(term, within) for term in one.terms())))  # type: ignore[no-any-return]
-
-    return rewrite_nodes(node, each)
+    return executor.fetch(everywhere(plan, without))
 
 
 def replayed(before: Sequence[Values], after: Sequence[Values], computed: Sequence[int]) -> RowDeletion:
