@@ -110,6 +110,32 @@ def test_selectors_of_dbt(dbt, selector, names):
     assert {entry["name"] for entry in entries} == names
 
 
+def test_every_owner_of_a_dataset_or_a_column_can_be_selected(store, project):
+    texts = {
+        "dbt_project.yml": "name: shop\nmodels: {shop: {+meta: {owner: Data Team}}}\n",
+        "models/lands.sql": "select code, mail from raw.lands",
+        "models/schema.yml": """
+groups: [{name: maps, owner: {name: Maps, email: maps@acme.test}}]
+models:
+  - name: lands
+    config: {group: maps}
+    columns: [{name: mail, meta: {owner: carla}}]
+""",
+    }
+    for name, text in texts.items():
+        file = project / "shop" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert store("ingest", "sql", "shop").code == 0
+
+    def owned(name):
+        return [entry["name"] for entry in json.loads(store("ls", f"owner:{name}", "-f", "json").out)["items"]]
+
+    assert owned("Maps*") == owned("Data?Team") == ["lands"]
+    assert owned("carla") == ["lands.mail"]
+    assert "one of Data Team, Maps <maps@acme.test>, carla" in store("ls", "owner:nobody").err
+
+
 def test_nodes_without_a_property_file_have_their_type(store, project):
     texts = {
         "dbt_project.yml": "name: shop\npackages-install-path: packs\n",

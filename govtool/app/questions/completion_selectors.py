@@ -134,7 +134,7 @@ class _Offers:
 
     def _owners(self) -> Iterator[str]:
         yield from self._stated("owner")
-        yield from (f.value for f in self._facts if f.column is None and f.name.removeprefix("meta.") == "owner")
+        yield from (f.value for f in self._facts if f.name.removeprefix("meta.") == "owner")
 
     # From the store.
 

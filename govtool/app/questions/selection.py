@@ -180,11 +180,12 @@ class Selector:
         return [self.index.rows(d) for d, a in places.known.items() if any(fnmatchcase(z, value) for z in a.zones)]
 
     def _owner(self, value: str) -> Iterable[int]:
-        places = self.known.places
-        owners = {a.owner for a in places.known.values() if a.owner}
-        if not any(fnmatchcase(owner, value) for owner in owners):
+        """The datasets, and the columns by themselves, that anybody of a name owns, be it as one of several."""
+        owners = self.known.places.owners()
+        datasets, columns = self.known.places.owned({owner for owner in owners if fnmatchcase(owner, value)})
+        if not datasets and not columns:
             raise unknown("owner", value, owners)
-        return [self.index.rows(d) for d, a in places.known.items() if a.owner and fnmatchcase(a.owner, value)]
+        return [*(self.index.rows(dataset) for dataset in datasets), *columns]
 
     def _resource_type(self, value: str) -> Iterable[int]:
         """Datasets that dbt calls so: ``model``, ``seed``, ``snapshot``, ``source`` or ``exposure``."""

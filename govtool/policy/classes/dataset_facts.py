@@ -44,6 +44,9 @@ class About:
     regions: set[str] = field(default_factory=set)
     purposes: set[str] = field(default_factory=set)
     owner: str | None = None
+    """The one that answers show: of the policies, else the first that a tool recorded."""
+    owners: set[str] = field(default_factory=set)
+    """All that tools recorded, and ``owner``."""
     retention: str | None = None
     description: str | None = None
     tags: set[str] = field(default_factory=set)
@@ -71,6 +74,7 @@ class DatasetFacts:
         self.known: dict[int, About] = {}
         self._at_place: dict[PlacePattern, dict[int, Truth]] = {}
         self.column_tags: dict[int, set[str]] = {}
+        self.column_owners: dict[int, set[str]] = {}
         self._unseen: dict[int, dict[str, set[str]]] = {}
         """Tags of columns that the graph does not show."""
         self.masking_policies: dict[int, set[str]] = {}
@@ -114,6 +118,9 @@ class DatasetFacts:
             node = self.index.find_column(dataset, fact.column)
             if node is not None and fact.name == MASKING_POLICY:
                 self.masking_policies.setdefault(node, set()).add(fact.value)
+            elif node is not None and key == "owner":
+                self.column_owners.setdefault(node, set()).add(fact.value)
+                self.column_tags.setdefault(node, set()).update(tags)
             elif node is not None and tags:
                 self.column_tags.setdefault(node, set()).update(tags)
             elif tags:
@@ -122,6 +129,7 @@ class DatasetFacts:
         about.tags.update(tags)
         if key == "owner":
             about.owner = about.owner or fact.value
+            about.owners.add(fact.value)
         elif key == "retention" and is_duration(fact.value):
             about.retention = about.retention or fact.value
         elif key == "description":
@@ -140,6 +148,18 @@ class DatasetFacts:
             about.tags.update(item.tags)
         for node in Patterns(item.columns, self.index.paths_root).columns(self.index, self.paths):
             self.column_tags.setdefault(node, set()).update(item.tags)
+
+    def owners(self) -> set[str]:
+        """Return everyone who owns a dataset or a column."""
+        return {owner for own in (*self._dataset_owners().values(), *self.column_owners.values()) for owner in own}
+
+    def owned(self, owners: Collection[str]) -> tuple[set[int], set[int]]:
+        """Return the datasets, and the columns by themselves, that any of some owners owns."""
+        datasets = {dataset for dataset, own in self._dataset_owners().items() if not own.isdisjoint(owners)}
+        return datasets, {node for node, own in self.column_owners.items() if not own.isdisjoint(owners)}
+
+    def _dataset_owners(self) -> dict[int, set[str]]:
+        return {d: about.owners | {about.owner} for d, about in self.known.items() if about.owner}
 
     def about(self, dataset: int) -> About:
         """Return the facts of a dataset; most have none."""
