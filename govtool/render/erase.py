@@ -84,6 +84,7 @@ def _table(answer: ErasePlanAnswer) -> Table:
         heading=heading(version, about, "erasure plan"),
         summary="\n".join(sentences),
         row_styles=[_STYLES.get(t.action, "") for t in plan.tasks],
+        styled=1,
         names=2,
     )
 

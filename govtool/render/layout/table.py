@@ -47,7 +47,9 @@ class Table:
     heading: str = ""
     summary: str = ""
     row_styles: Sequence[str] = field(default=())
-    """One style a row for its first cell; empty or shorter than the rows: none."""
+    """One style a row for its cell under ``styled``; empty or shorter than the rows: none."""
+    styled: int = 0
+    """The column that the styles of rows are for."""
     names: int = -1
     """The column of names that are not to be broken; without room, what follows goes below. Negative: none."""
     groups: Sequence[str] = field(default=())
@@ -65,6 +67,8 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
         for text in _paragraph(table.heading, limit):
             yield [Span(text, "bold")]
         yield []
+    if table.rows and limit is not None and not table.groups:
+        table = _without_empty_columns(table)
     if table.rows and limit is not None and not _fits(table, limit):
         prefix = table_prefix(table.rows, table.groups)
         if prefix:
@@ -86,17 +90,21 @@ def _fits(table: Table, limit: int) -> bool:
 
 
 def _shortened(table: Table, prefix: str) -> Table:
-    """A table without a prefix of names, and without columns of which nothing is known."""
+    """A table without a prefix of names."""
     rows = [[without_prefix(cell, prefix) if prefix else cell for cell in row] for row in table.rows]
-    groups = [group.removeprefix(prefix) for group in table.groups]
-    if groups:
-        return replace(table, rows=rows, groups=groups)
-    kept = [i for i in range(len(table.columns)) if i in (0, table.names) or any(row[i] for row in rows)]
+    return replace(table, rows=rows, groups=[group.removeprefix(prefix) for group in table.groups])
+
+
+def _without_empty_columns(table: Table) -> Table:
+    """A table without the columns in which nothing stands."""
+    needed = {0, table.names, table.styled}
+    kept = [i for i in range(len(table.columns)) if i in needed or any(row[i] for row in table.rows)]
     return replace(
         table,
         columns=tuple(table.columns[i] for i in kept),
-        rows=[[row[i] for i in kept] for row in rows],
+        rows=[[row[i] for i in kept] for row in table.rows],
         names=kept.index(table.names) if table.names >= 0 else -1,
+        styled=kept.index(table.styled),
     )
 
 
@@ -183,8 +191,10 @@ def _packed(cells: Sequence[Span], room: int) -> list[list[Span]]:
 
 def _styles(table: Table, number: int) -> list[str]:
     """The styles of a row's cells."""
-    first = table.row_styles[number] if number < len(table.row_styles) else ""
-    return [first or table.columns[0].style, *(column.style for column in table.columns[1:])]
+    styles = [column.style for column in table.columns]
+    if number < len(table.row_styles):
+        styles[table.styled] = table.row_styles[number] or styles[table.styled]
+    return styles
 
 
 def _grouped(table: Table, limit: int) -> Iterator[list[Span]]:
