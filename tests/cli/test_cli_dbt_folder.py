@@ -258,12 +258,12 @@ def test_what_the_template_says_is_named_as_it_is_written(store, project):
     (project / "models").mkdir()
     (project / "dbt_project.yml").write_text("name: shop\n")
     (project / "models/a.sql").write_text(
-        "{% for item in graph.nodes.values() %}\nselect {{ item.alias }} as x, y from {{ item.relation_name }}\n{% endfor %}"
+        "{% for item in given.nodes.values() %}\nselect {{ item.alias }} as x, y from {{ item.relation_name }}\n{% endfor %}"
     )
-    (project / "models/b.sql").write_text("select a\nfrom t where {{ graph['nodes']['x'].config.tags[0] }}")
+    (project / "models/b.sql").write_text("select a\nfrom t where {{ given['nodes']['x'].config.tags[0] }}")
     (project / "models/c.sql").write_text("select a from t")
     assert store("ingest", "sql", ".").code == 0
     details = store("coverage", "--details", "--all", "-f", "plain").out
     assert "item.relation_name(…)" in details
-    assert "graph['nodes']['x'].config.tags[0] has no value" in details
-    assert "graph_nodes" not in details
+    assert "given['nodes']['x'].config.tags[0] has no value" in details
+    assert "given_nodes" not in details

@@ -7,6 +7,7 @@ What is looked at is documented at https://docs.getdbt.com: "dbt_project.yml", "
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from govtool.capture.dbt import files
 from govtool.capture.dbt.stated import configured_facts
+from govtool.capture.sql.templates.macros import ProjectNode
 from govtool.capture.sql.templates.properties import StatedFact
 
 _SUFFIXES = {"models": (".sql", ".py"), "seeds": (".csv",)}
@@ -49,14 +51,38 @@ def facts_of_project_file(
                     yield StatedFact(_KINDS[section], (node.stem,), None, fact, value, file)
 
 
-def nodes_of_files(package: str, folders: Mapping[str, Sequence[Path]], root: Path) -> Iterator[StatedFact]:
-    """Yield that the nodes of a package are there, which needs no property file; files are named from the root."""
+def nodes_of_files(package: str, base: Path, folders: Mapping[str, Sequence[Path]]) -> Iterator[ProjectNode]:
+    """Yield the models, seeds and snapshots of a package, which need no property file.
+
+    Args:
+        package: Its name.
+        base: Its folder.
+        folders: Its folders of ``models``, ``seeds`` and ``snapshots``.
+    """
     for section, suffixes in _SUFFIXES.items():
-        for node in (node for folder in folders.get(section, ()) for node in files.files(folder, *suffixes)):
-            yield StatedFact(_KINDS[section], (node.stem,), None, "", package, _named(node, root))
-    for node in (node for folder in folders.get("snapshots", ()) for node in files.files(folder, ".sql")):
-        for block in _SNAPSHOT.finditer(files.text(node)):
-            yield StatedFact("snapshot", (block[1],), None, "", package, _named(node, root))
+        for folder in folders.get(section, ()):
+            for file in files.files(folder, *suffixes):
+                yield ProjectNode(_KINDS[section], file.stem, package, *_place(file, folder, base))
+    for folder in folders.get("snapshots", ()):
+        for file in files.files(folder, ".sql"):
+            for block in _SNAPSHOT.finditer(files.text(file)):
+                yield ProjectNode("snapshot", block[1], package, *_place(file, folder, base))
+
+
+def _place(file: Path, folder: Path, base: Path) -> tuple[str, str]:
+    return Path(os.path.relpath(folder, base)).as_posix(), file.relative_to(folder).as_posix()
+
+
+def existence_of(node: ProjectNode, base: Path, root: Path) -> StatedFact:
+    """That a node is there; its file is named from the root.
+
+    Args:
+        node: The node.
+        base: The folder of its package.
+        root: What files are named from.
+    """
+    file = Path(os.path.normpath(base / node.folder / node.path))
+    return StatedFact(node.kind, (node.name,), None, "", node.package, _named(file, root))
 
 
 def _named(file: Path, root: Path) -> str:

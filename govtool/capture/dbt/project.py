@@ -16,10 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from govtool.capture.dbt import files
-from govtool.capture.dbt.configured import by_precedence, facts_of_calls, facts_of_project_file, nodes_of_files
+from govtool.capture.dbt.configured import (
+    by_precedence,
+    existence_of,
+    facts_of_calls,
+    facts_of_project_file,
+    nodes_of_files,
+)
 from govtool.capture.dbt.hooks import hook_sql
 from govtool.capture.dbt.properties import PropertyReader
-from govtool.capture.sql.templates.macros import DbtProject, Package, macros_in
+from govtool.capture.sql.templates.macros import DbtProject, Package, ProjectNode, macros_in
 from govtool.capture.sql.templates.properties import StatedFact
 
 PROJECT_FILE = "dbt_project.yml"
@@ -115,7 +121,8 @@ def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
         seeds.update(_seeds(read))
     for read in installed:
         described = described.filled(properties.read(_described(read)))
-    described = replace(described, facts=tuple(_all_facts(own, installed, described.facts, root)))
+    nodes = {id(read): _nodes(read) for read in (own, *installed)}
+    described = replace(described, facts=tuple(_all_facts(own, installed, nodes, described.facts, root)))
     relative = _relative(own.folder, root)
     places = {_relative(read.folder, root): read.package.name for read in installed}
     return DbtProject(
@@ -128,6 +135,7 @@ def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
         seeds,
         tuple(dict.fromkeys(place for read in (own, *installed) for place in _models(read, root))),
         described,
+        tuple(node for read in (own, *installed) for node in nodes[id(read)]),
         _renames(own.settings.get("models")),
         hook_sql(own.settings, files.text(own.folder / PROJECT_FILE)),
     )
@@ -261,11 +269,15 @@ def _described(read: _Read) -> Iterator[Path]:
 
 
 def _all_facts(
-    own: _Read, installed: Sequence[_Read], described: Iterable[StatedFact], root: Path
+    own: _Read,
+    installed: Sequence[_Read],
+    nodes: Mapping[int, Sequence[ProjectNode]],
+    described: Iterable[StatedFact],
+    root: Path,
 ) -> Iterator[StatedFact]:
     """Facts of files of nodes, of property files and of dbt_project.yml, as dbt lets one hide the other."""
     folders = {id(read): _node_folders(read) for read in (own, *installed)}
-    nodes = (nodes_of_files(read.package.name, folders[id(read)], root) for read in (own, *installed))
+    there = (_existing(nodes[id(read)], read, root) for read in (own, *installed))
     calls = (fact for found in folders.values() for fact in facts_of_calls(found["models"], root))
     of_files = (
         [
@@ -277,7 +289,16 @@ def _all_facts(
         ]
         for at, readers in ((own, (own, *installed)), *((read, (read,)) for read in installed))
     )
-    yield from by_precedence((calls, described, *of_files, *nodes))
+    yield from by_precedence((calls, described, *of_files, *there))
+
+
+def _existing(nodes: Iterable[ProjectNode], read: _Read, root: Path) -> list[StatedFact]:
+    return [existence_of(node, read.folder.absolute(), root) for node in nodes]
+
+
+def _nodes(read: _Read) -> list[ProjectNode]:
+    """Its models, seeds and snapshots."""
+    return list(nodes_of_files(read.package.name, read.folder.absolute(), _node_folders(read)))
 
 
 def _node_folders(read: _Read) -> dict[str, list[Path]]:

@@ -20,6 +20,7 @@ from govtool.capture.sql.templates.columns import TemplateColumn
 from govtool.capture.sql.templates.configured import ConfigCall, Model
 from govtool.capture.sql.templates.dbt_relation import UNSET, DbtRelation, Return
 from govtool.capture.sql.templates.macros import adapter_of
+from govtool.capture.sql.templates.project_graph import ProjectGraph
 from govtool.capture.sql.templates.run import MacroRun
 from govtool.capture.sql.templates.unknown import Unknown, plain
 
@@ -163,7 +164,7 @@ def names(run: MacroRun, unknown: Callable[..., Any], package: str = "") -> dict
         "exceptions": _Quiet(),
         "run_started_at": _FIXED,
         "modules": {"datetime": _DATETIME, "pytz": _ZONES},
-        "graph": run.missing("graph", "graph: what dbt knows of the project's nodes is not known here", call=False),
+        "graph": ProjectGraph(run),
     }
 
 

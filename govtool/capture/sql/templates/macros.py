@@ -66,6 +66,21 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectNode:
+    """A file of a project or package that makes a relation."""
+
+    kind: str
+    """``model``, ``seed`` or ``snapshot``."""
+    name: str
+    """The relation as ``ref`` calls it: the file's name; that of a snapshot's block."""
+    package: str
+    folder: str
+    """The folder of models, seeds or snapshots, from the package's own, with forward slashes."""
+    path: str
+    """The file, from that folder."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class DbtProject:
     """A dbt project and the packages that are on disk."""
 
@@ -86,6 +101,8 @@ class DbtProject:
     """Folders below the root whose files are models, called as their file; an empty one: all that is read."""
     properties: Properties = field(default_factory=Properties)
     """Properties of sources, models, seeds and snapshots."""
+    nodes: tuple[ProjectNode, ...] = ()
+    """Its models, seeds and snapshots, and those of its packages."""
     renames: bool = False
     """Its ``dbt_project.yml`` gives models another schema, database or alias, which is not applied here."""
     hooks: str = ""
@@ -103,7 +120,7 @@ class DbtProject:
         parts += [sorted(self.folders.items()), sorted(self.models)]
         stated = self.properties
         parts += [sorted(stated.sources.items(), key=str), sorted(stated.described.items()), sorted(stated.contracts)]
-        parts += [sorted(stated.versions.items()), stated.facts, self.renames, self.hooks]
+        parts += [sorted(stated.versions.items()), stated.facts, self.nodes, self.renames, self.hooks]
         for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
             parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

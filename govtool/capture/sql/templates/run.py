@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -22,6 +22,8 @@ MAX_OUTPUT = 8_000_000
 
 _OF_COLLECTIONS = ("_append", "_extend", "_insert", "_update", "_pop", "_remove", "_clear", "_sort", "_setdefault")
 """Ends of the names of what stands for methods of lists and dictionaries: they run no SQL."""
+_READ_ONLY = ("adapter_get_columns_in_relation", "graph_nodes_", "graph_sources_")
+"""Begin the names of what stands for values that dbt would read from the catalog and the project's files."""
 
 _BACKTICKS = frozenset(
     {"bigquery", "mysql", "hive", "spark", "spark2", "databricks", "doris", "starrocks", "singlestore", "drill"}
@@ -36,7 +38,8 @@ def _may_run_sql(value: object) -> bool:
     """Return whether a value is what a macro made that is not known; changing a list is none."""
     if not isinstance(value, Unknown) or not value.is_call:
         return False
-    return not str(value).rstrip("\ue003").endswith(_OF_COLLECTIONS)
+    name = str(value).strip("\ue002\ue003")
+    return not name.endswith(_OF_COLLECTIONS) and not name.startswith(_READ_ONLY)
 
 
 class MacroRun(ABC):
@@ -181,17 +184,21 @@ class MacroRun(ABC):
             held and other.startswith(subject) for other, held in (*self.undecided.items(), *self.choices.items())
         )
 
-    def loop(self, values: Any, targets: int) -> list[object]:
-        """The iterations of a ``for`` over so many targets (0: one that is no tuple), counted."""
+    def loop(self, values: Any, targets: int) -> Iterable[object]:
+        """The iterations of a ``for`` over so many targets (0: one that is no tuple), counted as they are made."""
         try:
             items = list(islice(iter(values), MAX_ITERATIONS + 1))
         except TypeError:
             return []
-        self.iterations += len(items)
         self.budget.spend([None] * len(items))
-        if self.iterations > MAX_ITERATIONS:
-            raise Limit(f"more than {MAX_ITERATIONS} iterations")
-        return [self.unpack(item, targets) for item in items] if targets else items
+        return self._counted(items, targets)
+
+    def _counted(self, items: list[object], targets: int) -> Iterator[object]:
+        for item in items:
+            self.iterations += 1
+            if self.iterations > MAX_ITERATIONS:
+                raise Limit(f"more than {MAX_ITERATIONS} iterations")
+            yield self.unpack(item, targets) if targets else item
 
     def unpack(self, value: object, targets: int) -> object:
         """A value that is assigned to so many targets: an unknown one is that many unknown ones."""
