@@ -29,6 +29,8 @@ class Warehouse:
         self.folder = folder
         self.random = random.Random(seed)
         self._first = {path.relative_to(folder).as_posix(): _text(path) for path in self._paths()}
+        self.properties = {path: _text(path) for path in sorted(folder.rglob("*.yml")) if path.is_file()}
+        """Property files of dbt, with their texts before the first edit."""
 
     def edit(self) -> str:
         """Make one edit, and return what it was."""
@@ -182,6 +184,24 @@ def _restored(w: Warehouse) -> str:
     return name
 
 
+def _property(w: Warehouse) -> str:
+    """A line of a property file of dbt twice, gone, or with another word; or the file as it was at first."""
+    if not w.properties:
+        return ""
+    path = w.random.choice(list(w.properties))
+    lines = _text(path).split("\n")
+    at = w.random.randrange(len(lines))
+    words = _WORD.findall(lines[at])
+    changed = w.random.choice(["twice", "gone", "word", "restored"])
+    if changed == "restored":
+        lines = w.properties[path].split("\n")
+    elif changed == "word" and words:
+        lines[at] = lines[at].replace(w.random.choice(words), f"other_{w.random.randrange(9)}", 1)
+    else:
+        lines[at : at + 1] = [lines[at]] * 2 if changed == "twice" else []
+    return _change(w, path, lambda _: "\n".join(lines))
+
+
 def _cut(w: Warehouse) -> str:
     """Half a file: what is left may not parse."""
     return _change(w, w.any_file(), lambda text: text[: len(text) * 2 // 3])
@@ -243,4 +263,6 @@ EDITS: tuple[Callable[[Warehouse], str], ...] = (
     _appended,
     _appended,
     _appended,
+    _property,
+    _property,
 )

@@ -61,7 +61,7 @@ TRIGGER = (
 )
 
 
-@pytest.mark.parametrize("warehouse", ["shop", "apart", "triggers"])
+@pytest.mark.parametrize("warehouse", ["shop", "apart", "triggers", "dbt"])
 def test_several_processes_yield_what_one_yields(
     tmp_path: Path, warehouse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,8 +77,9 @@ def test_several_processes_yield_what_one_yields(
     if warehouse == "shop":
         shutil.copytree(SHOP / "postgres", folder)
     else:
-        folder.mkdir()
-        for name, text in (APART | ({"m_trigger.sql": TRIGGER} if warehouse == "triggers" else {})).items():
+        (folder / "models").mkdir(parents=True)
+        more = {"triggers": {"m_trigger.sql": TRIGGER}, "dbt": DBT}.get(warehouse, {})
+        for name, text in (APART | more).items():
             (folder / name).write_text(text)
     one, several = Store.init(str(tmp_path / "one")), Store.init(str(tmp_path / "several"))
     for change in ("", "create view base2 as select * from base;"):
@@ -105,6 +106,7 @@ class _Two:
         self.request = SqlRequest((str(self.folder),), dialect="postgres", source="w")
 
     def write(self, name: str, text: str) -> None:
+        (self.folder / name).parent.mkdir(exist_ok=True)
         (self.folder / name).write_text(text)
 
     def ingest(self) -> Commit:
@@ -279,6 +281,67 @@ def test_templates_are_read_again_only_if_a_macro_changed(two: _Two):
     two.write("m.sql", macro.replace("id", "email") + "CREATE VIEW m AS SELECT id FROM users;")
     two.ingest()
     assert "t.sql" in two.extracted
+
+
+DBT = {
+    "dbt_project.yml": "name: shop\n",
+    "models/users.yml": "models: [{name: users_v, description: All of them, columns: [{name: id}]}]",
+    "models/users_v.sql": "select id, email from users",
+    "models/starred.sql": "select {{ dbt_utils.star(ref('users_v')) }} from {{ ref('users_v') }}",
+    "models/twice.sql": "select {{ dbt_utils.star(ref('starred')) }}, 1 as one from {{ ref('starred') }}",
+    "models/ring_a.sql": "select {{ dbt_utils.star(ref('ring_b')) }} from {{ ref('ring_b') }}",
+    "models/ring_b.sql": "select {{ dbt_utils.star(ref('ring_a')) }}, id from {{ ref('ring_a') }} join a using (id)",
+    "models/reads.sql": "select * from {{ ref('twice') }}",
+    "models/listed.sql": "{% for node in graph.nodes.values() if 'hot' in node.tags %}select id from {{ node.alias }} {% endfor %}",
+}
+"""Models, some of whose templates ask for the columns of others."""
+ASKING = ["models/ring_a.sql", "models/ring_b.sql", "models/starred.sql", "models/twice.sql"]
+
+
+@pytest.fixture
+def dbt(two: _Two) -> _Two:
+    for name, text in DBT.items():
+        two.write(name, text)
+    two.ingest()
+    return two
+
+
+def test_of_a_dbt_project_the_changed_models_are_read_and_those_that_ask_for_columns(dbt: _Two):
+    dbt.write("models/reads.sql", "-- all of it\nselect * from {{ ref('twice') }}")
+    dbt.ingest()
+    assert dbt.extracted == sorted(["models/reads.sql", *ASKING])
+    dbt.write("models/users_v.sql", "select id, email, 1 as more from users")
+    dbt.ingest()
+    assert dbt.extracted == sorted(["models/users_v.sql", "models/reads.sql", *ASKING])
+    dbt.write("models/new.sql", "select one from {{ ref('reads') }}")
+    dbt.ingest()
+    assert dbt.extracted == sorted(
+        ["models/new.sql", "models/listed.sql", *ASKING]
+    )  # who looks at all nodes sees one more
+
+
+def test_descriptions_and_tags_cost_no_model_unless_it_looks_at_them(dbt: _Two):
+    dbt.write(
+        "models/users.yml", "models: [{name: users_v, description: Some, config: {tags: [hot]}, columns: [{name: id}]}]"
+    )
+    commit = dbt.ingest()
+    assert dbt.extracted == sorted(["models/listed.sql", *ASKING])
+    assert commit.summary["coverage"]["opaque"] == 0
+    dbt.write("models/users.yml", "models: [{name: users_v, columns: [{name: id}, {name: mail}]}]")
+    dbt.ingest()
+    assert "models/users_v.sql" in dbt.extracted  # which columns there are may settle whose a name is
+
+
+def test_a_macro_and_a_model_that_asks_no_more_are_read_as_a_full_ingest_reads_them(dbt: _Two):
+    dbt.write("macros/m.sql", "{% macro key() %}id{% endmacro %}")
+    dbt.ingest()
+    dbt.write("models/starred.sql", "select id from {{ ref('users_v') }}")
+    dbt.ingest()
+    dbt.write("models/ring_a.sql", "select {{ key() }} from {{ ref('ring_b') }}")
+    dbt.ingest()
+    dbt.ingest()
+    (dbt.folder / "models" / "users_v.sql").unlink()
+    dbt.ingest()
 
 
 def test_statements_that_settle_each_other_are_opened_once(two: _Two):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
@@ -129,6 +129,14 @@ class SqlTexts:
     @property
     def how(self) -> list[object]:
         """All but the texts that decides the result, as JSON values."""
+        return self._how(project.digest for project in self.settings.projects)
+
+    @property
+    def how_read(self) -> list[object]:
+        """All but the texts that decides how statements are read, as JSON values: without descriptions and owners."""
+        return self._how(project.rendering_digest for project in self.settings.projects)
+
+    def _how(self, projects: Iterable[str]) -> list[object]:
         settings, explain = self.settings, self.request.explain
         return [
             reader_digest("explained" if explain else "sql"),
@@ -140,7 +148,7 @@ class SqlTexts:
             settings.relation_from,
             sorted((key, repr(value)) for key, value in settings.variables.items()),
             None if settings.schema is None else repr(settings.schema),
-            *(project.digest for project in settings.projects),
+            *projects,
             *(["explain"] if explain else ()),
         ]
 
@@ -241,7 +249,7 @@ class _SqlIngest:
         read = self._read
         if not self._by_memos:
             return None
-        how = digest_of(read.how)
+        how = digest_of(read.how_read)
         report, texts = self._meter.report, self._with_texts
         workers = read.request.workers
         return lineage_with_memos(

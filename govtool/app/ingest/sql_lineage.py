@@ -324,7 +324,7 @@ def lineage_with_memos(
         branch: Its branch.
         found: Scripts, and notes of what could not be read.
         settings: The extractor's options.
-        how: A digest of all but the scripts that decides the result.
+        how: A digest of all but the scripts that decides how they are read.
         report: As for ``extract_scripts``.
         with_texts: Whether the texts of statements are wanted of which nothing was understood.
         workers: Processes; None: one.
@@ -336,8 +336,6 @@ def lineage_with_memos(
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.memos.reuse import Memos, NotReusable, extract_with_memos, marks_of
 
-    if settings.projects:  # dbt's templates ask for the columns of what others define
-        return None
     source = settings.source
     file = memo_file(store, source, branch)
     earlier = load_earlier(file)

@@ -121,7 +121,7 @@ def root_of(paths: Sequence[str]) -> Path:
 def file_name(path: Path, root: Path) -> str:
     """The name of a file in messages and in the graph: from that folder, or else without any."""
     try:
-        name = path.absolute().relative_to(root).as_posix()
+        name = Path(os.path.abspath(path)).relative_to(root).as_posix()  # noqa: PTH100 - resolves "..", and no links
     except ValueError:
         name = path.name
     return (name if name != "." else path.name).encode("utf-8", "backslashreplace").decode()

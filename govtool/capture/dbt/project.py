@@ -55,7 +55,7 @@ def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[DbtProject, 
     for path in paths:
         folders.update(dict.fromkeys(_holding(path)))
         if str(path) != "-" and os.path.isdir(path):  # noqa: PTH112 - a folder without rights is no error here
-            folders.update(dict.fromkeys(_below(Path(path).absolute())))
+            folders.update(dict.fromkeys(_below(_real(path))))
     own = {folder: _package(folder) for folder in sorted(folders)}
     installed = {place for read in own.values() for place in _install_places(read)}
     properties = PropertyReader(root.absolute())
@@ -74,11 +74,16 @@ def model_folders(paths: Iterable[str | Path]) -> Iterator[Path]:
             yield from (Path(os.path.normpath(read.folder / path)) for path in _model_paths(read))
 
 
+def _real(path: str | Path) -> Path:
+    """A path as the root has it: without ``..``, links as they are."""
+    return Path(os.path.abspath(path))  # noqa: PTH100
+
+
 def _holding(path: str | Path) -> Iterator[Path]:
     """The folder of the project that a file or folder belongs to; none of standard input."""
     if str(path) == "-":
         return
-    real = Path(path).absolute()
+    real = _real(path)
     above = _above(real if os.path.isdir(real) else real.parent)  # noqa: PTH112
     if above is not None:
         yield above

@@ -125,6 +125,14 @@ def test_two_projects_do_not_share_macros(tmp_path: Path):
     assert found == {("t.a_col", "a_model.x"), ("t.b_col", "b_model.x")}
 
 
+def test_dots_in_a_path_change_no_folder_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write(tmp_path / "dw", {"dbt_project.yml": "name: dw\n", "tests/dbt_project.yml": "name: dw_tests\n"})
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    found = [(project.folder, project.own.name) for project in read_projects(["../dw"], tmp_path / "dw")]
+    assert found == [("", "dw"), ("tests", "dw_tests")]
+
+
 def test_a_macro_of_the_project_goes_before_a_name_of_dbt(tmp_path: Path):
     macro = "{% macro source(a, b) %}{% do return(builtins.source(a, b).replace_path(database='lake')) %}{% endmacro %}"
     model = "select x from {{ source('shop', 'orders') }}"

@@ -8,8 +8,9 @@ parsed, and the statement walked. So the result is that of a full extraction, to
 scripts that are still the same; a memo that is not of the script's text and options is not looked at.
 
 What holds for all scripts at once is compared as a whole: scripts with triggers, synonyms, partitions, table types and
-blocks that return rows are always parsed, and a change of one of them drops all memos (``guard``). Templates that
-ask for columns, and files of one name, end the reuse altogether (``NotReusable``).
+blocks that return rows are always parsed, and a change of one of them drops all memos (``guard``). Templates that ask
+for columns are rendered and parsed each time, as in a full extraction; of them no memos are made. Files of one name end
+the reuse altogether (``NotReusable``).
 """
 
 from __future__ import annotations
@@ -34,14 +35,16 @@ from govtool.capture.sql.memos.script_memos import (
     script_of,
     write_of,
 )
+from govtool.capture.sql.options import relation_of
 from govtool.capture.sql.resolve.batch import Batch
-from govtool.capture.sql.resolve.deferred import described_tables, known_tables
+from govtool.capture.sql.resolve.deferred import Deferred, described_tables, known_tables
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.routine_calls import defined_routines, mark_unknown_calls, missing_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.templates.macros import MacroLibrary
+from govtool.capture.sql.templates.template import Rendered
 from govtool.capture.sql.walk.state import Inline
 from govtool.model import Diagnostic
 
@@ -127,10 +130,13 @@ def marks_of(read: Iterable[Script | Diagnostic], options: Options, how: str) ->
     """By file a digest of all that decides how its text is parsed."""
     scripts = [item for item in read if isinstance(item, Script)]
     templated = _digest([how, macros_of(scripts, options).loose.digest])
+    graph = _digest([project.graph_digest for project in options.projects])
     found = {}
     for script in scripts:
         parts = [templated if "{" in script.text else how, script.file, script.session or "", script.text]
         digest = hashlib.sha256()
+        if "{" in script.text and "graph" in script.text:
+            parts.append(graph)
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
@@ -160,6 +166,9 @@ class _Attempt:
         self._batch.keeps_places = options.evidence
         self._batch.taping = True
         self._batch.replay = self._replay
+        self._deferred = Deferred(self._batch, options)
+        self._asking: set[str] = set()
+        """Files whose templates ask for columns."""
         self._failure: Exception | None = None
         self._held: dict[str, int] = {}
         """By file with a memo how much of the room for trees was taken before it."""
@@ -180,11 +189,12 @@ class _Attempt:
         """Return the extraction; None if memos turned out unusable after some had been used."""
         with Uncollected() as trees:
             unread = self._parse(stages)
-            now = self._guard()
-            if self._values and now != guard:
-                self.unusable.update(self._usable)
-                return None
             with deep_recursion():
+                self._deferred.settle()
+                now = self._guard()
+                if self._values and now != guard:
+                    self.unusable.update(self._usable)
+                    return None
                 walk_all(self._batch, stages.resolved)
                 if self._failure is not None:
                     raise NotReusable from self._failure
@@ -208,9 +218,21 @@ class _Attempt:
             self._scripts[item.file] = item
             memo = self._usable.get(item.file)
             if memo is None or not self._add_earlier(item, memo):
-                self._batch.add(self._parse_script(item))
-            stages.parsed(done, len(self._read), self._batch.scripts[-1])
+                self._add_anew(item)
+            stages.parsed(done, len(self._read), None if item.file in self._asking else self._batch.scripts[-1])
         return unread
+
+    def _add_anew(self, item: Script) -> None:
+        """Parse a script; one whose template asks for columns waits until they are known."""
+        maker = self._maker(item)
+        rendered = maker.render(None)
+        if not rendered.wanted:
+            self._batch.add(self._state(maker, rendered))
+            return
+        self._asking.add(item.file)
+        self._deferred.defer(
+            relation_of(item.file, self._options), lambda columns: self._state(maker, maker.render(columns))
+        )
 
     def _add_earlier(self, item: Script, memo: ScriptMemo) -> bool:
         try:
@@ -232,18 +254,25 @@ class _Attempt:
         return True
 
     def _parse_script(self, item: Script) -> ScriptState:
-        notes = self._notes[item.file] = []
+        """Parse a script whose template asks for no columns."""
+        maker = self._maker(item)
+        rendered = maker.render(None)
+        if rendered.wanted:
+            raise NotReusable
+        return self._state(maker, rendered)
+
+    def _maker(self, item: Script) -> ScriptMaker:
         trees = self._batch.tree_cache
         if item.file in self._held:  # of a memo that is opened
             trees = TreeCache()
             trees.held = self._held[item.file]
-        before = len(trees.requests)
-        maker = ScriptMaker(item, self._options, self._macros, notes, trees)
-        rendered = maker.render(None)
-        if rendered.wanted:
-            raise NotReusable
+        self._notes[item.file] = []
+        return ScriptMaker(item, self._options, self._macros, self._notes[item.file], trees)
+
+    def _state(self, maker: ScriptMaker, rendered: Rendered) -> ScriptState:
+        before = len(maker.tree_cache.requests)
         state = maker.parse(rendered)
-        state.mark, state.sizes = self._marks[item.file], trees.requests[before:]
+        state.mark, state.sizes = self._marks[maker.script.file], maker.tree_cache.requests[before:]
         return state
 
     def _guard(self) -> str:
@@ -335,7 +364,7 @@ class _Attempt:
             else:
                 part = maker.part(script)
                 part.read = self._notes.get(script.file, [])
-                if has_memo(script, part):
+                if script.file not in self._asking and has_memo(script, part):
                     memos[script.file] = memo_of(script, part, maker)
             parts.append(part)
             stages.described(len(parts), len(self._batch.scripts), part.counts["opaque"])

@@ -111,19 +111,41 @@ class DbtProject:
     @property
     def digest(self) -> str:
         """The digest of all of it."""
-        parts: list[object] = [
+        return _digest(self._rendering(), self._graph())
+
+    @property
+    def rendering_digest(self) -> str:
+        """The digest of what decides how statements are read; of what ``graph`` shows, if a macro may look at it."""
+        packages = (self.own, *self.packages.values())
+        seen = any("graph" in source for package in packages for source in package.macros.values())
+        return _digest(self._rendering(), self._graph() if seen else ())
+
+    @property
+    def graph_digest(self) -> str:
+        """The digest of what templates see as ``graph``."""
+        return _digest(self._graph())
+
+    def _rendering(self) -> list[object]:
+        stated = self.properties
+        packages = (self.own, *(self.packages[name] for name in sorted(self.packages)))
+        return [
             self.folder,
             sorted(self.missing),
             sorted(self.dispatch.items()),
             sorted(self.seeds.items()),
+            sorted(self.folders.items()),
+            sorted(self.models),
+            sorted(stated.sources.items(), key=str),
+            sorted(stated.described.items()),
+            sorted(stated.contracts),
+            sorted(stated.versions.items()),
+            self.renames,
+            self.hooks,
+            *([package.name, sorted(package.macros.items()), repr(package.variables)] for package in packages),
         ]
-        parts += [sorted(self.folders.items()), sorted(self.models)]
-        stated = self.properties
-        parts += [sorted(stated.sources.items(), key=str), sorted(stated.described.items()), sorted(stated.contracts)]
-        parts += [sorted(stated.versions.items()), stated.facts, self.nodes, self.renames, self.hooks]
-        for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
-            parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
-        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _graph(self) -> tuple[object, ...]:
+        return self.properties.facts, self.nodes
 
     def package(self, name: str) -> Package | None:
         """A package by its name; ``ROOT_PACKAGE`` and the project's own name mean the project."""
@@ -187,3 +209,7 @@ def dispatched(
             if full in owner.macros:
                 return (ROOT_PACKAGE if owner is project.own else candidate), full, owner.macros[full]
     return None
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
