@@ -167,7 +167,7 @@ class _Attempt:
         self._batch.taping = True
         self._batch.replay = self._replay
         self._deferred = Deferred(self._batch, options)
-        self._asking: set[str] = set()
+        self._needing_columns: set[str] = set()
         """Files whose templates ask for columns."""
         self._failure: Exception | None = None
         self._held: dict[str, int] = {}
@@ -219,7 +219,9 @@ class _Attempt:
             memo = self._usable.get(item.file)
             if memo is None or not self._add_earlier(item, memo):
                 self._add_anew(item)
-            stages.parsed(done, len(self._read), None if item.file in self._asking else self._batch.scripts[-1])
+            stages.parsed(
+                done, len(self._read), None if item.file in self._needing_columns else self._batch.scripts[-1]
+            )
         return unread
 
     def _add_anew(self, item: Script) -> None:
@@ -229,7 +231,7 @@ class _Attempt:
         if not rendered.wanted:
             self._batch.add(self._state(maker, rendered))
             return
-        self._asking.add(item.file)
+        self._needing_columns.add(item.file)
         self._deferred.defer(
             relation_of(item.file, self._options), lambda columns: self._state(maker, maker.render(columns))
         )
@@ -364,7 +366,7 @@ class _Attempt:
             else:
                 part = maker.part(script)
                 part.read = self._notes.get(script.file, [])
-                if script.file not in self._asking and has_memo(script, part):
+                if script.file not in self._needing_columns and has_memo(script, part):
                     memos[script.file] = memo_of(script, part, maker)
             parts.append(part)
             stages.described(len(parts), len(self._batch.scripts), part.counts["opaque"])
