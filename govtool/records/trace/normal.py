@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from govtool.errors import UsageError
-from govtool.records.plan.expressions import Attribute, Exists, Expression, InSubquery, Named, ScalarSubquery
+from govtool.records.plan.expressions import Attribute, Exists, Expression, InSubquery, Named, Outer, ScalarSubquery
 from govtool.records.plan.nodes import (
     Aggregate,
     Filter,
@@ -121,6 +121,8 @@ def refreshed(node: Node, ids: Ids) -> Node:
     def rename(term: Term) -> Term:
         if isinstance(term, (Attribute, Named)) and term.id in made:
             return replace(term, id=made[term.id])
+        if isinstance(term, Outer) and term.attribute.id in made:  # a leaf: no rewriting enters it
+            return Outer(replace(term.attribute, id=made[term.attribute.id]))
         return term
 
     def change(one: Node) -> Node:
