@@ -117,12 +117,15 @@ class OpenedWrite:
         return bool(lists) and depends_on_order(bound_condition(condition, self.lineage.stage.segment.visible), lists)
 
     def selected(self, condition: str) -> int | None:
-        """The number of written rows that meet a condition; None where the plan's own rows are the run's.
+        """The number of written rows that meet a condition; None where the plan's rows over the inputs are the run's.
 
         Raises:
             UsageError: The condition does not parse, or names what is not there.
         """
-        if self.output is None or not (self.lineage.looseness or self.lineage.blank):
+        lineage = self.lineage
+        if self.output is None or self.record is not None:
+            return None
+        if not (lineage.looseness or lineage.blank or lineage.refused):
             return None
         return count_rows(self.executor, Filter(self.output, bound_condition(condition, outputs(self.output))))
 
