@@ -33,6 +33,8 @@ _TYPES = {
 
 
 def _type(kind: pa.DataType) -> t.Type:
+    if pa.types.is_list(kind):
+        return t.Array(_type(kind.value_type))
     return t.Map(_type(kind.key_type), _type(kind.item_type)) if pa.types.is_map(kind) else _TYPES[kind]
 
 

@@ -9,8 +9,8 @@ from govtool.records.execute import compare
 from govtool.records.plan import types as t
 from govtool.records.plan.from_sql import from_sql
 from govtool.records.plan.from_sql import table as bound_table
-from govtool.records.plan.lists import unordered_lists
 from govtool.records.plan.nodes import outputs
+from govtool.records.trace.list_order import unordered_lists
 
 
 @pytest.fixture(params=["python", "duckdb"])

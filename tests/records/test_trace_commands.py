@@ -373,6 +373,8 @@ def test_an_input_that_is_gone_altogether_is_refused_file_by_file(run, shop):
     code, answer = back(run, "report", "--where", "land = 'de'")
     assert code == 3
     assert len(answer["refused"]) == 1
+    assert (answer["selected"], counts(answer["inputs"])) == (1, {})  # the row was written, and nothing leads to it
+    assert run("trace", "back", "report", "--where", "land = 'xx'")[0] == 2
     code, answer = forward(run, "users", "--where", "name = 'bob'", "--run", "app-1/0")
     assert (code, answer["selected"]) == (3, 0)
 

@@ -150,6 +150,30 @@ def test_a_frame_is_traced_before_it_is_written(spark, job, attached):
     assert forward.arrow().to_pydict()["land"] == ["fr"]
 
 
+@pytest.mark.slow
+def test_a_value_that_an_evaluation_of_a_frame_chooses_is_none_to_select_by(spark, job, attached):
+    from pyspark.sql import functions as F
+
+    from govtool.errors import UsageError
+
+    def chosen(rows):
+        return rows.groupBy("user").agg(F.first("page").alias("f"), F.count("*").alias("n"))
+
+    views = spark.read.parquet(str(job / "data" / "views"))
+    with pytest.raises(UsageError, match="'f' cannot be evaluated again"):
+        attached.lineage(chosen(views)).where("f = 2")
+    by_key = attached.lineage(chosen(views)).where("user = 'ann'").go_back_all()
+    assert ({part.exactness for part in by_key.answer().inputs}, by_key.count()) == ({"exact"}, 2)
+    one = attached.lineage(chosen(views.where("user = 'bob'"))).where("f = 1").go_back_all()
+    assert ({part.exactness for part in one.answer().inputs}, one.count()) == ({"exact"}, 2)  # no rows tie
+    steered = attached.lineage(chosen(views).where("f = 2").agg(F.sum("n").alias("n"))).go_back_all()
+    assert {part.exactness for part in steered.answer().inputs} == {"superset"}
+    lists = views.groupBy("user").agg(F.collect_list("page").alias("l"))
+    with pytest.raises(UsageError, match="order of a collected list"):
+        attached.lineage(lists).where("l = array(1, 2)")
+    assert attached.lineage(lists).where("size(l) = 2 and user = 'ann'").go_back_all().count() == 2
+
+
 def test_a_frame_of_an_unrecorded_session_is_refused(spark):
     from govtool.app.records.frame_lineage import frame_lineage
     from govtool.errors import UsageError

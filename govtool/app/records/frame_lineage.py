@@ -22,6 +22,9 @@ from govtool.records.plan.nodes import Relation
 from govtool.records.split_plans import listing_version
 from govtool.records.spooled_plans import read_frame
 from govtool.records.trace.answer import RefusedFile
+from govtool.records.trace.normal import spare_ids
+from govtool.records.trace.ties import TieCheck
+from govtool.records.trace.undetermined import settled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +54,7 @@ def frame_lineage(frame: DataFrame, recorder: PlanRecorder | None) -> RecordSet:
     planned = _planned(frame, recorder)
     if planned.plan is None:
         raise UsageError(f"the DataFrame's plan cannot be read: {planned.reason}", code="usage.no-plan")
-    return _lineage(planned.plan, frame.sparkSession, recorder).all()
+    return _lineage(planned.plan, frame.sparkSession, recorder).loose_rows()
 
 
 def _planned(frame: DataFrame, recorder: PlanRecorder) -> Planned:
@@ -68,15 +71,16 @@ def _lineage(plan: Plan, session: Any, recorder: PlanRecorder) -> Lineage:
     lost = changed(leaves)
     gone = {(each.dataset, each.uri) for each in lost}
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
-    root = with_relations(with_files(plan.root, files) if gone else plan.root, _named)
+    whole = with_relations(with_files(plan.root, files) if gone else plan.root, _named)
     functions = registry(own_files(Path.cwd()), recorder.functions.live)
-    engine = PlanEngine("Spark", lambda: SparkExecutor(plan.session, session, functions))
-    return Lineage.of(
-        titled(root),
-        ExecutorChain((engine,)),
+    executor = ExecutorChain((PlanEngine("Spark", lambda: SparkExecutor(plan.session, session, functions)),))
+    root = titled(settled(whole, plan.session, TieCheck(executor, spare_ids(whole), whole)))
+    return Lineage.in_part(
+        root,
+        executor,
         output=TITLE,
         refused=tuple(RefusedFile(dataset_id(each.dataset), each.uri, each.reason) for each in lost),
-        keys=declared_keys(relations(root), load_config(Path.cwd()).keys),
+        keys=declared_keys(relations(whole), load_config(Path.cwd()).keys),
     )
 
 

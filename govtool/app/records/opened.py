@@ -43,6 +43,7 @@ from govtool.records.split_plans import readable, relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
+from govtool.records.trace.list_order import depends_on_order
 from govtool.records.trace.normal import Ids, spare_ids
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
@@ -96,7 +97,13 @@ class OpenedWrite:
         if (
             self.record is not None
             or self.output is None
-            or not (lineage.refused or lineage.blank or lineage.looseness or _chooses_rows(self.plan.root))
+            or not (
+                lineage.refused
+                or lineage.blank
+                or lineage.looseness
+                or _chooses_rows(self.plan.root)
+                or (condition is not None and self._reads_order(condition))
+            )
         ):
             return lineage.loose_rows(condition)
         node: Node = self.output
@@ -104,13 +111,21 @@ class OpenedWrite:
             node = Filter(node, bound_condition(condition, outputs(self.output)))
         return self._matched(node, self.output) if lineage.refused else lineage.recorded(node)
 
+    def _reads_order(self, condition: str) -> bool:
+        """Return whether a condition depends on the order of collected lists."""
+        lists = self.lineage.lists
+        return bool(lists) and depends_on_order(bound_condition(condition, self.lineage.stage.segment.visible), lists)
+
     def selected(self, condition: str) -> int | None:
-        """The number of written rows that meet a condition; None where the plan's own rows are the run's.
+        """The number of written rows that meet a condition; None where the plan's rows over the inputs are the run's.
 
         Raises:
             UsageError: The condition does not parse, or names what is not there.
         """
-        if self.output is None or not (self.lineage.looseness or self.lineage.blank):
+        lineage = self.lineage
+        if self.output is None or self.record is not None:
+            return None
+        if not (lineage.looseness or lineage.blank or lineage.refused):
             return None
         return count_rows(self.executor, Filter(self.output, bound_condition(condition, outputs(self.output))))
 
@@ -202,7 +217,6 @@ class OpenedWrite:
                 evaluated again (``usage.verify``).
         """
         from govtool.records.execute.compare import same_rows
-        from govtool.records.plan.lists import unordered_lists
 
         if self.lineage.looseness is not None:
             raise UsageError(
@@ -218,8 +232,7 @@ class OpenedWrite:
         places = [i for i, column in enumerate(visible) if column.id not in self.lineage.blank]
         again = self.executor.arrow(Project(self.lineage.stage.segment.node, tuple(map(_renamed, visible))))
         written = self.executor.arrow(self.output)
-        lists = unordered_lists(self.plan.root)
-        unordered = {n for n, place in enumerate(places) if visible[place].id in lists}
+        unordered = {n for n, place in enumerate(places) if visible[place].id in self.lineage.lists}
         return same_rows(again.select(places), written.select(places), unordered)
 
 

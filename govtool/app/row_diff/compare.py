@@ -123,7 +123,7 @@ def _different(
     assert sides[1].rows is not None
     second = writes[1]
     kept = (kept_rows(second, sides[0].rows, columns), kept_rows(second, sides[1].rows, columns))
-    gone, new = row_differences(second.lineage, *kept)
+    gone, new = row_differences(second.lineage, *kept, _unordered(writes, columns))
     if tolerance is not None:
         every = len(gone)
         gone, new = beyond(gone, new, tolerance)
@@ -141,6 +141,12 @@ def _different(
     ]
     counts = (len(left), len(changed), len(come))
     return replace(answer, verdict=DIFFERENT, key=key, key_is=key_is, counts=counts, rows=tuple(rows))
+
+
+def _unordered(writes: Iterable[OpenedWrite], columns: Sequence[Attribute]) -> frozenset[int]:
+    """The columns of lists that both plans collect in any order, by place."""
+    names = [{c.name for c in w.lineage.stage.segment.visible if c.id in w.lineage.lists} for w in writes]
+    return frozenset(place for place, column in enumerate(columns) if all(column.name in each for each in names))
 
 
 def _group_keys(write: OpenedWrite, names: Sequence[str]) -> tuple[str, ...]:

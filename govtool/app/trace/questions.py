@@ -47,10 +47,12 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     if run.program:
         return program_back(store, commit, run, request)
     opened = _opened(store, commit, run, request)
+    selected = opened.selected(request.where)
+    if selected == 0:
+        raise no_rows(request.dataset, request.where)
     first = opened.rows(request.where).go_back()
     _require(opened, first.steps[0].rows, request)
     report = trace_report(opened, (store, commit), BACK, request, first if request.step else first.go_back_all())
-    selected = opened.selected(request.where)
     if selected is not None:
         report = replace(report, trace=replace(report.trace, selected=selected))
     if not request.all_runs:

@@ -111,7 +111,7 @@ def multiset(table: pyarrow.Table, unordered: Collection[int] = ()) -> Counter[t
     Timestamps are microseconds in UTC, floats are rounded to ``DIGITS`` digits, maps are sets of pairs; NaN equals NaN.
     """
     columns = [
-        [_bag(value) if number in unordered else comparable(value) for value in column.to_pylist()]
+        [bag(value) if number in unordered else comparable(value) for value in column.to_pylist()]
         for number, column in enumerate(table.columns)
     ]
     return Counter(zip(*columns, strict=True)) if columns else Counter({(): table.num_rows})
@@ -135,7 +135,7 @@ def comparable(value: Any) -> Hashable:
     return (type(value).__name__, value)
 
 
-def _bag(value: list[Any] | None) -> Hashable:
+def bag(value: list[Any] | None) -> Hashable:
     """A list whose order counts for nothing."""
     return None if value is None else frozenset(Counter(map(comparable, value)).items())
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.errors import EngineError, EvidenceError
 from govtool.records.cells import zoned
-from govtool.records.execute.compare import comparable
+from govtool.records.execute.compare import bag, comparable
 from govtool.records.plan.expressions import (
     AggregateCall,
     Attribute,
@@ -41,6 +41,7 @@ from govtool.records.replay.changes import Change, InputChanges
 from govtool.records.replay.reach import ReplayReach, among, reach
 from govtool.records.trace.back import Stage, StagePosition, count_rows
 from govtool.records.trace.computed import computed
+from govtool.records.trace.list_order import collected_lists, depends_on_lists, unordered_lists
 from govtool.records.trace.loosen import loosened
 from govtool.records.trace.normal import normalized
 from govtool.records.trace.opaque import blanked
@@ -82,11 +83,15 @@ def replay(lineage: TracedPlan, changes: Iterable[Change], position: StagePositi
     after, own = compared.part(wanted.applied(before)), compared.part(before)
     old = own if recorded is None else compared.part(compared.named(recorded))
     kept = (lineage.executor.keep(old), lineage.executor.keep(after))
-    gone, changed, new = paired(*row_differences(lineage, *kept), compared.steady_places)
+    gone, changed, new = paired(*row_differences(lineage, *kept, compared.lists), compared.steady_places)
     doubts = doubts_of(lineage, before)
     if any(ties(lineage, each) for each in (own, after)):
         doubts = (*doubts, "rows tie in the order of a window that counts rows, and may be counted otherwise")
-    if doubts and recorded is not None and any(row_differences(lineage, kept[0], lineage.executor.keep(own))):
+    if (
+        doubts
+        and recorded is not None
+        and any(row_differences(lineage, kept[0], lineage.executor.keep(own), compared.lists))
+    ):
         doubts = (*doubts, "the plan does not give the written rows again over the recorded inputs")
     return ReplayAnswer(
         run=lineage.run,
@@ -131,6 +136,7 @@ class _Comparison:
         chosen: Only rows like these are compared; None: all.
         shown: The columns that are compared.
         steady: Those of ``shown`` that are not computed, by id.
+        lists: Those of ``shown`` that are lists in any order, by place.
     """
 
     lineage: TracedPlan
@@ -139,6 +145,7 @@ class _Comparison:
     chosen: Node | None
     shown: tuple[Attribute, ...]
     steady: frozenset[int]
+    lists: frozenset[int]
 
     @property
     def steady_places(self) -> tuple[int, ...]:
@@ -168,7 +175,9 @@ def _comparison(lineage: TracedPlan, before: Node, reached: ReplayReach, positio
     chosen = None if position is None or position.rows is position.stage.segment.node else position.rows
     shown = tuple(column for column in outputs(before) if column.id not in lineage.blank)
     steady = frozenset(column.id for column in shown) - computed(before)
-    return _Comparison(lineage, before, reached, chosen, shown, steady)
+    unordered = unordered_lists(before)
+    lists = frozenset(place for place, column in enumerate(shown) if column.id in unordered)
+    return _Comparison(lineage, before, reached, chosen, shown, steady, lists)
 
 
 def whole_plan(lineage: TracedPlan, stage: Stage) -> Node:
@@ -181,9 +190,16 @@ def whole_plan(lineage: TracedPlan, stage: Stage) -> Node:
     return made.node if same_rows else blanked(plan)[0]
 
 
-def doubts_of(lineage: TracedPlan, node: Node) -> tuple[str, ...]:
-    """Why a plan evaluated again may give other rows than a run would."""
+def doubts_of(lineage: TracedPlan, node: Node, ordered_lists: bool = False) -> tuple[str, ...]:
+    """Why a plan evaluated again may give other rows than a run would.
+
+    Args:
+        lineage: What is known of the plan.
+        node: The plan.
+        ordered_lists: Whether its rows are compared with their collected lists in the order that these have.
+    """
     found: dict[str, None] = {}
+    lists = () if ordered_lists or depends_on_lists(node) else collected_lists(node)
     for each in walk_nodes(node):
         if isinstance(each, (Limit, Tail)):
             found["rows that tie at a limit may be others"] = None
@@ -194,7 +210,7 @@ def doubts_of(lineage: TracedPlan, node: Node) -> tuple[str, ...]:
         elif isinstance(each, Break):
             found[each.reason] = None
         for term in walk(each):
-            if getattr(term, "deterministic", True) is False:
+            if getattr(term, "deterministic", True) is False and term not in lists:
                 name = term.reference.qualname if isinstance(term, Udf) else getattr(term, "name", "an expression")
                 found[f"{name} is not deterministic"] = None
     blank = [column.name for column in outputs(node) if column.id in lineage.blank]
@@ -252,24 +268,33 @@ def _by_key(rows: Iterable[Row], steady: tuple[int, ...]) -> dict[Key, list[Row]
     return found
 
 
-def row_differences(lineage: TracedPlan, old: Relation, new: Relation) -> tuple[list[Row], list[Row]]:
-    """Rows that are more often in one plan than in the other; floats are equal up to the order of a sum."""
+def row_differences(
+    lineage: TracedPlan, old: Relation, new: Relation, lists: Collection[int] = ()
+) -> tuple[list[Row], list[Row]]:
+    """Rows that are more often in one plan than in the other; floats are equal up to the order of a sum.
+
+    Args:
+        lineage: What evaluates the plans.
+        old: A plan.
+        new: Another.
+        lists: Columns of lists that are equal up to their order, by place.
+    """
     gone, come = _more(lineage, old, new), _more(lineage, new, old)
-    counts = Counter(_key(row) for row in come)
-    counts.subtract(Counter(_key(row) for row in gone))
+    counts = Counter(_key(row, lists) for row in come)
+    counts.subtract(Counter(_key(row, lists) for row in gone))
     surplus = {key: -count for key, count in counts.items() if count < 0}
     missing = {key: count for key, count in counts.items() if count > 0}
-    return _take(gone, surplus), _take(come, missing)
+    return _take(gone, surplus, lists), _take(come, missing, lists)
 
 
-def _key(row: Row) -> Key:
-    return tuple(map(comparable, row))
+def _key(row: Row, lists: Collection[int]) -> Key:
+    return tuple(bag(value) if place in lists else comparable(value) for place, value in enumerate(row))
 
 
-def _take(rows: list[Row], counts: dict[Key, int]) -> list[Row]:
+def _take(rows: list[Row], counts: dict[Key, int], lists: Collection[int]) -> list[Row]:
     taken = []
     for row in sorted(rows, key=repr):
-        key = _key(row)
+        key = _key(row, lists)
         if counts.get(key, 0) > 0:
             counts[key] -= 1
             taken.append(row)

@@ -104,7 +104,7 @@ def replay_script(chosen: TracedRows, script: EditedScript) -> ReplayAnswer:
         gone=gone,
         changed=changed,
         new=new,
-        doubts=(*_of_trace(traced), *doubts, *unsure, *doubts_of(lineage, plan)),
+        doubts=(*_of_trace(traced), *doubts, *unsure, *doubts_of(lineage, plan, ordered_lists=True)),
     )
 
 

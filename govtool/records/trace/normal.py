@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from govtool.errors import UsageError
-from govtool.records.plan.expressions import Attribute, Exists, Expression, InSubquery, Named, ScalarSubquery
+from govtool.records.plan.expressions import Attribute, Exists, Expression, InSubquery, Named, Outer, ScalarSubquery
 from govtool.records.plan.nodes import (
     Aggregate,
     Filter,
@@ -23,8 +23,8 @@ from govtool.records.plan.nodes import (
     Write,
     outputs,
 )
-from govtool.records.plan.subqueries import everywhere
-from govtool.records.plan.tree import Node, Term, rewrite, walk, walk_nodes
+from govtool.records.plan.subqueries import everywhere, with_subqueries
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
 from govtool.records.plan.types import Type
 from govtool.records.trace.segment import everything, subqueries
 
@@ -67,7 +67,7 @@ def _inlined(node: Node, ids: Ids) -> Node:
     sizes: dict[int, int] = {}
 
     def change(one: Node) -> Node:
-        if not isinstance(one, Reference):
+        if not isinstance(one, Reference) or one.id not in definitions:  # the latter: of a query further out
             return one
         copy = refreshed(definitions[one.id], ids)
         pairs = zip(outputs(copy), one.columns, strict=True)
@@ -84,7 +84,10 @@ def _inlined(node: Node, ids: Ids) -> Node:
             definitions[definition.id] = opened(definition.child)
         return opened(one.child)
 
-    return _without_with(node, opened)
+    def within(one: Node) -> Node:
+        return _without_with(rewrite_nodes(one, lambda each: with_subqueries(each, within)), opened)
+
+    return within(node)
 
 
 def _size(node: Node, sizes: dict[int, int]) -> int:
@@ -121,6 +124,8 @@ def refreshed(node: Node, ids: Ids) -> Node:
     def rename(term: Term) -> Term:
         if isinstance(term, (Attribute, Named)) and term.id in made:
             return replace(term, id=made[term.id])
+        if isinstance(term, Outer) and term.attribute.id in made:  # a leaf: no rewriting enters it
+            return Outer(replace(term.attribute, id=made[term.attribute.id]))
         return term
 
     def change(one: Node) -> Node:

@@ -1,7 +1,8 @@
 """Whether the rows of a plan decide what a choosing function returns, or whether some tie.
 
 ``first`` returns the value of any row, ``max_by`` that of any row with the largest key, ``mode`` any of the most
-frequent values. The rows decide where all that it may return is one value.
+frequent values, ``listagg`` and ``collect_list`` values in any order. The rows decide where all that it may return is
+one value.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import free_columns, projected
 
 _BY_KEY = {"max_by": "max", "min_by": "min"}
-CHOOSING = frozenset({"first", "last", "any_value", "mode", *_BY_KEY})
+CHOOSING = frozenset({"first", "last", "any_value", "mode", "listagg", *_BY_KEY})
 """Aggregates that return one of several values where the order of rows does not decide."""
+COLLECTED = frozenset({"collect_list", "collect_set", "collect_union"})
+"""Aggregates that return values in the order of their rows."""
 _COUNT = AggregateCall("count", (Literal(1, INTEGER),), LONG)
 _ALL = Frame("range", "unbounded preceding", "unbounded following")
 _WHOLE = ("unbounded preceding", "unbounded following")
@@ -70,9 +73,14 @@ class Choice:
         return frame is None or (frame.lower, frame.upper) == _WHOLE
 
     @property
+    def ordered(self) -> bool:
+        """Whether the order of a window has a say: in which rows there are up to a row, or in that of a list."""
+        return self.call.name == "collect_list" or (self.call.name != "collect_set" and not self.whole)
+
+    @property
     def ignores_null(self) -> bool:
         """Whether NULL is never returned for the cell of a row."""
-        return self.call.name == "mode" or bool(dict(self.call.options).get("ignore nulls"))
+        return self.call.name in ("mode", "listagg", *COLLECTED) or bool(dict(self.call.options).get("ignore nulls"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +145,7 @@ class TieCheck:
         value = self.ids.named("value", call.arguments[0])
         by = self.ids.named("by", call.arguments[1]) if call.name in _BY_KEY else None
         parts = [self.ids.named("part", part) for part in choice.parts]
-        order = () if choice.window is None or choice.whole else choice.window.order
+        order = () if choice.window is None or not choice.ordered else choice.window.order
         rows: Node = choice.child if call.filter is None else Filter(choice.child, call.filter)
         more = [self.ids.named("order", key.value) for key in order]
         rows = Project(rows, (*parts, *more, value, *([] if by is None else [by])))

@@ -21,6 +21,7 @@ from govtool.records.plan.types import BOOLEAN, LONG, comparable
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, Stage, exists
 from govtool.records.trace.carrier import Carrier
+from govtool.records.trace.list_order import unordered_lists
 from govtool.records.trace.looseness import Looseness
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.rules import RULES, traceable, traceable_in_part
@@ -53,6 +54,7 @@ class TracedPlan:
         session: What the plan ran in; None where it is not known.
         looseness: How far the rows of the plan are from the run's; None where they are the run's.
         kept: The stages are of positions that the run kept, not of the plan.
+        lists: Ids of columns of lists that an aggregate collects, in another order each time.
     """
 
     stage: Stage
@@ -68,6 +70,7 @@ class TracedPlan:
     session: Session | None = None
     looseness: Looseness | None = None
     kept: bool = False
+    lists: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, plan: Node, executor: Executor, **more: Any) -> Self:
@@ -77,7 +80,8 @@ class TracedPlan:
             UsageError: The plan cannot be traced.
         """
         segment, ids, blank = traceable(plan)
-        return cls(Stage(segment), executor, ids, blank=blank, plan=plan, **more)
+        lists = unordered_lists(segment.node)
+        return cls(Stage(segment), executor, ids, blank=blank, plan=plan, lists=lists, **more)
 
     @classmethod
     def in_part(cls, plan: Node, executor: Executor, **more: Any) -> Self:
@@ -87,11 +91,12 @@ class TracedPlan:
             UsageError: The plan cannot be traced.
         """
         segment, ids, made = traceable_in_part(plan)
+        more["lists"] = unordered_lists(segment.node)
         return cls(Stage(segment), executor, ids, blank=made.blank, plan=plan, looseness=made.looseness, **more)
 
     def can_match(self, column: Attribute) -> bool:
         """Return whether rows can be found by a column: it is evaluated again, and its values can be compared."""
-        return column.id not in self.blank and comparable(column.type)
+        return column.id not in self.blank and column.id not in self.lists and comparable(column.type)
 
     def graded(self, grade: Grade) -> Grade:
         """The grade of rows: where inputs are not known or were refused, rows may be missing, whatever else holds."""

@@ -29,6 +29,7 @@ from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
 from govtool.records.trace.back import ReachedRows, StagePosition, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
 from govtool.records.trace.leaf_names import is_called, leaf_name
+from govtool.records.trace.list_order import depends_on_order, unordered_lists
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import (
     Leaf,
@@ -75,6 +76,12 @@ class TracedRows:
             blank = [c.name for c in part.stage.segment.visible if c.id in reads([meets]) & self.lineage.blank]
             if blank:
                 raise UsageError(f"column '{blank[0]}' cannot be evaluated again", code="usage.opaque-column")
+            if depends_on_order(meets, unordered_lists(part.stage.segment.node)):
+                raise UsageError(
+                    "the condition depends on the order of a collected list, which another evaluation does not give",
+                    code="usage.opaque-column",
+                    hint="size(), array_contains() and sort_array() of the list do not depend on it",
+                )
             rows = filtered(self.lineage.executor, self.lineage.ids, part.rows, meets)
             return replace(self, parts=(replace(part, rows=rows),))
         node, record = self._raw(part)

@@ -1,7 +1,8 @@
 """Cells of a plan that another evaluation may give another value: none of them is evaluated again.
 
-``first``, ``max_by``, ``mode`` and their like return one of several values where rows tie. Which lines of CSV or JSON
-cannot be parsed depends on the columns that are read, and so does the column that holds such lines.
+``first``, ``max_by``, ``mode`` and their like return one of several values where rows tie, ``collect_list`` a list in
+any order (see ``list_order``). Which lines of CSV or JSON cannot be parsed depends on the columns that are read, and so
+does the column that holds such lines.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from govtool.records.plan.expressions import (
 from govtool.records.plan.nodes import Aggregate, Filter, Join, Project, Relation, Session, Window
 from govtool.records.plan.subqueries import with_subqueries
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.trace.list_order import with_settled_lists
 from govtool.records.trace.ties import CHOOSING, Choice, ChosenCell, Tied, always_tied
 
 _ANY = frozenset({"first", "last", "any_value"})
+_IN_ORDER = "listagg"
 _OPTION, _SETTING, _NAME = "columnnameofcorruptrecord", "spark.sql.columnNameOfCorruptRecord", "_corrupt_record"
 _TEXT = ("csv", "json")
 _LINES = "a column of lines that cannot be parsed: which these are depends on the columns that are read"
@@ -38,7 +41,7 @@ def settled(root: Node, session: Session, tied: Tied = always_tied) -> Node:
         tied: Whether rows tie for a choice.
     """
     lines = {column.id for node in walk_nodes(root) for column in _unparsed(node, session)}
-    return _Settling(lines, tied).plan(root)
+    return _Settling(lines, tied).plan(with_settled_lists(root, tied))
 
 
 def _unparsed(node: Node, session: Session) -> list[Attribute]:
@@ -105,6 +108,8 @@ def _is_choice(term: Term) -> TypeGuard[AggregateCall]:
 def _opaque(call: AggregateCall) -> ChosenCell:
     """A cell that the run chose."""
     why = "takes the value of any row: nothing orders them" if call.name in _ANY else "takes one of rows that tie"
+    if call.name == _IN_ORDER:
+        why = "takes the rows in any order: nothing orders them"
     return ChosenCell(f"{call.name} {why}", call.arguments, call.type, True, call)
 
 

@@ -1,6 +1,6 @@
 """The comparison of traces with the reference: one case is a random plan over random data.
 
-python tests/records/trace/differential.py 2000 [first seed]
+python tests/records/trace/differential.py 2000 [first seed] [--files] [--spark] [--twice]
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +22,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from duck import Duck
-from reference.algebra import Data, Row, bag, evaluate, only, present
+from reference.algebra import Data, Row, Union, bag, evaluate, only, present
 from reference.generate import RELATIONS, Plans, Sql, random_data
 from reference.polynomial import NOTHING, Trace, Value
 
@@ -36,6 +37,8 @@ from govtool.records.trace.forward import Forward, input_key
 from govtool.records.trace.rules import traceable
 from govtool.records.trace.segment import LinkSource, alike, both
 
+Change = Callable[[Any, str], tuple[Any, str]]
+"""Makes another plan of a plan, and its SQL."""
 KINDS: dict[str, tuple[str, t.Type]] = {
     "int": ("INTEGER", t.INTEGER),
     "str": ("VARCHAR", t.STRING),
@@ -158,17 +161,24 @@ class Files:
             self.executor.close()
 
 
+def read_twice(plan: Any, sql: str) -> tuple[Any, str]:
+    """A plan beside itself, as a common table expression that is read twice."""
+    return Union(plan, plan), f"WITH twice AS ({sql}) SELECT * FROM twice UNION ALL SELECT * FROM twice"
+
+
 class Case:
     """A plan over data, in the reference and in the product."""
 
-    def __init__(self, seed: int, folder: Path | None = None, spark: Any = None) -> None:
+    def __init__(
+        self, seed: int, folder: Path | None = None, spark: Any = None, change: Change = lambda *plan: plan
+    ) -> None:
         rng = Random(seed)
         self.rng = rng
         self.data = random_data(rng)
         self.tables = Tables(self.data) if folder is None else Files(self.data, folder, spark)
         self.duck = self.tables.executor
         self.plan = Plans(rng).plan(rng.randint(1, 4)).plan
-        self.sql = Sql().text(self.plan)
+        self.plan, self.sql = change(self.plan, Sql().text(self.plan))
         self.seed = seed
         self.segment, self.ids, _ = traceable(from_sql(self.sql, self.tables.catalog))
         self.stage = Stage(self.segment)
@@ -288,11 +298,11 @@ class Case:
             report.wrong.append(f"{self.seed} forward {token}: {found} instead of {expected}: {self.sql}")
 
 
-def run(seeds: range, folder: Path | None = None, spark: Any = None) -> Report:
+def run(seeds: range, folder: Path | None = None, spark: Any = None, change: Change = lambda *plan: plan) -> Report:
     """Compare the cases of some seeds; over Parquet files where a folder is given, in Spark where a session is."""
     report = Report()
     for seed in seeds:
-        case = Case(seed, folder, spark)
+        case = Case(seed, folder, spark, change)
         try:
             case.run(report)
         finally:
@@ -303,6 +313,7 @@ def run(seeds: range, folder: Path | None = None, spark: Any = None) -> Report:
 def main(arguments: list[str]) -> int:
     """Run many cases, over Parquet files with ``--files`` or ``--spark``; print what is wrong and the totals."""
     spark = None
+    change: Change = read_twice if "--twice" in arguments else lambda *plan: plan
     if "--spark" in arguments:
         from pyspark.sql import SparkSession
 
@@ -316,7 +327,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(start, start + numbers[0]):
             try:
-                one = run(range(number, number + 1), Path(folder) if files else None, spark)
+                one = run(range(number, number + 1), Path(folder) if files else None, spark, change)
             except Exception as error:
                 one = Report(wrong=[f"{number}: {type(error).__name__}: {error}"])
             total.cases += one.cases

@@ -77,6 +77,13 @@ COUNTS = "SELECT text, count(*) AS n FROM log JOIN codes ON log.code = codes.cod
         (COUNTS, "text = 'bad request'", {"log": [0], "codes": [0]}),
         (COUNTS, "text = 'fine'", {}),
         ("SELECT code, count(*) AS n FROM log GROUP BY code", "code IS NULL", {"log": [6]}),
+        # A common table expression of a subquery, which is read twice there.
+        (
+            "SELECT code FROM codes AS c WHERE EXISTS (WITH h AS (SELECT code, host FROM log) SELECT 1 FROM h AS a "
+            "JOIN h AS b ON a.host = b.host WHERE a.code = c.code AND b.code = '404')",
+            "code = '410'",
+            {"codes": [2], "log": [2, 3]},
+        ),
         # Keys that the output drops or maps.
         (COUNTS.replace("text, ", ""), "n = 4", {"log": [1, 2, 3, 5], "codes": [1, 2]}),
         ("SELECT upper(host) AS h, max(code) AS m FROM log GROUP BY upper(host)", "h = 'H1'", {"log": [0, 1, 5]}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from differential import run
+from differential import read_twice, run
 
 
 @pytest.mark.parametrize("first", range(0, 320, 40))
@@ -20,6 +20,14 @@ def test_traces_over_files_are_those_of_the_reference(first, tmp_path):
     assert report.wrong == []
     assert report.cases == 40
     assert report.skipped < 4, report.reasons
+
+
+def test_traces_of_plans_that_are_read_twice_are_those_of_the_reference():
+    """Each reading has ids of its own, in the subqueries that read its columns, too."""
+    report = run(range(2000, 2040), change=read_twice)
+    assert report.wrong == []
+    assert report.cases == 40
+    assert report.traces
 
 
 def test_a_traced_row_that_was_taken_off_elsewhere_is_revived_by_a_replay():
