@@ -279,7 +279,7 @@ def test_a_trace_reads_pages_and_answers_the_same(tmp_path, monkeypatch):
     assert any(map(any, used))
     monkeypatch.setattr(file_cut_module, "_WORTH", -1.0)
     found.append(govtool.open().trace_back("sums", "name = 'b' AND number IN (3, 377)").trace)
-    assert used[-1] and not any(used[-1])
+    assert not any(used[-1])
     assert found[0] == found[1] == found[2]
     (rows,) = found[0].inputs
     expected = [values for part in parts for values in part if values[0] == "b" and values[1] in (3, 377)]

@@ -158,7 +158,7 @@ def _runs(data: bytes, width: int, start: int, end: int) -> Iterator[_Run]:
             begin, used = position + group * width, -(-last * width // 8) if is_packed else size
             if last <= first or position + used > len(data):
                 raise f.NoPageIndexError("a page that ends early")
-            stop = min(position + size, begin + -(-last // 8) * width) if is_packed else begin + size
+            stop = position + (-(-last // 8) * width if is_packed else size)
             yield _Run(data[begin:stop], first - group * 8, last - first, bool(is_packed))
         position += size
         place += count
