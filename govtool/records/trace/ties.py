@@ -6,7 +6,7 @@ frequent values. The rows decide where all that it may return is one value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from govtool.errors import EngineError
@@ -29,7 +29,7 @@ from govtool.records.plan.types import BOOLEAN, INTEGER, LONG, VOID, Decimal, Sc
 from govtool.records.trace.back import Executor
 from govtool.records.trace.looseness import has_breaks
 from govtool.records.trace.normal import Ids, refreshed
-from govtool.records.trace.segment import alike, both, free_columns, projected
+from govtool.records.trace.segment import alike, both, either, free_columns, projected
 
 _BY_KEY = {"max_by": "max", "min_by": "min"}
 CHOOSING = frozenset({"first", "last", "any_value", "mode", *_BY_KEY})
@@ -120,7 +120,7 @@ class TieCheck:
         for n, choice in enumerate(choices):
             if not tied[n]:
                 alone = n if _is_counted(choice) else -1
-                together.setdefault((_grouped_by(choice), alone), []).append(n)
+                together.setdefault((_grouped_by(choice), _is_best(choice), alone), []).append(n)
         for places in together.values():
             for n, is_tied in zip(places, self._tied([choices[n] for n in places], around), strict=True):
                 tied[n] = is_tied
@@ -150,68 +150,71 @@ class TieCheck:
         rows: Node = Project(choices[0].child, (*keys, *values, *chosen, *by.values()))
         conditions: list[Expression] = [named.attribute for named in chosen]
         if by:
-            calls = {n: (named.attribute, _BY_KEY[choices[n].call.name]) for n, named in by.items()}
-            rows, best = self._with_best(rows, keys, calls)
-            conditions = [best.get(n, condition) for n, condition in enumerate(conditions)]
+            calls = [(named.attribute, _BY_KEY[choices[n].call.name]) for n, named in by.items()]
+            rows, conditions = self._with_best(rows, keys, calls)
         elif _is_counted(choices[0]):
             times = self.ids.named("times", _COUNT)
             parts = tuple(map(passed, (*_attributes(keys), values[0].attribute)))
             counted = Aggregate(Filter(rows, conditions[0]), parts, (times,))
-            rows, best = self._with_best(counted, keys, {0: (times.attribute, "max")})
-            conditions = [best[0]]
-        return self._flagged(rows, _attributes(keys), list(zip(_attributes(values), conditions, strict=True)))
+            rows, conditions = self._with_best(counted, keys, [(times.attribute, "max")])
+        rows = Filter(rows, either(conditions))
+        of_each = zip(choices, _attributes(values), conditions if len(choices) > 1 else [None], strict=True)
+        return self._flagged(rows, _attributes(keys), list(of_each))
 
     def _with_best(
-        self, rows: Node, keys: Sequence[Named], calls: Mapping[int, tuple[Attribute, str]]
-    ) -> tuple[Node, dict[int, Expression]]:
+        self, rows: Node, keys: Sequence[Named], calls: Sequence[tuple[Attribute, str]]
+    ) -> tuple[Node, list[Expression]]:
         """Rows with the best values of some columns in their groups, and what holds of each column where it has it."""
-        named = {
-            n: self.ids.named("best", AggregateCall(name, (column,), column.type))
-            for n, (column, name) in calls.items()
-        }
-        conditions: dict[int, Expression] = {
-            n: Call("=", (column, named[n].attribute), BOOLEAN) for n, (column, _) in calls.items()
-        }
-        if free_columns(rows):  # of a query around: its rows would have to be matched on both sides
-            over = (
-                replace(each, value=WindowCall(each.value, _attributes(keys), (), _ALL, each.value.type))
-                for each in named.values()
-                if isinstance(each.value, AggregateCall)
-            )
+        best = [self.ids.named("best", AggregateCall(name, (column,), column.type)) for column, name in calls]
+        conditions: list[Expression] = [
+            Call("=", (column, named.attribute), BOOLEAN) for named, (column, _) in zip(best, calls, strict=True)
+        ]
+        if isinstance(rows, Aggregate) or free_columns(rows):
+            # Fewer rows, which are not counted twice; or columns of a query around, to be matched on both sides.
+            over = [
+                replace(named, value=WindowCall(named.value, _attributes(keys), (), _ALL, named.type))
+                for named in best
+                if isinstance(named.value, AggregateCall)
+            ]
             return Window(rows, tuple(over)), conditions
         # A join of the rows with one row a group: a window would have to hold and sort all rows.
         copy = refreshed(rows, self.ids)
         places = {old.id: new for old, new in zip(outputs(rows), outputs(copy), strict=True)}
         copies = [passed(places[key.id]) for key in keys]
-        best = tuple(
-            replace(each, value=AggregateCall(name, (places[column.id],), column.type))
-            for each, (column, name) in zip(named.values(), calls.values(), strict=True)
-        )
+        own = [
+            replace(named, value=AggregateCall(name, (places[column.id],), column.type))
+            for named, (column, name) in zip(best, calls, strict=True)
+        ]
         same = both(alike(key.attribute, other.attribute) for key, other in zip(keys, copies, strict=True))
-        return Join(rows, Aggregate(copy, tuple(copies), best), "inner" if keys else "cross", same), conditions
+        groups = Aggregate(copy, tuple(copies), tuple(own))
+        return Join(rows, groups, "inner" if keys else "cross", same), conditions
 
-    def _flagged(self, rows: Node, keys: Iterable[Attribute], values: Sequence[tuple[Attribute, Expression]]) -> Node:
+    def _flagged(
+        self, rows: Node, keys: Iterable[Attribute], values: Sequence[tuple[Choice, Attribute, Expression | None]]
+    ) -> Node:
         """Groups of rows, and of each value whether there are several where a condition holds."""
         measures: list[Named] = []
         flags = []
 
         def measure(
-            name: str, value: Expression, kind: Type, condition: Expression, distinct: bool = False
+            name: str, value: Expression, kind: Type, where: Expression | None, distinct: bool = False
         ) -> Attribute:
-            call = AggregateCall(name, (value,), kind, distinct, filter=condition)
-            measures.append(self.ids.named(name, call))
+            measures.append(self.ids.named(name, AggregateCall(name, (value,), kind, distinct, filter=where)))
             return measures[-1].attribute
 
-        for value, condition in values:
-            there = measure("count", value, LONG, condition)
-            every = measure("count", Literal(1, INTEGER), LONG, condition)
+        for choice, value, where in values:
             if _is_ordered(value.type):
-                ends = (measure(name, value, value.type, condition) for name in ("min", "max"))
-                several = Call("not", (Call("=", tuple(ends), BOOLEAN),), BOOLEAN)
+                least, most = (measure(name, value, value.type, where) for name in ("min", "max"))
+                several = Call("not", (Call("=", (least, most), BOOLEAN),), BOOLEAN)
+                some = Call("is not null", (least,), BOOLEAN)
             else:
-                several = Call(">", (measure("count", value, LONG, condition, True), _ONE), BOOLEAN)
-            some = Call("and", (Call(">=", (there, _ONE), BOOLEAN), Call("<", (there, every), BOOLEAN)), BOOLEAN)
-            flags.append(self.ids.named("tied", Call("or", (several, some), BOOLEAN)))
+                count = measure("count", value, LONG, where, True)
+                several = Call(">", (count, _ONE), BOOLEAN)
+                some = Call(">=", (count, _ONE), BOOLEAN)
+            if not choice.ignores_null:  # NULL is one of the values
+                nulls = measure("bool_or", Call("is null", (value,), BOOLEAN), BOOLEAN, where)
+                several = Call("or", (several, Call("and", (some, nulls), BOOLEAN)), BOOLEAN)
+            flags.append(self.ids.named("tied", several))
         groups = Aggregate(rows, tuple(map(passed, keys)), tuple(measures))
         return Project(groups, tuple(flags))
 

@@ -151,10 +151,16 @@ def chosen(name: str, *arguments: Expression) -> AggregateCall:
 CHILD = LocalRows(0, COLUMNS, ((1, "a", 3, "p", 7, 0.5), (1, "b", 3, "p", 8, 0.5), (2, "a", 1, "q", 9, None)))
 
 
-def test_all_choices_of_an_operator_are_looked_at_in_one_evaluation():
-    calls = [chosen("first", V), chosen("max_by", W, BY), chosen("max_by", V, BY), chosen("min_by", X, W)]
+@pytest.mark.parametrize(
+    ("calls", "tied"),
+    [
+        ([chosen("first", V), chosen("last", W), chosen("first", X)], [False, True, False]),
+        ([chosen("max_by", W, BY), chosen("max_by", V, BY), chosen("min_by", X, W)], [True, False, False]),
+    ],
+)
+def test_choices_of_a_kind_are_looked_at_in_one_evaluation(calls, tied):
     looked, executor = check(CHILD)
-    assert looked([Choice(CHILD, (K,), call) for call in calls], None) == [False, True, False, False]
+    assert looked([Choice(CHILD, (K,), call) for call in calls], None) == tied
     assert executor.fetched == 1
 
 
