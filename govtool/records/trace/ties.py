@@ -99,6 +99,11 @@ def always_tied(choices: Sequence[Choice], around: Node | None) -> list[bool]:
     return [True] * len(choices)
 
 
+def never_tied(choices: Sequence[Choice], around: Node | None) -> list[bool]:
+    """Whether rows tie, where it does not matter: as if none did."""
+    return [False] * len(choices)
+
+
 @dataclass(frozen=True, slots=True)
 class TieCheck:
     """Looks into the rows of a plan: one evaluation for all choices of an operator that have the same groups.
