@@ -238,15 +238,10 @@ def _chunk(
     return [dictionary, *parts], changes | {f.DICTIONARY_PAGE: position}
 
 
-def _made_chunk(pages: Sequence[MadePage], position: int) -> tuple[list[bytes], dict[int, int]]:
-    """The bytes of pages that were made, and the fields that describe them."""
-    parts = [page.data for page in pages]
-    return parts, {
-        f.VALUES: sum(page.values for page in pages),
-        f.UNCOMPRESSED: sum(page.size for page in pages),
-        f.COMPRESSED: sum(map(len, parts)),
-        f.DATA_PAGE: position,
-    }
+def _made_chunk(page: MadePage, position: int) -> tuple[list[bytes], dict[int, int]]:
+    """The bytes of a page that was made, and the fields that describe it."""
+    sizes = {f.VALUES: page.values, f.UNCOMPRESSED: page.size, f.COMPRESSED: len(page.data)}
+    return [page.data], sizes | {f.DATA_PAGE: position}
 
 
 def _copied(opened: PagedFile, pages: ColumnPages, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:

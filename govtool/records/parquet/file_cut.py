@@ -26,8 +26,8 @@ _WORTH = 0.5
 """Pieces with more than this part of the rows are not worth it."""
 MISTAKEN = (NoPageIndexError, KeyError, IndexError, ValueError, TypeError, OverflowError)
 """Metadata, or pages, of another form than the specification's."""
-Numbered = Mapping[tuple[int, int], Sequence[MadePage]]
-"""Pages that were made, by row group and leaf."""
+Numbered = Mapping[tuple[int, int], MadePage]
+"""The page that was made of a leaf in a row group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,9 @@ def _by_rows(
     local: dict[int, np.ndarray[Any, Any]],
     pages: Mapping[tuple[int, int], ColumnPages],
     dictionaries: Dictionaries,
-) -> dict[str, dict[tuple[int, int], list[MadePage]]]:
-    """By name, columns as pages that have the wanted rows alone; others are left out."""
-    found: dict[str, dict[tuple[int, int], list[MadePage]]] = {}
+) -> dict[str, dict[tuple[int, int], MadePage]]:
+    """By name, columns as a page a row group that has the wanted rows alone; others are left out."""
+    found: dict[str, dict[tuple[int, int], MadePage]] = {}
     known: dict[bytes, np.ndarray[Any, Any]] = {}
     for name in columns:
         leaves = [number for number, leaf in enumerate(opened.leaves) if leaf.top == name]
@@ -200,19 +200,18 @@ class _Chunk:
         return found
 
 
-def _taken(chunk: _Chunk, rows: np.ndarray[Any, Any], known: dict[bytes, np.ndarray[Any, Any]]) -> list[MadePage]:
-    """The pages of a leaf with some rows of its row group alone."""
+def _taken(chunk: _Chunk, rows: np.ndarray[Any, Any], known: dict[bytes, np.ndarray[Any, Any]]) -> MadePage:
+    """A page with some rows of a leaf in its row group alone."""
     import numpy as np
 
     pages, taker = chunk.pages, chunk.taker(known)
     ends = np.append(pages.first_rows[1:], chunk.opened.groups[chunk.group][f.GROUP_ROWS][1])
     at = np.searchsorted(pages.first_rows, rows, "right") - 1
-    found = []
     for number in sorted({*at.tolist()}):
         first = int(pages.first_rows[number])
         page = chunk.opened.read(int(pages.offsets[number]), int(pages.sizes[number]))
-        found.append(taker.cut(page, rows[at == number] - first, int(ends[number]) - first))
-    return found
+        taker.take(page, rows[at == number] - first, int(ends[number]) - first)
+    return taker.page()
 
 
 def _ranges_of(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.records.parquet import footer as f
 from govtool.records.parquet.hybrid import WholePageError, bits_at, constant, hybrid, packed
-from govtool.records.parquet.plain import PlainValues, Spans
+from govtool.records.parquet.plain import BOOLEAN, PlainValues, Spans, packed_flags
 from govtool.records.parquet.thrift import I32, STRUCT, Struct, varint, written
 
 if TYPE_CHECKING:
@@ -90,9 +90,13 @@ class RowPages:
         self._codec = pa.Codec(_CODECS[codec]) if _CODECS[codec] else None
         self._known = known
         self._dictionary = dictionary
+        self._repetition: list[Numbers] = []
+        self._definition: list[Numbers] = []
+        self._values: list[bytes] = []
+        self._count = 0
 
-    def cut(self, page: bytes, rows: Numbers, count: int) -> MadePage:
-        """A page with some rows, its values plain.
+    def take(self, page: bytes, rows: Numbers, count: int) -> None:
+        """Take some rows of a page: those of all pages are one page.
 
         Args:
             page: The page, with its header.
@@ -103,20 +107,29 @@ class RowPages:
             WholePageError: The encoding of the page is another than those that are known here.
             NoPageIndexError: The page has other rows than its index says.
         """
-        import numpy as np
-
         body = self._body(page)
         spans = self._spans(body, rows, count)
-        levels, values = self._levels(body, spans)
-        parts = []
         if self._leaf.max_repetition:
             width = self._leaf.max_repetition.bit_length()
-            found = np.concatenate([hybrid(body.repetition, width, *span) for span in spans])
-            parts.append(_with_length(packed(found, width)))
-        if self._leaf.max_definition:
-            parts.append(_with_length(levels))
-        parts.append(self._values(body, values))
-        return self._page(b"".join(parts), sum(end - start for start, end in spans))
+            self._repetition += [hybrid(body.repetition, width, *span) for span in spans]
+        self._values.append(self._plain_values(body, self._defined(body, spans)))
+        self._count += sum(end - start for start, end in spans)
+
+    def page(self) -> MadePage:
+        """The rows that were taken, as a page of plain values."""
+        parts = []
+        for levels, most in (
+            (self._repetition, self._leaf.max_repetition),
+            (self._definition, self._leaf.max_definition),
+        ):
+            if most:
+                parts.append(_with_length(_packed_levels(levels, most)))
+        parts += packed_flags(self._values) if self._leaf.type == BOOLEAN else self._values
+        body = b"".join(parts)
+        data = bytes(self._codec.compress(body, asbytes=True)) if self._codec is not None else body
+        own: Struct = {1: (I32, self._count), 2: (I32, _PLAIN), 3: (I32, _RLE), 4: (I32, _RLE)}
+        header = written(f.page_struct(_DATA_PAGE, len(body), {f.PAGE_V1: (STRUCT, own)}, len(data)))
+        return MadePage(header + data, self._count, len(header) + len(body))
 
     def _spans(self, body: _Body, rows: Numbers, count: int) -> Spans:
         """The places of the values of some rows, nulls included."""
@@ -127,23 +140,23 @@ class RowPages:
             raise f.NoPageIndexError("a page that does not have the rows of its index")
         return [(row, row + 1) for row in rows.tolist()]
 
-    def _levels(self, body: _Body, spans: Spans) -> tuple[bytes, Spans]:
-        """The definition levels of spans of values, nulls included, and these spans among values that are none."""
+    def _defined(self, body: _Body, spans: Spans) -> Spans:
+        """Keep the definition levels of some spans of values; return these spans among the values that are no nulls."""
         import numpy as np
 
         most, last = self._leaf.max_definition, spans[-1][1]
         width = most.bit_length()
         if constant(body.definition, width, last) == most:  # there are no nulls
-            kept = sum(end - start for start, end in spans)
-            return varint(kept << 1) + most.to_bytes((width + 7) // 8, "little"), spans
+            self._definition += [np.full(end - start, most, np.int64) for start, end in spans] if most else []
+            return spans
         if most == 1 and not self._leaf.max_repetition:
             found = bits_at(body.definition, [start for start, _ in spans])
-            levels = packed(np.array([bit for _, bit in found], np.int64), width)
-            return levels, [(before, before + bit) for before, bit in found]
+            self._definition.append(np.array([bit for _, bit in found], np.int64))
+            return [(before, before + bit) for before, bit in found]
         every = hybrid(body.definition, width, 0, last)
         before = np.concatenate(([0], np.cumsum(every == most)))
-        values = [(int(before[start]), int(before[end])) for start, end in spans]
-        return packed(np.concatenate([every[start:end] for start, end in spans]), width), values
+        self._definition += [every[start:end] for start, end in spans]
+        return [(int(before[start]), int(before[end])) for start, end in spans]
 
     def _starts(self, body: _Body, count: int) -> Numbers:
         """The number of the first value of each row, and that of all values."""
@@ -192,7 +205,7 @@ class RowPages:
         except (pa.ArrowException, OSError) as error:
             raise f.NoPageIndexError("a page that cannot be read") from error
 
-    def _values(self, body: _Body, spans: Spans) -> bytes:
+    def _plain_values(self, body: _Body, spans: Spans) -> bytes:
         """The values at some places, plain."""
         import numpy as np
 
@@ -220,11 +233,16 @@ class RowPages:
             raise WholePageError("a dictionary in another encoding, or too large")
         return PlainValues(self._leaf, self._plain(memoryview(page)[length:], size), int(own[1][1]))
 
-    def _page(self, body: bytes, values: int) -> MadePage:
-        data = bytes(self._codec.compress(body, asbytes=True)) if self._codec is not None else body
-        own: Struct = {1: (I32, values), 2: (I32, _PLAIN), 3: (I32, _RLE), 4: (I32, _RLE)}
-        header = written(f.page_struct(_DATA_PAGE, len(body), {f.PAGE_V1: (STRUCT, own)}, len(data)))
-        return MadePage(header + data, values, len(header) + len(body))
+
+def _packed_levels(levels: list[Numbers], most: int) -> bytes:
+    """Levels as one run: of one number, or of bit-packed groups."""
+    import numpy as np
+
+    found = np.concatenate(levels) if levels else np.empty(0, np.int64)
+    width = most.bit_length()
+    if len(found) and (found == found[0]).all():
+        return varint(len(found) << 1) + int(found[0]).to_bytes((width + 7) // 8, "little")
+    return packed(found, width)
 
 
 def _leveled(data: bytes, encoding: int) -> tuple[bytes, bytes]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
-_BOOLEAN, _TEXT, _FIXED = 0, 6, 7
+BOOLEAN, _TEXT, _FIXED = 0, 6, 7
 _SIZES = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
 """Bytes of a value by Type: INT32, INT64, INT96, FLOAT, DOUBLE."""
 _LENGTH = 4
@@ -47,7 +47,7 @@ class PlainValues:
     """Where the first texts begin, and the last of them ends, as far as that was found."""
 
     def spans(self, spans: Spans) -> bytes:
-        """The values in some spans, as plain values.
+        """The values in some spans, as plain values; booleans as a byte each, for ``packed_flags``.
 
         Raises:
             WholePageError: Values of this type are not taken apart.
@@ -56,10 +56,10 @@ class PlainValues:
         import numpy as np
 
         end, size = spans[-1][1], self._size()
-        if self.leaf.type == _BOOLEAN:
+        if self.leaf.type == BOOLEAN:
             bits = np.unpackbits(np.frombuffer(self.data, np.uint8), bitorder="little")
             _require(end <= len(bits))
-            return np.packbits(np.concatenate([bits[slice(*span)] for span in spans]), bitorder="little").tobytes()
+            return np.concatenate([bits[slice(*span)] for span in spans]).tobytes()
         if size:
             _require(end * size <= len(self.data))
             return b"".join(self.data[start * size : stop * size] for start, stop in spans)
@@ -73,7 +73,7 @@ class PlainValues:
         if not len(places):
             return b""
         end, size = int(places.max()) + 1, self._size()
-        _require(end <= self.count and self.leaf.type != _BOOLEAN)
+        _require(end <= self.count and self.leaf.type != BOOLEAN)
         if size:
             _require(end * size <= len(self.data))
             return np.frombuffer(self.data, np.uint8, end * size).reshape(-1, size)[places].tobytes()
@@ -83,7 +83,7 @@ class PlainValues:
     def _size(self) -> int:
         """The bytes of each value; 0 where they differ."""
         size = self.leaf.size if self.leaf.type == _FIXED else _SIZES.get(self.leaf.type, 0)
-        if not size and self.leaf.type not in (_BOOLEAN, _TEXT):
+        if not size and self.leaf.type not in (BOOLEAN, _TEXT):
             raise WholePageError("values of a type that is not known here")
         return size
 
@@ -98,6 +98,13 @@ class PlainValues:
             found = _short_texts(self.data, count)
         self._known = _any_texts(self.data, count) if found is None else found
         return self._known
+
+
+def packed_flags(parts: Sequence[bytes]) -> list[bytes]:
+    """Booleans, given as a byte each, as plain values."""
+    import numpy as np
+
+    return [np.packbits(np.frombuffer(b"".join(parts), np.uint8), bitorder="little").tobytes()]
 
 
 def _short_texts(data: bytes, count: int) -> Numbers | None:
