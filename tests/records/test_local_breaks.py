@@ -13,6 +13,7 @@ from govtool.cli.main import main
 from govtool.records.plan.expressions import AggregateCall, Call, Opaque
 from govtool.records.plan.nodes import Break, Plan, Project, outputs
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
+from govtool.records.trace.ties import TieCheck
 
 VISITS = "SELECT user, page, spent, upper(user) AS shown FROM views"
 LOST = "the function f has changed since, or is not found here"
@@ -128,6 +129,64 @@ def test_a_value_of_rows_that_tie_is_that_of_the_run(traced, choice):
     sql = "SELECT user, max(page) AS f, count(*) AS n FROM views GROUP BY user"
     code, answer = traced(sql, choice, "back", "out", "--where", "f = 2", "--verify")
     assert (code, reached(answer), answer["verified"]) == (0, {"views": (2, "exact")}, True)
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """How often rows were looked at for ties."""
+    found: list[int] = []
+    look = TieCheck.__call__
+    monkeypatch.setattr(TieCheck, "__call__", lambda self, *given: found.append(1) or look(self, *given))
+    return found
+
+
+@pytest.mark.parametrize("choice", TIES)
+@pytest.mark.parametrize(
+    ("where", "words", "times"),
+    [
+        ("user = 'ann'", (), 0),
+        ("n = 2", (), 0),
+        ("user = 'ann'", ("--verify",), 1),
+        ("user = 'ann'", ("--step",), 1),
+        ("f = 2", (), 1),
+        ("user = 'ann' AND f = 2", (), 1),
+    ],
+)
+def test_ties_are_looked_for_where_what_is_asked_reads_the_cell(traced, looked, choice, where, words, times):
+    sql = "SELECT user, max(page) AS f, count(*) AS n FROM views GROUP BY user"
+    code, answer = traced(sql, choice, "back", "out", "--where", where, *words)
+    assert (code, len(looked), answer["selected"]) == (0, times, 2 if where == "n = 2" else 1)
+    if "--step" not in words:
+        assert reached(answer) == {"views": (4 if where == "n = 2" else 2, "exact")}
+    assert answer["run"] == "app-2/0"
+
+
+@pytest.mark.parametrize(
+    ("sql", "times"),
+    [
+        ("SELECT user, max(page) AS f, count(*) AS n FROM views GROUP BY user", 0),
+        ("SELECT max(page) AS f, count(*) AS n FROM views GROUP BY user", 1),  # two users have the same n
+    ],
+)
+def test_forward_ties_are_looked_for_where_other_cells_do_not_tell_rows_apart(traced, looked, sql, times):
+    code, answer = traced(sql, choosing("first"), "forward", "views", "--where", "user = 'ann'", "--run", "app-2/0")
+    assert (code, len(looked)) == (0, times)
+    (rows,) = answer["outputs"]
+    assert (rows["count"], rows["exactness"]) == ((1, "exact") if not times else (2, "superset"))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT user, count(*) AS n FROM views GROUP BY user HAVING max(page) > 1",
+        "SELECT user, f FROM (SELECT user, max(page) AS f FROM views GROUP BY user) WHERE f > 0",
+        "SELECT user, max(page) AS f FROM views GROUP BY user ORDER BY f LIMIT 2",
+    ],
+)
+def test_ties_are_looked_for_where_the_cell_decides_rows(traced, looked, sql):
+    code, answer = traced(sql, choosing("first"), "back", "out", "--where", "user = 'ann'")
+    assert (code, len(looked), answer["selected"]) == (0, 1, 1)
+    assert reached(answer)["views"][0] >= 2
 
 
 @pytest.mark.parametrize("choice", TIES)

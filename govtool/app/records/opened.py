@@ -44,11 +44,12 @@ from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.list_order import depends_on_order
+from govtool.records.trace.looseness import has_breaks
 from govtool.records.trace.normal import Ids, spare_ids
 from govtool.records.trace.push import semijoined
-from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
+from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, reads, unique
 from govtool.records.trace.selection import bound_condition
-from govtool.records.trace.ties import TieCheck, always_tied
+from govtool.records.trace.ties import ChosenCell, TieCheck, always_tied, never_tied
 from govtool.records.trace.undetermined import settled
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class OpenedWrite:
         sidecars: Key sidecars that rows are looked up in.
         record: The column of the outermost stage that has the ids of written rows, where a trace goes by positions
             that the run kept; None: it goes by the plan.
+        untouched: Cells that the run may have chosen are blank without a look at the rows: no condition reads them.
     """
 
     run: RecordRun
@@ -81,6 +83,7 @@ class OpenedWrite:
     output: Relation | None
     sidecars: SidecarUse
     record: Attribute | None = None
+    untouched: bool = False
 
     def rows(self, condition: str | None = None) -> RecordSet:
         """The output rows that meet a condition.
@@ -97,6 +100,7 @@ class OpenedWrite:
         if (
             self.record is not None
             or self.output is None
+            or self.untouched
             or not (
                 lineage.refused
                 or lineage.blank
@@ -123,7 +127,7 @@ class OpenedWrite:
             UsageError: The condition does not parse, or names what is not there.
         """
         lineage = self.lineage
-        if self.output is None or self.record is not None:
+        if self.output is None or self.record is not None or self.untouched:
             return None
         if not (lineage.looseness or lineage.blank or lineage.refused):
             return None
@@ -244,6 +248,7 @@ def open_write(
     *,
     in_part: bool = False,
     kept: bool = False,
+    asked: str | None = None,
 ) -> OpenedWrite:
     """Read a write's plan, check its files, and cut it at its boundaries.
 
@@ -255,9 +260,11 @@ def open_write(
         in_part: Trace around operators that cannot be evaluated again: see ``govtool.records.trace.loosen``. Rows of
             such a plan are not all the run's.
         kept: Trace by positions that the run kept, if there are any, instead of the plan.
+        asked: The condition that chooses rows of the output, if inputs alone are shown of their trace. Whether rows
+            tie for a cell that it does not read, and that decides no rows, is then not looked for.
 
     Raises:
-        UsageError: The plan cannot be traced, or its private values were removed.
+        UsageError: The plan cannot be traced, its private values were removed, or the condition is mistaken.
         StoreError: A fragment cannot be read.
     """
     from govtool.records.sidecar.lookup import SidecarUse
@@ -277,15 +284,38 @@ def open_write(
             return opened
     executor = ExecutorChain(engines(plan.session, sidecars))
     whole = without_lost_functions(there.root)
-    # Over a part of the inputs, no rows may tie where some did.
-    tied = always_tied if gone else TieCheck(executor, spare_ids(whole), whole)
-    root = titled(settled(whole, plan.session, tied))
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
-    lineage = (Lineage.in_part if in_part else Lineage.of)(root, executor, **facts)
+    untouched = None if gone or asked is None else _untouched(Plan(whole, plan.session), executor, asked, facts)
+    if untouched is None:
+        # Over a part of the inputs, no rows may tie where some did.
+        tied = always_tied if gone else TieCheck(executor, spare_ids(whole), whole)
+        root = titled(settled(whole, plan.session, tied))
+        lineage = (Lineage.in_part if in_part else Lineage.of)(root, executor, **facts)
+    else:
+        root, lineage = untouched
     output = written_output(run, root, lineage)
     lineage = replace(lineage, written=output)
-    return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars)
+    return OpenedWrite(
+        run, Plan(root, plan.session), lineage, executor, output, sidecars, untouched=untouched is not None
+    )
+
+
+def _untouched(plan: Plan, executor: ExecutorChain, asked: str, facts: dict[str, Any]) -> tuple[Node, Lineage] | None:
+    """A plan whose choosing cells are blank, where these decide no rows and a condition on the output reads none.
+
+    Its rows and their traces are the run's, whatever the run chose. None where that is not so, and where there are no
+    such cells.
+    """
+    root = titled(settled(plan.root, plan.session))
+    has_chosen = any(isinstance(term, ChosenCell) for node in walk_nodes(root) for term in walk(node))
+    if not has_chosen or _chooses_rows(root) or has_breaks(settled(plan.root, plan.session, never_tied)):
+        return None
+    lineage = Lineage.in_part(root, executor, **facts)
+    condition = bound_condition(asked, lineage.stage.segment.visible)
+    if reads([condition]) & lineage.blank or depends_on_order(condition, lineage.lists):
+        return None
+    return None if lineage.looseness is not None else (root, lineage)
 
 
 def _chooses_rows(root: Node) -> bool:

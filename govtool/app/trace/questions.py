@@ -16,6 +16,9 @@ from govtool.app.records.writes import FILES_FIRST, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
 from govtool.errors import EngineError, UsageError, output_error
 
+_EVERY = "true"
+"""The condition that all rows of an output meet."""
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -46,7 +49,7 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     run = find_writer(store, commit, request.dataset, request.run)
     if run.program:
         return program_back(store, commit, run, request)
-    opened = _opened(store, commit, run, request)
+    opened = _opened(store, commit, run, request, asked=None if request.step or request.verify else request.where)
     selected = opened.selected(request.where)
     if selected == 0:
         raise no_rows(request.dataset, request.where)
@@ -89,8 +92,17 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
 def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
     if run.program:
         return program_forward(store, commit, run, request)
-    opened = _opened(store, commit, run, request)
-    name = input_name(run, request.dataset)
+    asked = None if request.step or request.verify else _EVERY
+    opened = _opened(store, commit, run, request, asked=asked)
+    found = _forward_through(opened, store, commit, request)
+    if opened.untouched and any(rows.exactness != "exact" for rows in found.outputs):
+        # By the cells that were not looked at, the written rows may be told apart.
+        return _forward_through(_opened(store, commit, run, request), store, commit, request)
+    return found
+
+
+def _forward_through(opened: OpenedWrite, store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:
+    name = input_name(opened.run, request.dataset)
     chosen = opened.lineage.input(name, request.where).kept()
     count = chosen.count()
     _require(opened, count, request)
@@ -98,13 +110,16 @@ def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceReques
     return trace_report(opened, (store, commit), FORWARD, request, found, (name, count))
 
 
-def _opened(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> OpenedWrite:
-    """A write, by positions that it kept or by its plan.
+def _opened(
+    store: Reader, commit: Commit, run: RecordRun, request: TraceRequest, asked: str | None = None
+) -> OpenedWrite:
+    """A write, by positions that it kept or by its plan; ``asked`` as that of ``open_write``.
 
     Raises:
         EngineError: An input cannot be read again (``engine.not-exact``): no engine is started for it.
     """
-    opened = open_write(store, commit, run, sidecar_use(request.sidecars), kept=not request.verify, in_part=True)
+    use, kept = sidecar_use(request.sidecars), not request.verify
+    opened = open_write(store, commit, run, use, kept=kept, in_part=True, asked=asked)
     reason = next(iter(unreadable_inputs(opened.plan)), None)
     if reason is not None and opened.record is None:
         raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=FILES_FIRST)

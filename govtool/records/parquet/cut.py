@@ -1,38 +1,34 @@
-"""Parts of Parquet files as files of their own: the pages that hold some rows, copied as they are.
+"""Parts of Parquet files as files of their own: some rows, or the pages that hold them.
 
-Pages of different columns need not end at the same rows. Columns whose pages do are cut together; each set of columns
-that differs makes a piece of its own. One more column of a piece tells the wanted rows from the others of its pages.
-Of nested columns the rows alone are cut, where their encoding is known: engines read all cells of a page there.
+Of a column whose encoding is known here, the rows alone are cut, as an engine reads every page and dictionary as a
+whole. Of others the pages are copied as they are. Pages of different columns need not end at the same rows: columns
+whose pages do are cut together; each set of columns that differs makes a piece of its own. One more column of a piece
+tells the wanted rows from the others of its pages.
 What is cut alike out of several files lies in one, as an engine opens a file in the time that it reads many pages.
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
+import os
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from govtool.records.parquet import footer as f
+from govtool.records.parquet.file_cut import MISTAKEN, CutSource, Dictionaries, FileCut, Numbered, file_cut
 from govtool.records.parquet.footer import ColumnPages, NoPageIndexError, PagedFile, page_values
-from govtool.records.parquet.marks import MARK, mark_chunk, mark_element
-from govtool.records.parquet.page_rows import RowPages, WholePageError
-from govtool.records.parquet.row_ranges import MarkedGroup, Ranges, by_group, marked_groups, page_ranges, rows_of
+from govtool.records.parquet.marks import mark_chunk, mark_element
+from govtool.records.parquet.page_rows import MadePage
+from govtool.records.parquet.row_ranges import MarkedGroup, marked_groups
 from govtool.records.parquet.thrift import BINARY, I64, LIST, STRUCT, Struct, written
 
-if TYPE_CHECKING:
-    import numpy as np
-
-MAX_PIECES = 8
-"""Columns whose pages end at more different rows than this are not cut."""
-_WORTH = 0.5
-"""Pieces with more than this part of the rows are not worth it."""
 _PLAIN = frozenset({f.TYPE, f.ENCODINGS, f.PATH, f.CODEC})
 """Fields of ColumnMetaData that hold for a part of a chunk as well: no statistics, no indexes, no Bloom filter."""
-Numbered = Mapping[tuple[int, int], Sequence[bytes]]
-"""Pages that were made, by row group and leaf."""
+_THREADS = 4
+"""The most files that are cut at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +65,11 @@ class _PieceWriter:
                 continue
             meta = self.opened.groups[marked.number][f.COLUMNS][1][1][leaf][f.META][1]
             key = (marked.number, leaf)
-            data = self.made[key] if key in self.made else _copied(self.opened, self.pages[key], marked.ranges)
-            parts, changes = _chunk(self.opened, self.pages[key], data, target.tell())
+            if key in self.made:
+                parts, changes = _made_chunk(self.made[key], target.tell())
+            else:
+                data = _copied(self.opened, self.pages[key], marked.ranges)
+                parts, changes = _chunk(self.opened, self.pages[key], data, target.tell())
             if not described.repeated and changes[f.VALUES] != marked.rows:
                 raise NoPageIndexError("pages that do not have the rows of their index")
             target.writelines(parts)
@@ -143,60 +142,54 @@ class PieceFiles:
         self._numbers = itertools.count()
         self._sets: dict[tuple[Hashable, ...], list[_PieceFile]] = {}
 
-    def add(
-        self, source: Path, columns: Collection[str], rows: np.ndarray[Any, Any], first: int, apart: Hashable = None
-    ) -> bool:
-        """Cut the pages of rows out of a file; False where this is not possible, or not worth it.
+    def add(self, source: CutSource, known: Dictionaries | None = None) -> bool:
+        """Cut rows out of a file; False where this is not possible, or not worth it.
 
         Args:
-            source: The file.
-            columns: Names of top-level columns, at least one.
-            rows: ``[n] int64``, rows of the file, ascending, each once.
-            first: The mark of the file's first row, not negative; that of each other row is one more.
-            apart: Files for which this differs are in different pieces.
+            source: The file, and what is cut out of it.
+            known: The dictionaries of files that were cut before.
 
         Raises:
             OSError: A file cannot be read or written.
         """
-        try:
-            opened = PagedFile(source)
-        except NoPageIndexError:
-            return False
-        try:
-            return self._add(opened, columns, rows, first, apart)
-        except (NoPageIndexError, KeyError, IndexError, ValueError, TypeError, OverflowError):
-            return False  # metadata of another form than the specification's
-        finally:
-            opened.close()
+        (found,) = self.add_all([source], known)
+        return found
 
-    def _add(
-        self, opened: PagedFile, columns: Collection[str], rows: np.ndarray[Any, Any], first: int, apart: Hashable
-    ) -> bool:
-        names = list(dict.fromkeys(leaf.top for leaf in opened.leaves))
-        is_unique = len({leaf.elements for leaf in opened.leaves}) == len(names) and MARK not in map(str.lower, columns)
-        sizes = [group[f.GROUP_ROWS][1] for group in opened.groups]
-        local = by_group(rows, sizes)
-        if not is_unique or not set(columns) <= set(names) or not local:
+    def add_all(self, sources: Sequence[CutSource], known: Dictionaries | None = None) -> list[bool]:
+        """The same of several files: some are read at once, as most of that is left to libraries."""
+        threads = min(len(sources), os.cpu_count() or 1, _THREADS)
+        if threads < 2:
+            return [self._append(source, file_cut(source, known)) for source in sources]
+        with ThreadPoolExecutor(threads) as pool:
+            waiting = [pool.submit(file_cut, source, known) for source in sources]
+            try:
+                return [self._append(source, cut.result()) for source, cut in zip(sources, waiting, strict=True)]
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                for cut in waiting:
+                    if not cut.cancelled() and cut.exception() is None:
+                        _close(cut.result())
+                raise
+
+    def _append(self, source: CutSource, cut: FileCut | None) -> bool:
+        """Write what is cut out of a file into the pieces; False where there is nothing."""
+        if cut is None:
             return False
-        pages: dict[tuple[int, int], ColumnPages] = {}
-        sets: dict[Ranges, list[str]] = {}
-        for name in names:
-            if name in columns:
-                sets.setdefault(_ranges_of(opened, name, local, pages), []).append(name)
-        if len(sets) > MAX_PIECES or _share(opened, sets) > _WORTH:
-            return False
-        layouts = _layouts(sets, _by_rows(opened, [name for name in names if name in columns], local, pages), local)
-        starts = dict(enumerate(itertools.accumulate(sizes, initial=first)))
-        files = self._files(opened, [own for _, own, _ in layouts], apart)
+        files = self._files(cut.opened, [each.columns for each in cut.layouts], source.apart)
         before = [(each.size, len(each.groups)) for each in files]
         try:
-            for file, (ranges, own, made) in zip(files, layouts, strict=True):
-                file.append(_PieceWriter(opened, own, pages, made), marked_groups(ranges, local, starts))
-        except BaseException:  # no piece has a part of a file
+            for file, layout in zip(files, cut.layouts, strict=True):
+                writer = _PieceWriter(cut.opened, layout.columns, cut.pages, layout.made)
+                file.append(writer, marked_groups(layout.ranges, cut.local, cut.starts))
+        except BaseException as error:  # no piece has a part of a file
             for file, (size, count) in zip(files, before, strict=True):
                 file.size = size
                 del file.groups[count:]
-            raise
+            if not isinstance(error, MISTAKEN):
+                raise
+            return False
+        finally:
+            cut.opened.close()
         return True
 
     def _files(self, opened: PagedFile, sets: Sequence[Sequence[str]], apart: Hashable) -> list[_PieceFile]:
@@ -221,85 +214,10 @@ class PieceFiles:
         ]
 
 
-def _layouts(
-    sets: Mapping[Ranges, list[str]], by_rows: Mapping[str, Numbered], local: Mapping[int, np.ndarray[Any, Any]]
-) -> list[tuple[Ranges, list[str], Numbered]]:
-    """The pieces of a file: ranges of rows, the columns that have them, and the pages that are made anew."""
-    found: list[tuple[Ranges, list[str], Numbered]] = [
-        (ranges, [name for name in own if name not in by_rows], {}) for ranges, own in sets.items()
-    ]
-    if by_rows:
-        single = tuple((group, tuple((row, row + 1) for row in own.tolist())) for group, own in local.items())
-        found.append((single, [*by_rows], {key: each for made in by_rows.values() for key, each in made.items()}))
-    return [each for each in found if each[1]]
-
-
-def _by_rows(
-    opened: PagedFile,
-    columns: Sequence[str],
-    local: dict[int, np.ndarray[Any, Any]],
-    pages: Mapping[tuple[int, int], ColumnPages],
-) -> dict[str, dict[tuple[int, int], list[bytes]]]:
-    """By name, nested columns as pages that have the wanted rows alone; others are left out."""
-    found: dict[str, dict[tuple[int, int], list[bytes]]] = {}
-    known: dict[bytes, np.ndarray[Any, Any]] = {}
-    for name in columns:
-        leaves = [number for number, leaf in enumerate(opened.leaves) if leaf.top == name]
-        if any(opened.leaves[leaf].repeated for leaf in leaves):
-            known.clear()
-            with contextlib.suppress(WholePageError):
-                found[name] = {
-                    (group, leaf): _taken(opened, group, leaf, pages[group, leaf], rows, known)
-                    for group, rows in local.items()
-                    for leaf in leaves
-                }
-    return found
-
-
-def _taken(
-    opened: PagedFile,
-    group: int,
-    leaf: int,
-    pages: ColumnPages,
-    rows: np.ndarray[Any, Any],
-    known: dict[bytes, np.ndarray[Any, Any]],
-) -> list[bytes]:
-    """The pages of a leaf with some rows of its row group alone."""
-    import numpy as np
-
-    described = opened.groups[group]
-    codec = described[f.COLUMNS][1][1][leaf][f.META][1][f.CODEC][1]
-    taker = RowPages(opened.leaves[leaf], codec, known)
-    ends = np.append(pages.first_rows[1:], described[f.GROUP_ROWS][1])
-    at = np.searchsorted(pages.first_rows, rows, "right") - 1
-    found = []
-    for number in sorted({*at.tolist()}):
-        first = int(pages.first_rows[number])
-        page = opened.read(int(pages.offsets[number]), int(pages.sizes[number]))
-        found.append(taker.cut(page, rows[at == number] - first, int(ends[number]) - first))
-    return found
-
-
-def _ranges_of(
-    opened: PagedFile, name: str, local: dict[int, np.ndarray[Any, Any]], pages: dict[tuple[int, int], ColumnPages]
-) -> Ranges:
-    """The ranges of rows that are read of a column; its pages are added to what is known of pages."""
-    leaves = [number for number, leaf in enumerate(opened.leaves) if leaf.top == name]
-    found = []
-    for group, rows in local.items():
-        own = {(group, leaf): opened.pages(opened.groups[group], leaf) for leaf in leaves}
-        pages |= own
-        size = opened.groups[group][f.GROUP_ROWS][1]
-        found.append((group, page_ranges([each.first_rows for each in own.values()], rows, size)))
-    return tuple(found)
-
-
-def _share(opened: PagedFile, sets: dict[Ranges, list[str]]) -> float:
-    """The part of the cells of the row groups that would be copied."""
-    copied = sum(len(own) * rows_of(ranges) for ranges, own in sets.items())
-    (groups, *_) = ([group for group, _ in ranges] for ranges in sets)
-    cells = sum(map(len, sets.values())) * sum(opened.groups[group][f.GROUP_ROWS][1] for group in groups)
-    return float(copied / cells)
+def _close(cut: FileCut | None) -> None:
+    """Close the file of a cut that is not used; once more does nothing."""
+    if cut is not None:
+        cut.opened.close()
 
 
 def _chunk(
@@ -318,6 +236,12 @@ def _chunk(
     if not dictionary:
         return parts, changes
     return [dictionary, *parts], changes | {f.DICTIONARY_PAGE: position}
+
+
+def _made_chunk(page: MadePage, position: int) -> tuple[list[bytes], dict[int, int]]:
+    """The bytes of a page that was made, and the fields that describe it."""
+    sizes = {f.VALUES: page.values, f.UNCOMPRESSED: page.size, f.COMPRESSED: len(page.data)}
+    return [page.data], sizes | {f.DATA_PAGE: position}
 
 
 def _copied(opened: PagedFile, pages: ColumnPages, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:

@@ -87,6 +87,8 @@ class ColumnPages:
 class PagedFile:
     """An open Parquet file whose columns have a page index.
 
+    ``identity`` tells it from other files, and from itself when it is written again.
+
     Args:
         path: The file.
 
@@ -98,7 +100,9 @@ class PagedFile:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY)
         try:
-            self._size = os.fstat(self._file).st_size
+            facts = os.fstat(self._file)
+            self._size = facts.st_size
+            self.identity = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
             self.footer = self._footer(self._size)
             self.leaves = _leaves(self.footer[SCHEMA][1][1])
             self.groups: list[Struct] = self.footer[ROW_GROUPS][1][1]
@@ -110,8 +114,10 @@ class PagedFile:
             raise
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
+        """Close the file, if it is not closed."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
 
     def read(self, offset: int, size: int) -> bytes:
         """Read bytes.

@@ -17,6 +17,7 @@ from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.execute.duckdb import RECORD, DuckExecutor, column_name
 from govtool.records.execute.inputs import local_path
 from govtool.records.parquet.cut import CutPiece, PieceFiles
+from govtool.records.parquet.file_cut import CutSource, Dictionaries
 from govtool.records.parquet.marks import MARK
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
@@ -91,6 +92,7 @@ class RowsRead:
     base: DuckExecutor
     _known: list[ReadRows] = field(default_factory=list)
     _numbers: Any = field(default_factory=lambda: count(1))
+    _dictionaries: Dictionaries = field(default_factory=Dictionaries)
 
     def forget_oldest(self) -> None:
         """Drop the oldest tables beyond the bound; views of them are of no use after that."""
@@ -259,10 +261,17 @@ class RowsRead:
             record = column_name(leaf.columns[-1])
             ids = f"(SELECT (file::BIGINT << {ROW_BITS}) + place AS record FROM {given}) AS places"
             return f"SELECT * FROM ({self.base.view(narrow)}) AS rows SEMI JOIN {ids} ON rows.{record} = places.record"
-        pieces, texts = PieceFiles(folder), []
+        pieces, sources = PieceFiles(folder), {}
         for file in narrow.files:
-            if not self._is_cut(pieces, leaf, file, places[file.ordinal]):
-                texts.append(self._text_of_file(replace(leaf, files=(file,)), places[file.ordinal], given))
+            source = self._source(leaf, file, places[file.ordinal])
+            if source is not None:
+                sources[file.ordinal] = source
+        cut = dict(zip(sources, pieces.add_all([*sources.values()], self._dictionaries), strict=True))
+        texts = [
+            self._text_of_file(replace(leaf, files=(file,)), places[file.ordinal], given)
+            for file in narrow.files
+            if not cut.get(file.ordinal)
+        ]
         by_partition = {file.partition: file for file in narrow.files}
         layouts: dict[Layout, list[tuple[Any, list[CutPiece]]]] = {}
         for partition, own in pieces.finish():
@@ -279,13 +288,13 @@ class RowsRead:
         own = f"(SELECT place FROM {given} WHERE file = {file.ordinal}) AS places"
         return f"({self.base.view(leaf)} SEMI JOIN {own} ON data.file_row_number = places.place)"
 
-    def _is_cut(self, pieces: PieceFiles, leaf: Relation, file: Any, rows: np.ndarray[Any, Any]) -> bool:
-        """Cut the pages that hold rows, marked by their ids; False where that is not possible, or not worth it."""
+    def _source(self, leaf: Relation, file: Any, rows: np.ndarray[Any, Any]) -> CutSource | None:
+        """The rows that are cut out of a file, marked by their ids; None where that is not worth it."""
         path = local_path(file.uri)
         names = {column.name for column in data_columns(leaf)} - set(leaf.partitioned)
         if not names or path is None or len(rows) > _LISTED:
-            return False
-        return pieces.add(path, names, rows, file.ordinal << ROW_BITS, file.partition)
+            return None
+        return CutSource(path, names, rows, file.ordinal << ROW_BITS, file.partition)
 
     def _text_of_pieces(self, leaf: Relation, cut_files: Sequence[tuple[Any, list[CutPiece]]]) -> str:
         """A statement that reads pieces that were cut alike; its first part has the values of partitions as well."""

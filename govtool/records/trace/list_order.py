@@ -42,7 +42,7 @@ from govtool.records.plan.subqueries import with_subqueries
 from govtool.records.plan.tree import Node, Term, fold, rewrite_nodes, walk, walk_nodes
 from govtool.records.plan.types import Array
 from govtool.records.trace.loose_terms import read_by
-from govtool.records.trace.ties import COLLECTED, Choice, ChosenCell, Tied
+from govtool.records.trace.ties import COLLECTED, Choice, ChosenCell, Tied, always_tied, never_tied
 
 _WHY = "depends on the order of a collected list: nothing orders it"
 _IGNORING = frozenset({
@@ -75,14 +75,14 @@ def unordered_lists(root: Node) -> frozenset[int]:
     """The ids of columns of lists that an aggregate collects, in any order."""
     if not _collects(root):
         return frozenset()
-    work = _Pass(lambda choice, around: False)
+    work = _Pass(never_tied)
     work.plan(root)
     return frozenset(work.lists)
 
 
 def depends_on_lists(root: Node) -> bool:
     """Return whether a value of a plan depends on the order of a collected list."""
-    work = _Pass(lambda choice, around: True)
+    work = _Pass(always_tied)
     return _collects(root) and any(
         isinstance(term, ChosenCell) and term.reason == _WHY
         for node in walk_nodes(work.plan(root))
@@ -99,7 +99,7 @@ def depends_on_order(term: Expression, lists: Collection[int]) -> bool:
     """Return whether a value depends on the order of lists that columns of some ids hold."""
     if not any(isinstance(each, Attribute) and each.id in lists for each in walk(term)):
         return False
-    work = _Pass(lambda choice, around: True)
+    work = _Pass(always_tied)
     nothing = Choice(Union((), ()), (), AggregateCall("collect_list", (), term.type))
     work.lists.update(dict.fromkeys(lists, ((nothing, None),)))
     return any(isinstance(each, ChosenCell) for each in walk(work.term(term, lambda each: ())[0]))
@@ -163,7 +163,10 @@ class _Pass:
         return Project(node, tuple(self._opaque_column(c) if c.id in lost else passed(c) for c in columns))
 
     def _is_tied(self, number: int) -> bool:
-        return any(self._tied(choice, around) for choice, around in self.lists[number])
+        return self._any_tied(self.lists[number])
+
+    def _any_tied(self, lists: _Lists) -> bool:
+        return any(self._tied([choice], around)[0] for choice, around in lists)
 
     def _opaque_column(self, column: Attribute) -> Named:
         return Named(_opaque(column), column.id, column.name)
@@ -193,7 +196,7 @@ class _Pass:
     def _key(self, term: Term, found: _Lists) -> _Result:
         """A key of groups: lists are compared in their order."""
         assert isinstance(term, Named)
-        if not any(self._tied(choice, around) for choice, around in found):
+        if not self._any_tied(found):
             return term, ()
         return replace(term, value=_opaque(term.value)), ()
 
@@ -212,7 +215,7 @@ class _Pass:
                 return made, own(made) or self._held(made)
             if _keeps(made):
                 return made, found
-            if _ignores(made) or not any(self._tied(choice, around) for choice, around in found):
+            if _ignores(made) or not self._any_tied(found):
                 return made, ()
             if isinstance(made, SortKey):
                 return replace(made, value=_opaque(made.value)), ()

@@ -7,9 +7,9 @@ does the column that holds such lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from govtool.records.plan.expressions import (
     AggregateCall,
@@ -38,7 +38,7 @@ def settled(root: Node, session: Session, tied: Tied = always_tied) -> Node:
     Args:
         root: The plan.
         session: What it ran in.
-        tied: Whether rows tie for a choice.
+        tied: Tells for which choices rows tie.
     """
     lines = {column.id for node in walk_nodes(root) for column in _unparsed(node, session)}
     return _Settling(lines, tied).plan(with_settled_lists(root, tied))
@@ -82,22 +82,42 @@ class _Settling:
     def _groups(self, node: Aggregate, around: Node | None) -> Node:
         keys = {key.id for key in node.keys} | {k.value.id for k in node.keys if isinstance(k.value, Attribute)}
         parts = tuple(key.value for key in node.keys)
+        choices = {
+            term: Choice(node.child, parts, term)
+            for term in _terms(node.measures)
+            # of columns that are the same in all rows of the group nothing is chosen
+            if _is_choice(term) and not all(each.id in keys for each in _columns(term.arguments[0]))
+        }
+        tied = self._tied_of(choices, around)
 
         def swapped(term: Term) -> Term:
-            if not _is_choice(term) or all(each.id in keys for each in _columns(term.arguments[0])):
-                return term  # the same in all rows of the group
-            return _opaque(term) if self._tied(Choice(node.child, parts, term), around) else term
+            return _opaque(term) if _is_choice(term) and term in tied else term
 
         return replace(node, measures=tuple(_changed(named, swapped) for named in node.measures))
 
     def _window(self, node: Window, around: Node | None) -> Node:
+        choices = {
+            term: Choice(node.child, term.partition, term.function, term)
+            for term in _terms(node.columns)
+            if isinstance(term, WindowCall) and _is_choice(term.function)
+        }
+        tied = self._tied_of(choices, around)
+
         def swapped(term: Term) -> Term:
-            if not isinstance(term, WindowCall) or not _is_choice(term.function):
+            if term not in tied or not isinstance(term, WindowCall) or not _is_choice(term.function):
                 return term
-            choice = Choice(node.child, term.partition, term.function, term)
-            return replace(term, function=_opaque(term.function)) if self._tied(choice, around) else term
+            return replace(term, function=_opaque(term.function))
 
         return replace(node, columns=tuple(_changed(named, swapped) for named in node.columns))
+
+    def _tied_of(self, choices: Mapping[Any, Choice], around: Node | None) -> set[Term]:
+        """The functions for which rows tie."""
+        found = self._tied(tuple(choices.values()), around) if choices else []
+        return {term for term, is_tied in zip(choices, found, strict=True) if is_tied}
+
+
+def _terms(columns: Iterable[Named]) -> Iterator[Term]:
+    return (term for named in columns for term in walk(named.value))
 
 
 def _is_choice(term: Term) -> TypeGuard[AggregateCall]:
