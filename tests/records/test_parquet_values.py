@@ -172,3 +172,22 @@ def test_lists_that_fill_groups_of_bits_are_those_of_their_rows(tmp_path):
     assert pieces.add(CutSource(file, ["l"], rows, 0))
     (((_, (piece,))),) = pieces.finish()
     assert pq.read_table(piece.path)["l"].to_pylist() == [lists[row] for row in rows]
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_damaged_pages_of_flat_columns_raise_nothing(tmp_path, dictionary):
+    """Bytes of pages and dictionaries are changed: nothing is cut, or pieces of as many rows."""
+    data = flat_rows(random.Random(8), 2000)
+    file = tmp_path / "data.parquet"
+    layout = {"compression": "none", "use_dictionary": dictionary}
+    pq.write_table(data, file, write_page_index=True, max_rows_per_page=150, **layout)
+    whole, draw, rows = file.read_bytes(), random.Random(9), np.array([7, 250, 1999])
+    for turn in range(300):
+        broken = bytearray(whole)
+        for _ in range(1 + turn % 4):
+            broken[draw.randrange(4, len(whole) * 4 // 5)] = draw.randrange(256)
+        file.write_bytes(broken)
+        pieces = PieceFiles(tmp_path)
+        if pieces.add(CutSource(file, data.column_names, rows, 0)):
+            for _, own in pieces.finish():
+                assert all(pq.ParquetFile(piece.path).metadata.num_rows >= len(rows) for piece in own)

@@ -248,7 +248,7 @@ def open_write(
     *,
     in_part: bool = False,
     kept: bool = False,
-    asked: str | None = None,
+    chosen_by: str | None = None,
 ) -> OpenedWrite:
     """Read a write's plan, check its files, and cut it at its boundaries.
 
@@ -260,7 +260,7 @@ def open_write(
         in_part: Trace around operators that cannot be evaluated again: see ``govtool.records.trace.loosen``. Rows of
             such a plan are not all the run's.
         kept: Trace by positions that the run kept, if there are any, instead of the plan.
-        asked: The condition that chooses rows of the output, if inputs alone are shown of their trace. Whether rows
+        chosen_by: The condition that chooses rows of the output, if inputs alone are shown of their trace. Whether rows
             tie for a cell that it does not read, and that decides no rows, is then not looked for.
 
     Raises:
@@ -286,7 +286,7 @@ def open_write(
     whole = without_lost_functions(there.root)
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
-    untouched = None if gone or asked is None else _untouched(Plan(whole, plan.session), executor, asked, facts)
+    untouched = None if gone or chosen_by is None else _untouched(Plan(whole, plan.session), executor, chosen_by, facts)
     if untouched is None:
         # Over a part of the inputs, no rows may tie where some did.
         tied = always_tied if gone else TieCheck(executor, spare_ids(whole), whole)
@@ -301,7 +301,9 @@ def open_write(
     )
 
 
-def _untouched(plan: Plan, executor: ExecutorChain, asked: str, facts: dict[str, Any]) -> tuple[Node, Lineage] | None:
+def _untouched(
+    plan: Plan, executor: ExecutorChain, chosen_by: str, facts: dict[str, Any]
+) -> tuple[Node, Lineage] | None:
     """A plan whose choosing cells are blank, where these decide no rows and a condition on the output reads none.
 
     Its rows and their traces are the run's, whatever the run chose. None where that is not so, and where there are no
@@ -312,7 +314,7 @@ def _untouched(plan: Plan, executor: ExecutorChain, asked: str, facts: dict[str,
     if not has_chosen or _chooses_rows(root) or has_breaks(settled(plan.root, plan.session, never_tied)):
         return None
     lineage = Lineage.in_part(root, executor, **facts)
-    condition = bound_condition(asked, lineage.stage.segment.visible)
+    condition = bound_condition(chosen_by, lineage.stage.segment.visible)
     if reads([condition]) & lineage.blank or depends_on_order(condition, lineage.lists):
         return None
     return None if lineage.looseness is not None else (root, lineage)

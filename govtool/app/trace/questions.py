@@ -49,7 +49,7 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     run = find_writer(store, commit, request.dataset, request.run)
     if run.program:
         return program_back(store, commit, run, request)
-    opened = _opened(store, commit, run, request, asked=None if request.step or request.verify else request.where)
+    opened = _opened(store, commit, run, request, chosen_by=None if request.step or request.verify else request.where)
     selected = opened.selected(request.where)
     if selected == 0:
         raise no_rows(request.dataset, request.where)
@@ -92,8 +92,8 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
 def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
     if run.program:
         return program_forward(store, commit, run, request)
-    asked = None if request.step or request.verify else _EVERY
-    opened = _opened(store, commit, run, request, asked=asked)
+    chosen_by = None if request.step or request.verify else _EVERY
+    opened = _opened(store, commit, run, request, chosen_by=chosen_by)
     found = _forward_through(opened, store, commit, request)
     if opened.untouched and any(rows.exactness != "exact" for rows in found.outputs):
         # By the cells that were not looked at, the written rows may be told apart.
@@ -111,15 +111,15 @@ def _forward_through(opened: OpenedWrite, store: Reader, commit: Commit, request
 
 
 def _opened(
-    store: Reader, commit: Commit, run: RecordRun, request: TraceRequest, asked: str | None = None
+    store: Reader, commit: Commit, run: RecordRun, request: TraceRequest, chosen_by: str | None = None
 ) -> OpenedWrite:
-    """A write, by positions that it kept or by its plan; ``asked`` as that of ``open_write``.
+    """A write, by positions that it kept or by its plan; ``chosen_by`` as that of ``open_write``.
 
     Raises:
         EngineError: An input cannot be read again (``engine.not-exact``): no engine is started for it.
     """
     use, kept = sidecar_use(request.sidecars), not request.verify
-    opened = open_write(store, commit, run, use, kept=kept, in_part=True, asked=asked)
+    opened = open_write(store, commit, run, use, kept=kept, in_part=True, chosen_by=chosen_by)
     reason = next(iter(unreadable_inputs(opened.plan)), None)
     if reason is not None and opened.record is None:
         raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=FILES_FIRST)

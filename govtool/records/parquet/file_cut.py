@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 MAX_PIECES = 8
 """Columns whose pages end at more different rows than this are not cut."""
-_WORTH = 0.5
-"""Pieces with more than this part of the rows are not worth it."""
+_WORTH = 0.8
+"""Rows in more than this part of the pages are not worth it: an engine reads the file."""
+_WORTH_COPIED = 0.5
+"""The same of pages that are copied as they are."""
 MISTAKEN = (NoPageIndexError, KeyError, IndexError, ValueError, TypeError, OverflowError)
 """Metadata, or pages, of another form than the specification's."""
 Numbered = Mapping[tuple[int, int], MadePage]
@@ -137,21 +139,25 @@ def _file_cut(opened: PagedFile, source: CutSource, known: Dictionaries) -> File
         sets.setdefault(_ranges_of(opened, name, local, pages), []).append(name)
     if _share(opened, sets) > _WORTH:
         return None
-    layouts = _layouts(sets, _by_rows(opened, wanted, local, pages, known), local)
+    by_rows = _by_rows(opened, wanted, local, pages, known)
+    copied = {ranges: left for ranges, own in sets.items() if (left := [name for name in own if name not in by_rows])}
+    if copied and _share(opened, copied) > _WORTH_COPIED:
+        return None
+    layouts = _layouts(copied, by_rows, local)
     starts = dict(enumerate(itertools.accumulate(sizes, initial=source.first)))
     return FileCut(opened, layouts, pages, local, starts) if len(layouts) <= MAX_PIECES else None
 
 
 def _layouts(
-    sets: Mapping[Ranges, list[str]], by_rows: Mapping[str, Numbered], local: Mapping[int, np.ndarray[Any, Any]]
+    copied: Mapping[Ranges, list[str]], by_rows: Mapping[str, Numbered], local: Mapping[int, np.ndarray[Any, Any]]
 ) -> tuple[Layout, ...]:
     """The pieces of a file: ranges of rows, the columns that have them, and the pages that are made anew."""
-    found = [Layout(ranges, [name for name in own if name not in by_rows], {}) for ranges, own in sets.items()]
+    found = [Layout(ranges, own, {}) for ranges, own in copied.items()]
     if by_rows:
         single = tuple((group, tuple((row, row + 1) for row in own.tolist())) for group, own in local.items())
         made = {key: each for own in by_rows.values() for key, each in own.items()}
         found.append(Layout(single, [*by_rows], made))
-    return tuple(each for each in found if each.columns)
+    return tuple(found)
 
 
 def _by_rows(
