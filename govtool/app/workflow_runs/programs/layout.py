@@ -95,7 +95,7 @@ class _Layout:
         plans = [self._plan(at, action) for at, action in enumerate(self.program.actions)]
         for at, action in enumerate(self.program.actions):
             self.written[at] = written_files(action)
-            for file in (*self.written[at], *_other_files(action)):
+            for file in (*self.written[at], *other_files(action)):
                 self.writers.setdefault(place_of(file), []).append(at)
         leaves = {(at, leaf.leaf): leaf for at in range(len(plans)) for leaf in self._leaves(at, plans[at])}
         owners = {key: {file: self._owner(key[0], leaf, file) for file in leaf.files} for key, leaf in leaves.items()}
@@ -118,7 +118,7 @@ class _Layout:
     def _leaves(self, at: int, plan: Plan | None) -> list[Relation]:
         if plan is not None:
             return relations(plan.root)
-        return list(_listed_inputs(self.program.actions[at]))
+        return list(inputs_as_listed(self.program.actions[at]))
 
     def _path(self, at: int) -> str:
         """What an action made: the dataset, and the action, as others of the run may write it again."""
@@ -156,10 +156,13 @@ class _Layout:
         """What an action read: paths, with the action that made them."""
         makers = {path: writer for writer, path in outputs.items()}
         own = [path for (action, _), parts in pieces.items() if action == at for path, _ in parts]
-        if _has_hidden_inputs(self.program.actions[at], plan):
-            # Rows of an RDD may be of anything that was there, or that the run had written.
-            own += [path for parts in pieces.values() for path, _ in parts if path not in makers]
-            own += [outputs[before] for before in range(at)]
+        if has_hidden_inputs(self.program.actions[at], plan):
+            # Rows of an RDD may be of anything that its run had read, or had written before.
+            run = self.program.actions[at].application
+            mates = {other for other, action in enumerate(self.program.actions) if action.application == run}
+            read = [path for (action, _), parts in pieces.items() if action in mates for path, _ in parts]
+            own += [path for path in read if makers.get(path) not in mates]
+            own += [outputs[before] for before in range(at) if before in mates]
         return {path: makers.get(path) for path in dict.fromkeys(own)}
 
 
@@ -186,7 +189,7 @@ def _milliseconds(text: str | None) -> int | None:
     return int(datetime.fromisoformat(text).timestamp() * 1000) if text else None
 
 
-def _other_files(action: ProgramAction) -> Iterator[File]:
+def other_files(action: ProgramAction) -> Iterator[File]:
     """Files of an action that writes into several datasets, but for the first."""
     for output in action.run.outputs[1:]:
         listed = output.written.listed if output.written is not None else ()
@@ -198,12 +201,12 @@ def has_files(leaf: Relation) -> bool:
     return bool(leaf.files) or leaf.format in _PLAIN
 
 
-def _has_hidden_inputs(action: ProgramAction, plan: Plan | None) -> bool:
+def has_hidden_inputs(action: ProgramAction, plan: Plan | None) -> bool:
     """Return whether an action read what its plan does not name."""
     if plan is None:
         record = action.record
         is_listed = record is not None and record.plan and not record.breaks and not record.program
-        return not is_listed or not all(map(has_files, _listed_inputs(action)))
+        return not is_listed or not all(map(has_files, inputs_as_listed(action)))
     nodes = list(walk_nodes(plan.root))
     return any(
         (isinstance(node, Break) and not node.children) or (isinstance(node, Relation) and not has_files(node))
@@ -211,7 +214,7 @@ def _has_hidden_inputs(action: ProgramAction, plan: Plan | None) -> bool:
     )
 
 
-def _listed_inputs(action: ProgramAction) -> Iterator[Relation]:
+def inputs_as_listed(action: ProgramAction) -> Iterator[Relation]:
     """The inputs of an action whose plan cannot be read, from what was recorded of its write, else of its run."""
     from govtool.app.records.tables import listed_inputs
     from govtool.records.plan.types import Struct
