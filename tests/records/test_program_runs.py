@@ -7,6 +7,7 @@ import random
 from collections import Counter
 
 import pytest
+from recorded import listing
 from recorded_programs import Program, contradictions, steps
 
 import govtool
@@ -14,6 +15,9 @@ from govtool.app.workflow_runs.programs.actions import module_names, short_names
 from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 from govtool.cli.main import main
 from govtool.errors import UnknownNameError
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import Relation
+from govtool.records.plan.types import LONG, STRING, Field, Struct
 from govtool.store import Store
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
@@ -138,6 +142,61 @@ def test_an_input_that_is_gone_makes_a_black_box_of_what_read_it(tmp_path):
     graph = opened(store).graph()
     assert "is gone" in graph.coarse["names#1.names@0"]
     assert list(graph.coarse) == ["names#1.names@0"]
+
+
+def read_as(program, kind, **options):
+    """From here on, the program reads its file of text with a column of this type."""
+    parquet = type(program.warehouse).relation
+    columns = (Attribute(0, "who", STRING), Attribute(1, "n", kind))
+    schema = Struct(tuple(Field(each.name, each.type) for each in columns))
+
+    def relation(place):
+        if place.name != "lines":
+            return parquet(program.warehouse, place)
+        files = listing(sorted(place.glob("*.csv")))
+        return Relation(0, place.as_uri(), "csv", files, columns, schema, options=tuple(options.items()))
+
+    program.warehouse.relation = relation
+
+
+def lines_read_twice(folder, **second):
+    program = Program(folder)
+    (folder / "lines").mkdir()
+    (folder / "lines" / "a.csv").write_text("who,n\nann,1\nbob,2\ncid,3\n")
+    read_as(program, LONG, header="true", inferSchema="true")
+    program.write("SELECT who, n FROM lines WHERE n > 1", "large", "lines")
+    read_as(program, STRING, **second)
+    program.write("SELECT who, n FROM lines", "all", "lines")
+    program.write("SELECT a.who FROM large AS a JOIN all AS b ON a.who = b.who", "both", "large", "all")
+    return program.done()
+
+
+def test_a_record_that_is_read_in_two_ways_is_one(tmp_path):
+    store = lines_read_twice(tmp_path, header="true")
+    with opened(store).opened() as (run, files):
+        first, second = (list(files.rows(run.relations[path]).tokens) for path in files.layout.sources)
+    assert first == second
+    for answer in (
+        govtool.open(store).workflow_delete("app-1", [first[1]]).to_dict(),  # bob
+        govtool.provenance_graph("run:app-1", store=store).delete(first[1]).to_dict(),
+    ):
+        changed = {
+            name: [row["before"][0] for row in each["tuples"] if row["status"] == "deleted"]
+            for name, each in answer["relations"].items()
+        }
+        assert changed == {"large": ["bob"], "all": ["bob"], "both": ["bob"]}
+    (row,) = govtool.open(store).workflow_why("app-1", "both[bob]", semirings=["polynomial", "which"]).tuples
+    assert row.annotations["polynomial"] == f"{first[1]}^2"
+    assert row.annotations["which"] == [first[1]]
+
+
+def test_records_that_are_split_otherwise_are_not_taken_for_the_same(tmp_path):
+    store = lines_read_twice(tmp_path, header="false")
+    with opened(store).opened() as (run, files):
+        (first, _) = (list(files.rows(run.relations[path]).tokens) for path in files.layout.sources)
+    rows = govtool.open(store).workflow_delete("app-1", [first[1]]).to_dict()["relations"]
+    assert [row["status"] for row in rows["large"]["tuples"]].count("deleted") == 1
+    assert {row["status"] for name in ("all", "both") for row in rows[name]["tuples"]} == {"unknown"}
 
 
 def test_thirty_actions_of_a_loop_are_invocations_of_one_module(tmp_path):

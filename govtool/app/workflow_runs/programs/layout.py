@@ -24,6 +24,29 @@ _SLACK = 5
 """Milliseconds by which a file may be older than the begin of its write, as clocks go."""
 _PLAIN = frozenset({"parquet", "csv", "json", "text", "orc"})
 """Formats of files that hold nothing but rows."""
+_TEXT = frozenset({"csv", "json", "text"})
+"""Formats in which options decide what a record is."""
+_OF_VALUES = frozenset(
+    {
+        "inferschema",
+        "dateformat",
+        "timestampformat",
+        "timestampntzformat",
+        "enforceschema",
+        "nullvalue",
+        "nanvalue",
+        "positiveinf",
+        "negativeinf",
+        "emptyvalue",
+        "locale",
+        "prefersdate",
+        "primitivesasstring",
+        "prefersdecimal",
+        "samplingratio",
+        "path",
+    }
+)
+"""Options of text that change values, and not what a record is."""
 LeafKey = tuple[int, int]
 """An action's place in its program, and the number of a leaf of its plan."""
 
@@ -36,11 +59,15 @@ class ProgramSource:
         leaf: A leaf that reads them, with these files only, numbered as it does.
         version: The version of all that the leaf reads.
         columns: All columns that leaves read of them.
+        otherwise: Why its records are not those of the leaf that names them; empty: they are.
+        beside: Then the sources that have those records.
     """
 
     leaf: Relation
     version: str
     columns: tuple[str, ...]
+    otherwise: str = ""
+    beside: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +130,8 @@ class _Layout:
         outputs = {at: self._path(at) for at, action in enumerate(self.program.actions)}
         pieces = {key: tuple(_pieces(key, leaf, owners[key], of_file, outputs)) for key, leaf in leaves.items()}
         inputs = {at: self._inputs(at, plans[at], pieces, outputs) for at in range(len(plans))}
+        for read in inputs.values():  # what cannot be told apart hangs on the records that it may be
+            read.update((other, None) for path in list(read) if path in sources for other in sources[path].beside)
         known = {path: _source_relation(path, each) for path, each in sources.items()}
         known.update((outputs[at], self._relation(outputs[at], at)) for at in outputs)
         names = _relation_names(self.program, sources)
@@ -236,27 +265,52 @@ def inputs_as_listed(action: ProgramAction) -> Iterator[Relation]:
 def _sources(
     leaves: Mapping[LeafKey, Relation], owners: Mapping[LeafKey, Mapping[File, int | None]]
 ) -> tuple[dict[str, ProgramSource], dict[tuple[LeafKey, Place], str]]:
-    """Files that no action wrote, put together by the leaves that read them; and the relation of each leaf's files."""
-    readers: dict[tuple[object, ...], list[tuple[LeafKey, File]]] = {}
+    """Files that no action wrote, put together by the leaves that read them; and the relation of each leaf's files.
+
+    Records of a file have the same tokens however it is read: those of the first leaf.
+    """
+    readers: dict[Place, dict[tuple[object, ...], list[tuple[LeafKey, File]]]] = {}
     for key, leaf in leaves.items():
         for file, owner in owners[key].items():
             if owner is None:
-                readers.setdefault((*_kind(leaf), *place_of(file)), []).append((key, file))
+                readers.setdefault(place_of(file), {}).setdefault(_kind(leaf), []).append((key, file))
     groups: dict[tuple[object, ...], list[list[tuple[LeafKey, File]]]] = {}
-    for found in readers.values():
-        together = (_kind(leaves[found[0][0]]), frozenset(key for key, _ in found))
-        groups.setdefault(together, []).append(found)
+    named: dict[tuple[object, ...], tuple[LeafKey, list[File]]] = {}
+    for kinds in readers.values():
+        every = [each for found in kinds.values() for each in found]
+        together = frozenset(key for key, _ in every)
+        for kind, found in kinds.items():
+            groups.setdefault((kind, together), []).append(found)
+            named.setdefault((kind, together), (every[0][0], []))[1].append(every[0][1])
     sources: dict[str, ProgramSource] = {}
     of_file: dict[tuple[LeafKey, Place], str] = {}
-    for group in groups.values():
-        first = leaves[group[0][0][0]]
+    namers: dict[str, LeafKey] = {}
+    for group, members in groups.items():
+        first, (namer, own) = leaves[members[0][0][0]], named[group]
         path = _free_name(first.dataset, sources)
-        keys = {key for found in group for key, _ in found}
+        keys = {key for found in members for key, _ in found}
         names = dict.fromkeys(column.name for key in keys for column in leaves[key].columns)
-        own = tuple(found[0][1] for found in group)
-        sources[path] = ProgramSource(replace(first, files=own), _version(first), tuple(names))
-        of_file.update(((key, place_of(file)), path) for found in group for key, file in found)
+        leaf = replace(first, dataset=leaves[namer].dataset, files=tuple(own))
+        otherwise = "" if _splits_alike(first, leaves[namer]) else "its records are split otherwise by another read"
+        sources[path] = ProgramSource(leaf, _version(leaves[namer]), tuple(names), otherwise)
+        namers[path] = namer
+        of_file.update(((key, place_of(file)), path) for found in members for key, file in found)
+    for path, source in sources.items():
+        if source.otherwise:
+            beside = frozenset(of_file[namers[path], place_of(file)] for file in source.leaf.files)
+            sources[path] = replace(source, beside=beside)
     return sources, of_file
+
+
+def _splits_alike(one: Relation, two: Relation) -> bool:
+    """Return whether two reads of files give the same records in the same order, maybe as other values."""
+    if one.format not in _TEXT and two.format not in _TEXT:
+        return True
+    return one.format == two.format and _splitting(one) == _splitting(two)
+
+
+def _splitting(leaf: Relation) -> dict[str, str]:
+    return {name.lower(): value for name, value in leaf.options if name.lower() not in _OF_VALUES}
 
 
 def _kind(leaf: Relation) -> tuple[object, ...]:
