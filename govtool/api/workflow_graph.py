@@ -37,11 +37,18 @@ class WorkflowGraph:
         view: The graph, and the modules that are zoomed out.
         name: What answers call it.
         outputs: Of a workflow run: what reads the rows of its outputs.
+        notes: What reads where the graph begins.
     """
 
-    def __init__(self, view: GraphView, name: str, outputs: Callable[[], Sequence[OutputTuples]] = tuple) -> None:
+    def __init__(
+        self,
+        view: GraphView,
+        name: str,
+        outputs: Callable[[], Sequence[OutputTuples]] = tuple,
+        notes: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
         """Keep the parts; see the class docstring."""
-        self._view, self._name, self._outputs = view, name, outputs
+        self._view, self._name, self._outputs, self._notes = view, name, outputs, notes
 
     def __repr__(self) -> str:
         """``<govtool.WorkflowGraph dealers, 1,204 nodes, 2,113 edges>``."""
@@ -59,6 +66,11 @@ class WorkflowGraph:
     def name(self) -> str:
         """The name or the file of the graph."""
         return self._name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """With ``all_runs``, inputs that a recorded run wrote to, and at which the graph begins all the same."""
+        return tuple(self._notes())
 
     @property
     def fine(self) -> ProvenanceGraph:
@@ -96,7 +108,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such module (``usage.unknown-module``).
             UsageError: An invocation is named, such as ``M#2`` (``usage.module-invocation``).
         """
-        return WorkflowGraph(self._view.zoom_out(*module), self._name, self._outputs)
+        return WorkflowGraph(self._view.zoom_out(*module), self._name, self._outputs, self._notes)
 
     @checked
     def zoom_in(self, *module: str) -> WorkflowGraph:
@@ -109,7 +121,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such module (``usage.unknown-module``).
             UsageError: A module is not zoomed out (``usage.not-zoomed``), or an invocation is named.
         """
-        return WorkflowGraph(self._view.zoom_in(*module), self._name, self._outputs)
+        return WorkflowGraph(self._view.zoom_in(*module), self._name, self._outputs, self._notes)
 
     def difference(self, before: WorkflowGraph) -> ZoomAnswer:
         """Compare this view with another view of the same graph: what it hides, and what it shows besides."""
@@ -206,6 +218,7 @@ def provenance_graph(
     branch: str | None = None,
     state_nodes: str = "read",
     pig_nodes: bool = False,
+    all_runs: bool = False,
 ) -> WorkflowGraph:
     """Open a provenance graph of a workflow.
 
@@ -217,22 +230,25 @@ def provenance_graph(
         branch: The branch that counts; by default ``main``.
         state_nodes: Of a run: ``read``, nodes of state tuples that something was made of, or ``all``, as in the paper.
         pig_nodes: Of a run: operators have the nodes that the paper draws for Pig's statements.
+        all_runs: Of a program's run: go on through the runs that wrote its inputs, and those that read its outputs.
 
     Raises:
         UsageError: The file is mistaken (``usage.graph``), with the line and the reason.
         UnknownNameError: There is no such graph or module.
         StoreError: There is no store, or it cannot be read.
     """
-    from govtool.app.workflow_graphs.graphs import chosen_state_nodes, graph_called, run_outputs
+    from govtool.app.workflow_graphs.graphs import RunDrawing, chosen_state_nodes, graph_called, run_notes, run_outputs
     from govtool.workflow.zoom import GraphView
 
     name = os.fspath(graph)
     place = None if store is None else os.fspath(store)
     at = None if ref is None else str(ref)
-    drawn: dict[str, Any] = {"state_nodes": chosen_state_nodes(state_nodes), "pig_nodes": pig_nodes}
-    found = GraphView(graph_called(name, store=place, at=at, branch=branch, **drawn))
-    outputs = partial(run_outputs, name, store=place, at=at, branch=branch, **drawn)
-    return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs))
+    drawing = RunDrawing(chosen_state_nodes(state_nodes), pig_nodes, all_runs)
+    version: dict[str, Any] = {"store": place, "at": at, "branch": branch}
+    found = GraphView(graph_called(name, drawing=drawing, **version))
+    outputs = partial(run_outputs, name, drawing=drawing, **version)
+    notes: Callable[[], Sequence[str]] = partial(run_notes, name, **version) if all_runs else tuple
+    return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs), cache(notes))
 
 
 @checked

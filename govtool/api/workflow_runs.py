@@ -66,6 +66,7 @@ class WorkflowQuestions(OpenedVersion):
         values: Mapping[str, Mapping[str, float]] | None = None,
         exact: bool = False,
         capped: bool = False,
+        all_runs: bool = False,
     ) -> WhyAnswer:
         """Rows that a run of a workflow wrote, with their provenance over the records that went into the run.
 
@@ -76,6 +77,7 @@ class WorkflowQuestions(OpenedVersion):
             values: For ``cost``, ``trust`` and ``prob`` the value of each token.
             exact: Refuse what can only be sampled.
             capped: Write out the first 20 parts of long sums only, and how many more there are.
+            all_runs: Go on through the runs that wrote the inputs of a program, and those that read its outputs.
 
         Raises:
             UnknownNameError: There is no such run, relation, execution, column or row.
@@ -85,7 +87,7 @@ class WorkflowQuestions(OpenedVersion):
         from govtool.app.workflow_runs.opened import opened_run
         from govtool.app.workflow_runs.why import why_in_run
 
-        with opened_run(self._reader, self._commit, run) as opened:
+        with opened_run(self._reader, self._commit, run, all_runs=all_runs) as opened:
             return why_in_run(opened, rows, list(semirings), values=values, exact=exact, capped=capped)
 
     @checked
@@ -98,6 +100,7 @@ class WorkflowQuestions(OpenedVersion):
         outputs: Texts = (),
         program: Workflow | str | None = None,
         spark: Any = None,
+        all_runs: bool = False,
     ) -> RunDeletionAnswer:
         """Show the effects of deleted records on the rows that a workflow run wrote.
 
@@ -111,13 +114,15 @@ class WorkflowQuestions(OpenedVersion):
             program: The workflow to replay, or its file: ``FILE.py[:NAME]``; by default it is found by the digest of
                 its source.
             spark: The session to replay in; by default the active one, or a new one.
+            all_runs: As for ``workflow_why``.
 
         Raises:
             UnknownNameError: There is no such run, record, relation or mode.
             UsageError: A record is named twice; the program is not found; a file has changed since the run.
             EngineError: No engine evaluates the plans, or Spark is missing for a replay.
         """
-        (answer,) = self.workflow_deletions(run, [tokens], mode=mode, outputs=outputs, program=program, spark=spark)
+        options: dict[str, Any] = {"mode": mode, "outputs": outputs, "program": program, "spark": spark}
+        (answer,) = self.workflow_deletions(run, [tokens], all_runs=all_runs, **options)
         return answer
 
     @checked
@@ -130,6 +135,7 @@ class WorkflowQuestions(OpenedVersion):
         outputs: Texts = (),
         program: Workflow | str | None = None,
         spark: Any = None,
+        all_runs: bool = False,
     ) -> list[RunDeletionAnswer]:
         """Answer several deletions (see ``workflow_delete``) for one run, which is annotated once."""
         from govtool.app.workflow_runs.deletion import RunDeletionRequest, delete_in_run
@@ -137,7 +143,7 @@ class WorkflowQuestions(OpenedVersion):
 
         lists = [list(texts(each)) for each in deletions]
         request = RunDeletionRequest(lists, mode, list(texts(outputs)), program, spark)
-        with opened_run(self._reader, self._commit, run) as opened:
+        with opened_run(self._reader, self._commit, run, all_runs=all_runs) as opened:
             return delete_in_run(opened, request)
 
 

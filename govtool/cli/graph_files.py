@@ -38,6 +38,7 @@ GraphRunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="RUN", help="The graph of a workflow run, from its records."),
 ]
+AllRunsOption = Annotated[bool, typer.Option("--all-runs", help="--run: go on through runs that exchange files.")]
 OptionalGraphArgument = Annotated[
     str | None, typer.Argument(metavar="NAME|FILE", help="A graph of the store, or a file: JSON, GraphML.")
 ]
@@ -85,13 +86,17 @@ class GraphOptions(NamedTuple):
     at: str | None
     branch: str | None
     store: str | None
+    all_runs: bool = False
 
     def opened(self, ui: Ui) -> WorkflowGraph:
         """The graph."""
         from govtool.api.workflow_graph import provenance_graph
 
-        found = provenance_graph(self.graph, store=self.store, ref=self.at, branch=self.branch)
+        version: dict[str, Any] = {"store": self.store, "ref": self.at, "branch": self.branch}
+        found = provenance_graph(self.graph, all_runs=self.all_runs, **version)
         ui.mark("open the graph")
+        for text in found.notes:
+            ui.note(text)
         return found
 
 
@@ -115,7 +120,7 @@ def graph_command(function: Callable[..., int | None]) -> Callable[..., int | No
     needed = [each for each in own if each.default is inspect.Parameter.empty]
     others = [each for each in own if each.default is not inspect.Parameter.empty]
     keywords = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*needed, *shared[:2], *others, *shared[2:])
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*needed, *shared[:3], *others, *shared[3:])
     ]
     command.__signature__ = inspect.Signature([ui, *keywords])  # type: ignore[attr-defined]
     command.__annotations__ = {"ui": Ui, **{each.name: {**hints, **shared_hints}[each.name] for each in keywords}}
@@ -126,6 +131,7 @@ def graph_command(function: Callable[..., int | None]) -> Callable[..., int | No
 def _shared(
     graph: GraphOption = None,
     run: GraphRunOption = None,
+    all_runs: AllRunsOption = False,
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
@@ -134,7 +140,7 @@ def _shared(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> GraphOptions:
-    return GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
+    return GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store, all_runs)
 
 
 def show_answer(ui: Ui, options: GraphOptions, answer: Answer) -> None:
@@ -219,6 +225,7 @@ def graph_export(
     ui: Ui,
     graph: OptionalGraphArgument = None,
     run: GraphRunOption = None,
+    all_runs: AllRunsOption = False,
     state_nodes: Annotated[
         str,
         typer.Option(
@@ -250,9 +257,10 @@ def graph_export(
 
     outputs = chosen(format, output, EXPORT_FORMATS)
     name = graph_name(graph, run)
-    found = provenance_graph(
-        name, zoomed=zoomed, store=store, ref=at, branch=branch, state_nodes=state_nodes, pig_nodes=pig_nodes
-    )
+    drawn: dict[str, Any] = {"state_nodes": state_nodes, "pig_nodes": pig_nodes, "all_runs": all_runs}
+    found = provenance_graph(name, zoomed=zoomed, store=store, ref=at, branch=branch, **drawn)
+    for text in found.notes:
+        ui.note(text)
     for form, file in outputs:
         ui.show(found.export(form), file)
 

@@ -40,6 +40,7 @@ class RunDeletion(NamedTuple):
     at: str | None
     branch: str | None
     store: str | None
+    all_runs: bool
 
 
 def delete_in_run(ui: Ui, options: RunDeletion, tokens: list[str], from_: Path | None, *, strict: bool) -> int:
@@ -64,6 +65,7 @@ def delete_in_run(ui: Ui, options: RunDeletion, tokens: list[str], from_: Path |
         mode=options.mode or "auto",
         outputs=options.outputs or (),
         program=options.program,
+        all_runs=options.all_runs,
     )
     ui.mark("answer")
     for form, file in formats:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from govtool.cli.graph_files import (
+    AllRunsOption,
     FromOption,
     GraphOptions,
     GraphRunOption,
@@ -48,6 +49,7 @@ def whatif_delete(
     ] = None,
     graph: InGraphOption = None,
     run: GraphRunOption = None,
+    all_runs: AllRunsOption = False,
     from_: FromOption = None,
     sql: WhatIfSqlOption = None,
     data: WhatIfDataOption = None,
@@ -61,7 +63,6 @@ def whatif_delete(
 ) -> int:
     """Show what changes or loses its last source if data is deleted.
 
-      govtool whatif delete crm.users
       govtool whatif delete crm.users.email stg.legacy -f json
       govtool whatif delete C2 --graph dealers
       govtool whatif delete o17 --sql query.sql --data tables/
@@ -81,9 +82,9 @@ def whatif_delete(
     version = (options.at, options.branch, options.store)
     if run is not None and graph is None:
         _refuse({"--sql": sql, "--data": data, "--key": key, "--follow-links": follow_links, **of_columns}, "a run")
-        deletion = RunDeletion(run, mode, outputs, program, *place, *version)
+        deletion = RunDeletion(run, mode, outputs, program, *place, *version, all_runs)
         return delete_in_run(ui, deletion, selector or [], from_, strict=options.strict)
-    _refuse({"--outputs": outputs, "--program": program}, "a deletion without --run")
+    _refuse({"--outputs": outputs, "--program": program, "--all-runs": all_runs}, "a deletion without --run")
     if graph is not None:
         _refuse({"--sql": sql, "--data": data, "--key": key, "--follow-links": follow_links}, "a graph")
         _refuse_replay(mode)

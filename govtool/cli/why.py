@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from govtool.cli.graph_files import AllRunsOption
 from govtool.cli.shared.options import (
     AtOption,
     BranchOption,
@@ -32,6 +33,7 @@ def why(
         str | None,
         typer.Option("--run", metavar="RUN", help="A run of a workflow with records; NAME~1 is its last but 1."),
     ] = None,
+    all_runs: AllRunsOption = False,
     sql: WhySqlOption = None,
     data: WhyDataOption = None,
     semirings: Annotated[
@@ -83,9 +85,17 @@ def why(
         query = {
             "--sql": sql is not None, "--data": data is not None, "--key": bool(key), "--follow-links": follow_links,
         }  # fmt: skip
-        answer = _of_run(_Version(at, branch, store), run, rows, query, options)
+        answer = _of_run(_Version(at, branch, store), run, rows, query, {**options, "all_runs": all_runs})
     else:
-        _refuse({"--at": at is not None, "--branch": branch is not None, "--store": store is not None}, "a query")
+        _refuse(
+            {
+                "--all-runs": all_runs,
+                "--at": at is not None,
+                "--branch": branch is not None,
+                "--store": store is not None,
+            },
+            "a query",
+        )
         if sql is None or data is None:
             raise UsageError(
                 "name a query and its data, or rows and a run",

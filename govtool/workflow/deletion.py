@@ -35,6 +35,8 @@ class Deletion:
         gains_possible: Whether tuples may appear that were not there.
         left_nodes: How many nodes survive.
         left_edges: How many edges do.
+        hollow: Removed tuples that a new run might have: a comparison fell with an aggregate, which over nothing is 0
+            or NULL there, and not gone.
     """
 
     removed: Array
@@ -43,6 +45,7 @@ class Deletion:
     gains_possible: bool
     left_nodes: int
     left_edges: int
+    hollow: frozenset[int] = frozenset()
 
 
 def removed_by(graph: ProvenanceGraph, nodes: Iterable[int] | Array, within: Array | None = None) -> Array:
@@ -90,17 +93,74 @@ def delete(graph: ProvenanceGraph, nodes: Iterable[int] | Array, within: Array |
     gone = removed_by(graph, nodes, within)
     is_removed = np.zeros(graph.node_count, bool)
     is_removed[gone] = True
-    skipped = is_removed if within is None else is_removed | ~within
-    judged = _Judgement(graph, is_removed, skipped)
-    judged.run(_touched(graph, gone, skipped))
+    hollow = _hollow(graph, gone, is_removed, nodes)
+    sure = is_removed.copy() if hollow else is_removed
+    sure[list(hollow)] = False
+    skipped = sure if within is None else sure | ~within
+    judged = _Judgement(graph, sure, skipped, hollow)
+    judged.run(np.union1d(_touched(graph, gone, skipped), np.array(sorted(hollow), np.int64)))
     return Deletion(
         gone,
         judged.values,
-        tuple(sorted(judged.unknown)),
+        tuple(sorted(judged.unknown - hollow)),
         judged.gains,
         graph.node_count - len(gone),
         graph.edge_count - _edges_around(graph, gone, is_removed),
+        hollow,
     )
+
+
+def _reads_value(graph: ProvenanceGraph) -> Array:
+    """Return per node whether it is a tuple that reads a value, as comparisons do: bool[n]."""
+    source, target = (np.asarray(ends, np.int64) for ends in (graph.edges.source, graph.edges.target))
+    found = np.zeros(graph.node_count, bool)
+    found[target[graph.kind[source] == terms.V]] = True
+    found[graph.kind != terms.P] = False
+    return found
+
+
+def _hollow(graph: ProvenanceGraph, gone: Array, is_removed: Array, deleted: Iterable[int] | Array) -> frozenset[int]:
+    """The removed tuples that fell with a value alone: comparisons, and what fell with them and nothing else."""
+    reads = graph.once("reads value", _reads_value)
+    seeds = gone[reads[gone]]
+    if not len(seeds):
+        return frozenset()
+    rank, edges = order_of(graph), graph.edges.in_python()
+    found = set(seeds.tolist()) - set(np.asarray(list(deleted), np.int64).tolist())
+    queue = [(int(rank[node]), node) for node in _not_certain(graph, seeds, is_removed, reads)]
+    heapq.heapify(queue)
+    seen = {node for _, node in queue}
+    while queue:
+        _, node = heapq.heappop(queue)
+        if node not in found:
+            inputs = [edges.source[edge] for edge in edges.in_edges(node) if graph.side[edge] != terms.RIGHT]
+            tuples = [each for each in inputs if graph.kind[each] == terms.P]
+            is_joint = graph.label_of(node) in (terms.TIMES, terms.TENSOR)
+            if (any if is_joint else all)(is_removed[each] and each not in found for each in tuples):
+                continue
+            found.add(node)
+        for edge in edges.out_edges(node):
+            target = edges.target[edge]
+            if target not in seen and is_removed[target]:
+                seen.add(target)
+                heapq.heappush(queue, (int(rank[target]), target))
+    return frozenset(node for node in found if graph.kind[node] == terms.P)
+
+
+def _not_certain(graph: ProvenanceGraph, seeds: Array, is_removed: Array, reads: Array) -> list[int]:
+    """The comparisons of which something is made that did not fall with another tuple anyway."""
+    edge, owner = leaving(graph.edges, seeds)
+    target = graph.edges.target[edge].astype(np.int64)
+    targets = distinct(target)
+    into, at = entering(graph.edges, targets)
+    source = graph.edges.source[into].astype(np.int64)
+    certain = is_removed[source] & ~reads[source] & (graph.kind[source] == terms.P)
+    falls = np.zeros(len(targets), bool)
+    falls[at[certain]] = True
+    falls &= graph.labelled(terms.TIMES, terms.TENSOR)[targets]
+    open_ = np.zeros(graph.node_count, bool)
+    open_[targets[~falls]] = True
+    return [int(node) for node in distinct(seeds[owner[open_[target]]])]
 
 
 def _touched(graph: ProvenanceGraph, gone: Array, skipped: Array) -> Array:
@@ -127,6 +187,7 @@ class _Judgement:
     graph: ProvenanceGraph
     removed: Array
     skipped: Array
+    hollow: frozenset[int] = frozenset()
     values: dict[int, Value] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
     vague: set[int] = field(default_factory=set)
@@ -158,7 +219,7 @@ class _Judgement:
 
     def _judge(self, node: int) -> bool:
         """Judge a survivor; return whether what reads it has to be judged, too."""
-        if self.graph.is_opaque[node] and self._has_changed_input(node):
+        if node in self.hollow or (self.graph.is_opaque[node] and self._has_changed_input(node)):
             return self._spread_unknown(node)
         if self.graph.kind[node] == terms.V:
             return self._judge_value(node)

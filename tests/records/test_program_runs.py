@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from dataclasses import replace
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from recorded import Warehouse
+from recorded import listing
+from recorded_programs import Program, contradictions, steps
 
 import govtool
 from govtool.app.workflow_runs.programs.actions import module_names, short_names
@@ -18,66 +16,11 @@ from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 from govtool.cli.main import main
 from govtool.errors import UnknownNameError
 from govtool.records.plan.expressions import Attribute
-from govtool.records.plan.nodes import Break, Plan, Write
-from govtool.records.plan.types import LONG
+from govtool.records.plan.nodes import Relation
+from govtool.records.plan.types import LONG, STRING, Field, Struct
 from govtool.store import Store
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
-
-VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("cid", 2, 5), ("bob", 3, 7)]
-USERS = [("ann", "de"), ("bob", "fr"), ("cid", "de")]
-
-
-class Program:
-    """A warehouse whose jobs are the actions of one application; writes may replace what is there."""
-
-    def __init__(self, folder, views=VIEWS, users=USERS):
-        folder.mkdir(parents=True, exist_ok=True)
-        self.warehouse = Warehouse(folder, Store.init(str(folder / ".govtool")))
-        columns = {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}
-        self.warehouse.table("views", columns, views[:3], views[3:])
-        self.warehouse.table("users", {"name": pa.string(), "land": pa.string()}, users)
-        self.writes = []
-
-    def write(self, sql, output, *inputs, mode="overwrite"):
-        """An action: a query over folders, written into one."""
-        number = len(self.writes)
-        plan = self.warehouse.plan(sql, *inputs)  # before the files that it may replace are gone
-        place = self.warehouse.folder / output
-        old = sorted(place.glob("*.parquet")) if mode == "overwrite" and place.is_dir() else []
-        made = self.warehouse.run(sql, output, *inputs, run=f"app-1/{number}", part=f"part{number}")
-        for file in old:
-            file.unlink()
-        written = replace(made.plan, root=replace(made.plan.root, child=plan.root, mode=mode))
-        files = self.warehouse.relation(place) if mode == "overwrite" else made.output_files
-        self._mode(mode)
-        self.writes.append(replace(made, plan=written, output_files=files))
-
-    def write_of_rdd(self, rows, output):
-        """An action whose rows come from an RDD: the plan does not name what it read."""
-        number = len(self.writes)
-        source = self.warehouse.table(output, {"n": pa.int64()}, [(row,) for row in rows])
-        root = Write(
-            Break("rows of an RDD", (), (Attribute(1, "n", LONG),)), source.as_uri(), "parquet", "append", ("n",)
-        )
-        made = self.warehouse.run(f"SELECT n FROM {output}", f"{output}_of", output, run=f"app-1/{number}")
-        self._mode("overwrite")
-        self.writes.append(replace(made, plan=Plan(root, made.plan.session), breaks=("rows of an RDD",)))
-
-    def _mode(self, mode):
-        run = self.warehouse.runs[-1]
-        made = tuple(replace(each, mode=mode) for each in run.outputs)
-        self.warehouse.runs[-1] = replace(run, source="run:job.py", outputs=made)
-
-    def done(self):
-        """Commit, and return the store's address."""
-        self.warehouse.commit(*self.writes)
-        return self.warehouse.store.uri
-
-    def rows(self, name):
-        """What is in a folder now."""
-        files = sorted((self.warehouse.folder / name).glob("*.parquet"))
-        return Counter(tuple(row.values()) for file in files for row in pq.read_table(file).to_pylist())
 
 
 def shop(program):
@@ -201,6 +144,61 @@ def test_an_input_that_is_gone_makes_a_black_box_of_what_read_it(tmp_path):
     assert list(graph.coarse) == ["names#1.names@0"]
 
 
+def read_as(program, kind, **options):
+    """From here on, the program reads its file of text with a column of this type."""
+    parquet = type(program.warehouse).relation
+    columns = (Attribute(0, "who", STRING), Attribute(1, "n", kind))
+    schema = Struct(tuple(Field(each.name, each.type) for each in columns))
+
+    def relation(place):
+        if place.name != "lines":
+            return parquet(program.warehouse, place)
+        files = listing(sorted(place.glob("*.csv")))
+        return Relation(0, place.as_uri(), "csv", files, columns, schema, options=tuple(options.items()))
+
+    program.warehouse.relation = relation
+
+
+def lines_read_twice(folder, **second):
+    program = Program(folder)
+    (folder / "lines").mkdir()
+    (folder / "lines" / "a.csv").write_text("who,n\nann,1\nbob,2\ncid,3\n")
+    read_as(program, LONG, header="true", inferSchema="true")
+    program.write("SELECT who, n FROM lines WHERE n > 1", "large", "lines")
+    read_as(program, STRING, **second)
+    program.write("SELECT who, n FROM lines", "all", "lines")
+    program.write("SELECT a.who FROM large AS a JOIN all AS b ON a.who = b.who", "both", "large", "all")
+    return program.done()
+
+
+def test_a_record_that_is_read_in_two_ways_is_one(tmp_path):
+    store = lines_read_twice(tmp_path, header="true")
+    with opened(store).opened() as (run, files):
+        first, second = (list(files.rows(run.relations[path]).tokens) for path in files.layout.sources)
+    assert first == second
+    for answer in (
+        govtool.open(store).workflow_delete("app-1", [first[1]]).to_dict(),  # bob
+        govtool.provenance_graph("run:app-1", store=store).delete(first[1]).to_dict(),
+    ):
+        changed = {
+            name: [row["before"][0] for row in each["tuples"] if row["status"] == "deleted"]
+            for name, each in answer["relations"].items()
+        }
+        assert changed == {"large": ["bob"], "all": ["bob"], "both": ["bob"]}
+    (row,) = govtool.open(store).workflow_why("app-1", "both[bob]", semirings=["polynomial", "which"]).tuples
+    assert row.annotations["polynomial"] == f"{first[1]}^2"
+    assert row.annotations["which"] == [first[1]]
+
+
+def test_records_that_are_split_otherwise_are_not_taken_for_the_same(tmp_path):
+    store = lines_read_twice(tmp_path, header="false")
+    with opened(store).opened() as (run, files):
+        (first, _) = (list(files.rows(run.relations[path]).tokens) for path in files.layout.sources)
+    rows = govtool.open(store).workflow_delete("app-1", [first[1]]).to_dict()["relations"]
+    assert [row["status"] for row in rows["large"]["tuples"]].count("deleted") == 1
+    assert {row["status"] for name in ("all", "both") for row in rows[name]["tuples"]} == {"unknown"}
+
+
 def test_thirty_actions_of_a_loop_are_invocations_of_one_module(tmp_path):
     program = Program(tmp_path)
     program.write("SELECT user, spent FROM views", "state", "views")
@@ -231,61 +229,12 @@ def test_runs_of_programs_are_found(store):
 
 # ---- against a run without the records ---------------------------------------------------------------------------------
 
-STEPS = (
-    ("SELECT user, page, spent FROM {a} WHERE spent > {n}", "rows"),
-    ("SELECT DISTINCT user, page, spent FROM {a}", "rows"),
-    ("SELECT user, max(page) AS page, sum(spent) AS spent FROM {a} GROUP BY user", "rows"),
-    ("SELECT page AS user_page, user, page, spent FROM {a}", None),
-    ("SELECT x.user, x.page, y.spent FROM {a} AS x JOIN {b} AS y ON x.user = y.user", "rows"),
-    ("SELECT x.user, x.page, x.spent FROM {a} AS x WHERE NOT EXISTS (SELECT 1 FROM {b} AS y WHERE y.page = x.page + {n})",
-     "rows"),
-    ("SELECT user, page, spent FROM {a} UNION ALL SELECT user, page, spent FROM {b}", "rows"),
-    ("SELECT user, count(*) AS page, min(spent) AS spent FROM {a} GROUP BY user HAVING count(*) > 1", "rows"),
-)  # fmt: skip
-
-
-def steps(draw):
-    """Actions of a program: query, target, inputs, mode."""
-    known = ["views"]
-    found = []
-    for _ in range(draw.randint(3, 7)):
-        text, kind = draw.choice(STEPS)
-        if kind is None:
-            continue
-        target = draw.choice(["t", "u", "w"])
-        a, b = draw.choice(known), draw.choice(known)
-        mode = "append" if draw.random() < 0.3 else "overwrite"
-        if a == b and "{b}" in text and "AS x" not in text:
-            continue
-        found.append((text.format(a=a, b=b, n=draw.randint(0, 2)), target, tuple(dict.fromkeys((a, b))), mode))
-        known = list(dict.fromkeys([*known, target]))
-    return found
-
 
 def ran(folder, actions, views):
     program = Program(folder, views)
     for sql, target, inputs, mode in actions:
         program.write(sql, target, *(each for each in inputs if each in sql), mode=mode)
     return program
-
-
-def contradictions(answer, after):
-    """What a re-run does not confirm, by relation."""
-    wrong = []
-    for name, relation in answer.items():
-        left = Counter(after(name))
-        for row in relation["tuples"]:
-            if row["status"] in ("kept", "recomputed"):
-                value = tuple(row["after"] if row["status"] == "recomputed" else row["before"])
-                if not left[value]:
-                    wrong.append((name, row))
-                left[value] -= 1
-        unknown = any(row["status"] == "unknown" for row in relation["tuples"])
-        gains = Counter(map(tuple, relation["gains"]))
-        rest = +left - gains
-        if rest and not unknown and not relation["gains_possible"]:
-            wrong.append((name, dict(rest)))
-    return wrong
 
 
 @pytest.mark.parametrize("seed", [*range(8), 165])  # 165: DISTINCT over values behind a HAVING

@@ -206,6 +206,14 @@ class Scan:
 
 
 @dataclass(frozen=True)
+class Given:
+    """The rows of a relation that are annotated already; the data hold ``Row`` by its name."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Filter:
     child: Any
     condition: Any
@@ -591,6 +599,7 @@ def _limit(plan: Limit, data: Data, outer: Outer) -> list[Row]:
 RULES.update(
     {
         Scan: _scan,
+        Given: lambda plan, data, outer: list(data[plan.name]),
         Filter: _filter,
         Project: _project,
         Join: _join,
@@ -608,7 +617,7 @@ RULES.update(
 def width(plan: Any) -> int:
     """How many columns a plan has."""
     match plan:
-        case Scan(_, columns):
+        case Scan(_, columns) | Given(_, columns):
             return len(columns)
         case Project(_, expressions):
             return len(expressions)

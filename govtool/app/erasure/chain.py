@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from govtool.app.records.exchange import FileExchange
 from govtool.app.records.runs import of_run, recorded
 from govtool.app.records.tables import listed_inputs, run_order
 from govtool.errors import UnknownNameError, UsageError
@@ -83,7 +84,8 @@ def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: boo
     links = [chain_link(each) for each in known]
     if run is not None:
         chosen = {each.run for each in _chosen(store, commit, known, run)}
-        links = joined(links, chosen) if all_runs else [link for link in links if link.run.run in chosen]
+        wanted = exchange_of(links).joined(chosen) if all_runs else chosen
+        links = [link for link in links if link.run.run in wanted]
     return ordered(links)
 
 
@@ -121,22 +123,12 @@ def chain_link(run: RecordRun) -> ChainLink:
     return ChainLink(run, listed_inputs(run), relation_of(run.written, run.output))
 
 
-def joined(links: Sequence[ChainLink], start: Iterable[str]) -> list[ChainLink]:
-    """The writes that exchange files with given ones, directly or not."""
-    by_place: dict[Place, list[ChainLink]] = {}
+def exchange_of(links: Iterable[ChainLink]) -> FileExchange:
+    """The files that writes exchange."""
+    found = FileExchange()
     for link in links:
-        for place in link.read_places() | link.written_places():
-            by_place.setdefault(place, []).append(link)
-    found = set(start)
-    waiting = [link for link in links if link.run.run in found]
-    while waiting:
-        link = waiting.pop()
-        for place in link.read_places() | link.written_places():
-            for other in by_place[place]:
-                if other.run.run not in found:
-                    found.add(other.run.run)
-                    waiting.append(other)
-    return [link for link in links if link.run.run in found]
+        found.add(link.run.run, link.read_places(), link.written_places())
+    return found
 
 
 def ordered(links: Iterable[ChainLink]) -> RecordedChain:
@@ -147,19 +139,10 @@ def ordered(links: Iterable[ChainLink]) -> RecordedChain:
     given = sorted(links, key=lambda link: run_order(link.run.run))
     writes = {link.run.run: link for link in given if link.output}
     owners = {place: name for name, link in writes.items() for place in link.written_places()}
-    before = {
-        name: {owners[place] for place in link.read_places() if place in owners} - {name}
-        for name, link in writes.items()
-    }
     outputs = {place: writes[name].output for place, name in owners.items()}
-    writes = {name: _within(link, outputs) for name, link in writes.items()}
-    done: dict[str, ChainLink] = {}
-    while len(done) < len(writes):
-        ready = [name for name in writes if name not in done and before[name] <= done.keys()]
-        # Two writes that read each other's files cannot be; a damaged record must not make this endless.
-        for name in ready or [next(name for name in writes if name not in done)]:
-            done[name] = writes[name]
-    return RecordedChain(tuple(done.values()), owners, tuple(link for link in given if not link.output))
+    order = exchange_of(writes.values()).ordered(writes)
+    done = [_within(writes[name], outputs) for name in order]
+    return RecordedChain(tuple(done), owners, tuple(link for link in given if not link.output))
 
 
 def _within(link: ChainLink, outputs: Mapping[Place, str]) -> ChainLink:

@@ -129,7 +129,9 @@ class _Flow:
         before: dict[str, set[str]] = {}
         for name, run in runs.items():
             places = [place for dataset in self._between(run) for place in self._places(run, dataset)]
-            before[name] = {writer for place in places for writer in self._files.writers.get(place, ())} - {name}
+            before[name] = {writer for place in places for writer in self._files.exchange.writers.get(place, ())} - {
+                name
+            }
         try:
             order = list(TopologicalSorter(before).static_order())
         except CycleError:  # two runs that read what the other wrote: of times that a clock set back
@@ -281,7 +283,7 @@ class _Flow:
         found = {self._request.dataset}
         passed_on = False
         for dataset in between:
-            writers = {w for place in self._places(run, dataset) for w in self._files.writers.get(place, ())}
+            writers = {w for place in self._places(run, dataset) for w in self._files.exchange.writers.get(place, ())}
             reached = [self._found[writer] for writer in writers if writer in self._found]
             passed_on = passed_on or any(each.keeps_out for each in reached)
             if any(each.count or each.keeps_out for each in reached):
@@ -294,7 +296,7 @@ class _Flow:
         grade, lost = EXACT, dict[str, None]()
         for dataset in between:
             for place in self._places(run, dataset):
-                writers = self._files.writers.get(place, ())
+                writers = self._files.exchange.writers.get(place, ())
                 if not writers:
                     lost[f"{run.run} read files of {dataset} that no recorded run left as they are"] = None
                 for writer in writers:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.trace import HopAnswer, HopEnd, TraceReport
 from govtool.app.rdd.hops import program_hop_back, program_hop_forward, written_lines
+from govtool.app.records.exchange import FileExchange
 from govtool.app.records.opened import OpenedWrite, open_write, written_output
 from govtool.app.records.runs import recorded
 from govtool.app.records.sidecars import sidecar_use
@@ -42,15 +43,11 @@ class RecordedFiles:
 
     Attributes:
         runs: By id.
-        writers: Runs by the files that they wrote.
-        readers: Runs by the files that they read.
-        paths: Runs that wrote, by the URI of places alone.
+        exchange: Which of them exchange files.
     """
 
     runs: dict[str, RecordRun] = field(default_factory=dict)
-    writers: dict[Place, list[str]] = field(default_factory=dict)
-    readers: dict[Place, list[str]] = field(default_factory=dict)
-    paths: dict[str, str] = field(default_factory=dict)
+    exchange: FileExchange = field(default_factory=FileExchange)
 
     @staticmethod
     def of(runs: Iterable[RecordRun]) -> RecordedFiles:
@@ -63,12 +60,9 @@ class RecordedFiles:
         for run in runs:
             found.runs[run.run] = run
             written = relation_of(run.written, run.output)
-            for file in written.files if written is not None else ():
-                found.writers.setdefault(place_of(file), []).append(run.run)
-                found.paths[place_of(file)[0]] = run.run
-            read = {place_of(file) for leaf in relations(codec.loads(run.listings).root) for file in leaf.files}
-            for place in read:
-                found.readers.setdefault(place, []).append(run.run)
+            left = [place_of(file) for file in written.files] if written is not None else []
+            read = [place_of(file) for leaf in relations(codec.loads(run.listings).root) for file in leaf.files]
+            found.exchange.add(run.run, read, left)
         return found
 
 
@@ -181,12 +175,12 @@ def go_back_from(store: Reader, commit: Commit, start: tuple[str, Found], reques
         return HopAnswer(depth, reached.answer(request.limit)), rows_by_file(reached)
 
     def why(place: Place) -> tuple[str, bool]:
-        writer = files.paths.get(place[0])
+        writer = files.exchange.paths.get(place[0])
         if writer is None:
             return "no recorded run wrote it", False
         return f"{writer} wrote it, but it was written again before it was read", True
 
-    walk = _Walk(files, lambda place: files.writers.get(place, ()), follow, why)
+    walk = _Walk(files, lambda place: files.exchange.writers.get(place, ()), follow, why)
     return walk.go([start])
 
 
@@ -209,7 +203,7 @@ def hops_forward(store: Reader, commit: Commit, starts: Sequence[TraceReport], r
     def why(place: Place) -> tuple[str, bool]:
         return "no recorded run read it", False
 
-    walk = _Walk(files, lambda place: files.readers.get(place, ()), follow, why)
+    walk = _Walk(files, lambda place: files.exchange.readers.get(place, ()), follow, why)
     return walk.go([(report.trace.run, _left(walk, report)) for report in starts])
 
 

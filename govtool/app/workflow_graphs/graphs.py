@@ -12,6 +12,7 @@ import mmap
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,13 +126,32 @@ def _graphs_of_runs(store: Reader, commit: Commit) -> Iterator[GraphEntry]:
     for run in list_recorded_runs(store, commit):
         if run.mode == "records" and run.executions:
             modules = tuple(sorted({each.module for each in run.invocations if each.execution <= run.whole}))
-            graph = _in_cache(store, _run_key(run_text(run), "read"))
+            graph = _in_cache(store, _run_key(run_text(run)))
             nodes, edges = (None, None) if graph is None else (graph.node_count, graph.edge_count)
             yield GraphEntry(f"{RUN_PREFIX}{run.id}", nodes, edges, modules)
 
 
-def _run_key(text: str, state_nodes: str, pig_nodes: bool = False) -> str:
-    drawn = f"{state_nodes} pig" if pig_nodes else state_nodes
+@dataclass(frozen=True, slots=True)
+class RunDrawing:
+    """How the graph of a run is drawn.
+
+    Attributes:
+        state_nodes: Which state tuples have nodes.
+        pig_nodes: Operators have the nodes of the paper's figures.
+        all_runs: A program goes on through the runs that exchange files with it.
+    """
+
+    state_nodes: StateNodes = "read"
+    pig_nodes: bool = False
+    all_runs: bool = False
+
+
+_DRAWN = RunDrawing()
+
+
+def _run_key(text: str, drawing: RunDrawing = _DRAWN) -> str:
+    # The text of a run has all of its actions, those of joined runs, too.
+    drawn = f"{drawing.state_nodes} pig" if drawing.pig_nodes else drawing.state_nodes
     return hashlib.sha256(f"outputs/2 {drawn} {text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -240,8 +260,7 @@ def graph_called(
     store: str | None = None,
     at: str | None = None,
     branch: str | None = None,
-    state_nodes: StateNodes = "read",
-    pig_nodes: bool = False,
+    drawing: RunDrawing = _DRAWN,
 ) -> ProvenanceGraph:
     """Open the graph of a file or a name. A text that looks like a path, or is a file, is a path.
 
@@ -250,17 +269,16 @@ def graph_called(
         store: The store of a name.
         at: Its version.
         branch: The branch that counts.
-        state_nodes: Of a run, which state tuples have nodes.
-        pig_nodes: Of a run, operators have the nodes of the paper's figures.
+        drawing: Of a run, how its graph is drawn.
 
     Raises:
         UsageError: The file is mistaken (``usage.graph``).
         UnknownNameError: There is neither (``usage.unknown-graph``).
         StoreError: There is no store, or it cannot be read.
     """
-    if (state_nodes != "read" or pig_nodes) and not text.startswith(RUN_PREFIX):
+    if drawing != _DRAWN and not text.startswith(RUN_PREFIX):
         raise UsageError(
-            "nodes of states and of operators are chosen for the graph of a run",
+            "nodes of states and of operators, and all runs, are chosen for the graph of a run",
             code="usage.arguments",
             hint="--run RUN",
         )
@@ -270,17 +288,15 @@ def graph_called(
 
     reader = read_store(store)
     commit = commit_at(reader, at, branch)
-    return graph_in(reader, commit, text, state_nodes, pig_nodes)
+    return graph_in(reader, commit, text, drawing)
 
 
-def graph_in(
-    store: Reader, commit: Commit, text: str, state_nodes: StateNodes = "read", pig_nodes: bool = False
-) -> ProvenanceGraph:
+def graph_in(store: Reader, commit: Commit, text: str, drawing: RunDrawing = _DRAWN) -> ProvenanceGraph:
     """As ``graph_called``, for a version of a store that is open already."""
     if _is_file(text):
         return read_graph(text)
     if text.startswith(RUN_PREFIX):
-        return open_run_graph(store, commit, text.removeprefix(RUN_PREFIX), state_nodes, pig_nodes)
+        return open_run_graph(store, commit, text.removeprefix(RUN_PREFIX), drawing)
     return open_graph(store, commit, text)
 
 
@@ -308,16 +324,14 @@ def chosen_state_nodes(text: str) -> StateNodes:
     )
 
 
-def open_run_graph(
-    store: Reader, commit: Commit, name: str, state_nodes: StateNodes = "read", pig_nodes: bool = False
-) -> ProvenanceGraph:
+def open_run_graph(store: Reader, commit: Commit, name: str, drawing: RunDrawing = _DRAWN) -> ProvenanceGraph:
     """The graph of a workflow run; it is built from the run's records once, and the cache keeps it.
 
     Raises:
         UnknownNameError: There is no such run (``usage.unknown-run``).
         UsageError: It has no records (``usage.no-records``), or a file has changed since.
     """
-    return _run_parts(store, commit, name, state_nodes, pig_nodes)[0]
+    return _run_parts(store, commit, name, drawing)[0]
 
 
 def run_outputs(
@@ -326,8 +340,7 @@ def run_outputs(
     store: str | None = None,
     at: str | None = None,
     branch: str | None = None,
-    state_nodes: StateNodes = "read",
-    pig_nodes: bool = False,
+    drawing: RunDrawing = _DRAWN,
 ) -> tuple[OutputTuples, ...]:
     """The rows of the outputs of a workflow run with their nodes; none for a graph that is not a run's.
 
@@ -343,11 +356,26 @@ def run_outputs(
         return ()
     reader = read_store(store)
     name = text.removeprefix(RUN_PREFIX)
-    return _run_parts(reader, commit_at(reader, at, branch), name, state_nodes, pig_nodes)[1]()
+    return _run_parts(reader, commit_at(reader, at, branch), name, drawing)[1]()
+
+
+def run_notes(
+    text: str, *, store: str | None = None, at: str | None = None, branch: str | None = None
+) -> tuple[str, ...]:
+    """Inputs at which the graph of a run, joined with other runs, begins although a recorded run wrote there.
+
+    The arguments are those of ``graph_called``.
+    """
+    from govtool.app.project.project import commit_at, read_store
+    from govtool.app.workflow_runs.programs.recorded import find_recorded_run
+
+    reader = read_store(store)
+    name = text.removeprefix(RUN_PREFIX)
+    return find_recorded_run(reader, commit_at(reader, at, branch), name, all_runs=True).notes
 
 
 def _run_parts(
-    store: Reader, commit: Commit, name: str, state_nodes: StateNodes = "read", pig_nodes: bool = False
+    store: Reader, commit: Commit, name: str, drawing: RunDrawing = _DRAWN
 ) -> tuple[ProvenanceGraph, Callable[[], tuple[OutputTuples, ...]]]:
     from govtool.app.workflow_runs.programs.recorded import find_recorded_run
     from govtool.model.workflow_run import run_text
@@ -355,12 +383,12 @@ def _run_parts(
     from govtool.workflow.storage import mapped
     from govtool.workflow.storage.outputs import outputs_from, outputs_text
 
-    found = find_recorded_run(store, commit, name)
-    key = _run_key(run_text(found.run), state_nodes, pig_nodes)
+    found = find_recorded_run(store, commit, name, all_runs=drawing.all_runs)
+    key = _run_key(run_text(found.run), drawing)
     built: list[RunGraph] = []
 
     def build() -> ProvenanceGraph:
-        built.append(found.graph(state_nodes, pig_nodes=pig_nodes))
+        built.append(found.graph(drawing.state_nodes, pig_nodes=drawing.pig_nodes))
         return built[0].graph
 
     def beside(folder: Path) -> None:
@@ -375,6 +403,6 @@ def _run_parts(
         try:
             return file.read_text(encoding="utf-8", errors="surrogatepass")
         except FileNotFoundError:  # evicted meanwhile
-            return outputs_text(found.graph(state_nodes, pig_nodes=pig_nodes).outputs)
+            return outputs_text(found.graph(drawing.state_nodes, pig_nodes=drawing.pig_nodes).outputs)
 
     return graph, lambda: outputs_from(outputs())

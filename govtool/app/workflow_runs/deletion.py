@@ -126,8 +126,13 @@ class InputRecords:
                 + (f", nor are {len(missing) - 1:,} more" if missing[1:] else ""),
                 code="usage.unknown-token",
                 nearest=near_tokens(missing[0], list(self.places)[:_NEAR]),
-                hint="a record that was deleted before the run is not there either",
+                hint=self._hint(),
             )
+
+    def _hint(self) -> str:
+        if not self._opened.has_modules and not self._opened.all_runs:
+            return "--all-runs goes on to the runs that wrote its inputs"
+        return "a record that was deleted before the run is not there either"
 
     def rows(self, tokens: Iterable[str]) -> dict[str, set[int]]:
         """The rows of records, by the path of their relation."""
@@ -173,7 +178,7 @@ class _Deletions:
             self._by_relation(deletions),
             tuple(f"{each.module}#{each.number}" for each in again.invocations),
             {str(each): lost[each.path] for each in self.wanted if each.path in lost},
-            tuple(self.notes),
+            (*self.opened.notes, *self.notes),
         )
 
     def _by_relation(self, deletions: Mapping[str, RowDeletion]) -> dict[str, OutputDeletion]:

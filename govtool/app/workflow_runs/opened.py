@@ -30,12 +30,16 @@ class OpenedRun:
         files: Its plans and rows.
         has_modules: It is one of a workflow, whose modules can be called again; False: of a program or of SQL.
         cache_id: The part of the cache that its circuits are kept in; empty: they are not kept.
+        all_runs: It goes on through the runs that exchange files with it.
+        notes: What is to be known of where it begins.
     """
 
     run: WorkflowRun
     files: RunFiles
     has_modules: bool = True
     cache_id: str = ""
+    all_runs: bool = False
+    notes: tuple[str, ...] = ()
 
     def circuit(self, wanted: Iterable[str], origins: Origins | None = None) -> RunCircuit:
         """What some relations are made of, in the engine that evaluates most of the plans.
@@ -52,17 +56,17 @@ class OpenedRun:
 
         paths = list(wanted)
         first = self._first_plan(paths)
-        if first is None or not self.cache_id or origins is not None:
+        if not self.cache_id or origins is not None:
             return self._built(paths, first, origins)
         return cached_circuit(
             self.cache_id, self.run, self.files, paths, first.session, lambda: self._built(paths, first, None)
         )
 
-    def _built(self, paths: list[str], first: Plan | None, origins: Origins | None) -> RunCircuit:
+    def _built(self, paths: list[str], first: Plan, origins: Origins | None) -> RunCircuit:
         from govtool.workflow.modules.run_circuit import build_run_circuit
 
         best: RunCircuit | None = None
-        for executor in () if first is None else self.files.executors(first):
+        for executor in self.files.executors(first):
             found = build_run_circuit(self.run, self.files, executor, paths, origins)
             if best is None or len(found.coarse) < len(best.coarse):
                 best = found
@@ -76,9 +80,12 @@ class OpenedRun:
             )
         return best
 
-    def _first_plan(self, paths: Iterable[str]) -> Plan | None:
+    def _first_plan(self, paths: Iterable[str]) -> Plan:
+        """A plan whose session evaluates the others; an empty one where there are none, and all is opaque."""
+        from govtool.records.plan.nodes import Plan, Session, Union
+
         plans = (self.files.plan(path) for path in (*paths, *self.run.relations))
-        return next((plan for plan in plans if plan is not None), None)
+        return next((plan for plan in plans if plan is not None), Plan(Union((), ()), Session("", True, "UTC")))
 
 
 @contextmanager
@@ -98,8 +105,14 @@ def engine_errors() -> Iterator[None]:
 
 
 @contextmanager
-def opened_run(store: Reader, commit: Commit, name: str) -> Iterator[OpenedRun]:
+def opened_run(store: Reader, commit: Commit, name: str, *, all_runs: bool = False) -> Iterator[OpenedRun]:
     """A run of a workflow, of a program or of SQL by its name, with its records; temporary files go with the context.
+
+    Args:
+        store: The store.
+        commit: Its version.
+        name: The name.
+        all_runs: As for ``find_recorded_run``.
 
     Raises:
         UnknownNameError: There is no such run (``usage.unknown-run``).
@@ -108,7 +121,8 @@ def opened_run(store: Reader, commit: Commit, name: str) -> Iterator[OpenedRun]:
     """
     from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 
-    found = find_recorded_run(store, commit, name)
+    found = find_recorded_run(store, commit, name, all_runs=all_runs)
     with found.opened() as (run, files):
         # The files of a program may be temporary ones, which no later question finds.
-        yield OpenedRun(run, files, found.program is None, store.cache_id if found.program is None else "")
+        has_modules = found.program is None
+        yield OpenedRun(run, files, has_modules, store.cache_id if has_modules else "", all_runs, found.notes)

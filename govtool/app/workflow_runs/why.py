@@ -102,7 +102,7 @@ def _answer(
     if address.key and not rows:
         every = QueryProvenance(found.query, found.tokens).rows
         raise unknown_row(address, titles, [row.values for row in every])
-    notes = [f"{path.rpartition('/')[2]}: {reason}" for path, reason in circuit.coarse.items()]
+    notes = [*opened.notes, *(f"{path.rpartition('/')[2]}: {reason}" for path, reason in circuit.coarse.items())]
     executor = circuit.tables.executor
     request = Request(found, rows, values, exact, cast("OpenedQuery", None), executor, notes, most)
     columns: Columns = []

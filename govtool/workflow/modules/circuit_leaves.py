@@ -30,12 +30,22 @@ from govtool.workflow.semirings.tokens import Tokens
 
 @dataclass(frozen=True, slots=True)
 class CircuitSource:
-    """Records that no invocation of the run made: nodes from ``start``."""
+    """Records that no invocation of the run made: nodes from ``start``.
+
+    Attributes:
+        relation: The relation.
+        rows: Their tokens.
+        start: The first node.
+        gate: See ``AnnotatedRelation``.
+        beside: Where another relation has some of these records, read otherwise: the first node of those that it does
+            not have, and their places.
+    """
 
     relation: BoundaryRelation
     rows: RelationRows
     start: int
     gate: int = NONE
+    beside: tuple[int, Array] | None = None
 
     def nodes(self) -> Array:
         """The p-nodes of its rows."""

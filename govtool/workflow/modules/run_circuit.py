@@ -7,7 +7,7 @@ every semiring of ``why`` applies. Only what the wanted relations are made of is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -33,7 +33,7 @@ from govtool.workflow.modules.circuit_leaves import (
     OpaqueRelation,
 )
 from govtool.workflow.modules.run_graph import is_refusal, titled
-from govtool.workflow.modules.run_tuples import RunFiles
+from govtool.workflow.modules.run_tuples import RelationRows, RunFiles
 from govtool.workflow.modules.written_rows import matched, python_rows
 from govtool.workflow.semirings.tokens import Tokens
 
@@ -150,9 +150,31 @@ class _Builder:
         )
 
     def _source(self, relation: BoundaryRelation) -> None:
-        number = len(self.files.rows(relation).tokens)
-        start = self.circuit.add(Sources(number, relation.path))
-        self.relations[relation.path] = CircuitSource(relation, self.files.rows(relation), start)
+        rows = self.files.rows(relation)
+        known = self._named_alike(rows.tokens)
+        if known:
+            self.relations[relation.path] = self._shared(relation, rows, known)
+            return
+        start = self.circuit.add(Sources(len(rows.tokens), relation.path))
+        self.relations[relation.path] = CircuitSource(relation, rows, start)
+
+    def _named_alike(self, tokens: Sequence[str]) -> dict[str, int]:
+        """The nodes of records, by token, that other relations have of the same version of a dataset."""
+        version = _version_of(tokens)
+        found: dict[str, int] = {}
+        for each in self.relations.values():
+            if isinstance(each, CircuitSource) and version and _version_of(each.rows.tokens) == version:
+                found.update((token, each.start + row) for row, token in enumerate(each.rows.tokens))
+        return found
+
+    def _shared(self, relation: BoundaryRelation, rows: RelationRows, known: Mapping[str, int]) -> CircuitSource:
+        """Records of which some are those of another relation: a file that is read in two ways."""
+        fresh = np.array([row for row, token in enumerate(rows.tokens) if token not in known], np.int64)
+        own = self.circuit.add(Sources(len(fresh), relation.path))
+        nodes = np.array([known.get(token, NONE) for token in rows.tokens], np.int64)
+        nodes[fresh] = own + np.arange(len(fresh))
+        start = self.circuit.add(Sum(Inputs(np.arange(len(nodes) + 1), nodes)))
+        return CircuitSource(relation, rows, start, beside=(own, fresh))
 
     def _made(
         self, path: str, invocation: ModuleInvocation, plan: Plan | None, tables: TableStore, leaves: CircuitLeaves
@@ -209,8 +231,20 @@ def source_tokens(relations: Mapping[str, CircuitRelation]) -> Tokens:
     import pyarrow as pa
 
     found = {path: each for path, each in relations.items() if isinstance(each, CircuitSource)}
-    starts = {path: each.start for path, each in found.items()}
-    return Tokens(starts, {path: pa.array(each.rows.tokens, pa.string()) for path, each in found.items()})
+    labels = {path: pa.array(each.rows.tokens, pa.string()) for path, each in found.items()}
+    starts = {}
+    for path, each in found.items():
+        if each.beside is None:
+            starts[path] = each.start
+        else:
+            own, fresh = each.beside
+            starts[f"{path} (others)"], labels[f"{path} (others)"] = own, labels[path].take(pa.array(fresh))
+    return Tokens(starts, labels)
+
+
+def _version_of(tokens: Sequence[str]) -> str:
+    """The dataset and version that records are of."""
+    return tokens[0].rpartition(":")[0] if tokens else ""
 
 
 def produced_by(run: WorkflowRun) -> dict[str, ModuleInvocation]:

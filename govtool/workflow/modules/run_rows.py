@@ -75,7 +75,8 @@ class _OutputRows:
         self._graph = graph
         self._removed = np.zeros(graph.node_count, bool)
         self._removed[deletion.removed] = True
-        self._unknown = frozenset(deletion.unknown)
+        self._removed[list(deletion.hollow)] = False
+        self._unknown = frozenset(deletion.unknown) | deletion.hollow
         self._values = deletion.recomputed
         self._gains_possible = deletion.gains_possible
         self._before, self._after = World(graph), World(graph, self._removed, deletion.recomputed)

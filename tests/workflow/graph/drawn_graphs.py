@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 from reference.graphs import PlainGraph
 
@@ -143,3 +145,18 @@ bodies = st.builds(
     st.booleans(),
 )
 """Graphs in the JSON form."""
+
+
+def shown(view):
+    """Ids of the nodes and edges of a view, zoom nodes included, and how often each edge is there."""
+    graph = view.graph
+    nodes = {*graph.ids_of(np.flatnonzero(~view.hidden)), *(node.id for node in view.zoom_nodes)}
+    assert view.node_count == len(nodes)
+    edge = view.shown_edges
+    ends = [graph.ids_of(np.asarray(each)[edge].astype(np.int64)) for each in (graph.edges.source, graph.edges.target)]
+    edges = list(zip(*ends, strict=True))
+    inputs, first, outputs, second = view.zoom_edges
+    edges += [(graph.id_of(int(n)), view.zoom_nodes[z].id) for n, z in zip(inputs, first, strict=True)]
+    edges += [(view.zoom_nodes[z].id, graph.id_of(int(n))) for n, z in zip(outputs, second, strict=True)]
+    assert view.edge_count == len(edges)
+    return nodes, Counter(edges)

@@ -33,10 +33,12 @@ class ProgramAction:
     Attributes:
         run: What the store knows of it.
         record: Its exact plan and files; None where its rows cannot be traced.
+        label: What its number is called by beside actions of other runs; empty: the number of its execution.
     """
 
     run: Run
     record: RecordRun | None
+    label: str = ""
 
     @property
     def output(self) -> str:
@@ -47,8 +49,13 @@ class ProgramAction:
 
     @property
     def number(self) -> str:
-        """The number of its execution in the application."""
-        return self.run.id.rpartition("/")[2]
+        """The number of its execution in the application, unique in the program."""
+        return self.label or self.run.id.rpartition("/")[2]
+
+    @property
+    def application(self) -> str:
+        """The application that it is an action of."""
+        return self.run.application or self.run.id.rpartition("/")[0]
 
     @property
     def plan(self) -> str:
@@ -79,8 +86,13 @@ class RecordedProgram:
     error: str
 
 
-def read_programs(store: Reader, commit: Commit) -> list[RecordedProgram]:
+def read_programs(store: Reader, commit: Commit, *, of_workflows: bool = False) -> list[RecordedProgram]:
     """The recorded programs of a commit, the newest first.
+
+    Args:
+        store: The store.
+        commit: Its version.
+        of_workflows: Also runs of workflows, whose actions are the writes at the boundaries of modules.
 
     Raises:
         StoreError: A fragment cannot be read.
@@ -96,7 +108,7 @@ def read_programs(store: Reader, commit: Commit) -> list[RecordedProgram]:
     by_application: dict[tuple[str, str], list[Run]] = {}
     for run in read_history(store, commit).runs:
         application = run.application or run.id.rpartition("/")[0]
-        if application in recorded and not run.source.startswith(WORKFLOW_SOURCE):
+        if application in recorded and (of_workflows or not run.source.startswith(WORKFLOW_SOURCE)):
             by_application.setdefault((application, run.source), []).append(run)
     found = [_program(*key, runs, records) for key, runs in by_application.items()]
     return sorted(

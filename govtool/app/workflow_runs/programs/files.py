@@ -110,7 +110,10 @@ class ProgramFiles:
     def prepare(self) -> WorkflowRun:
         """Find or evaluate what each relation holds, in the order of the actions; return the run over these files."""
         for path, source in self.layout.sources.items():
-            self._prepare_source(path, source.leaf, source.columns, source.version)
+            if source.otherwise:
+                self.lost[path] = source.otherwise
+            else:
+                self._prepare_source(path, source.leaf, source.columns, source.version)
         for at, plan in enumerate(self.layout.plans):
             path = self.layout.outputs[at]
             self._prepare_output(at, path, self._over_readable(at, path, plan))

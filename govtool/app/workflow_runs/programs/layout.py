@@ -24,6 +24,29 @@ _SLACK = 5
 """Milliseconds by which a file may be older than the begin of its write, as clocks go."""
 _PLAIN = frozenset({"parquet", "csv", "json", "text", "orc"})
 """Formats of files that hold nothing but rows."""
+_TEXT = frozenset({"csv", "json", "text"})
+"""Formats in which options decide what a record is."""
+_OF_VALUES = frozenset(
+    {
+        "inferschema",
+        "dateformat",
+        "timestampformat",
+        "timestampntzformat",
+        "enforceschema",
+        "nullvalue",
+        "nanvalue",
+        "positiveinf",
+        "negativeinf",
+        "emptyvalue",
+        "locale",
+        "prefersdate",
+        "primitivesasstring",
+        "prefersdecimal",
+        "samplingratio",
+        "path",
+    }
+)
+"""Options of text that change values, and not what a record is."""
 LeafKey = tuple[int, int]
 """An action's place in its program, and the number of a leaf of its plan."""
 
@@ -36,11 +59,15 @@ class ProgramSource:
         leaf: A leaf that reads them, with these files only, numbered as it does.
         version: The version of all that the leaf reads.
         columns: All columns that leaves read of them.
+        otherwise: Why its records are not those of the leaf that names them; empty: they are.
+        beside: Then the sources that have those records.
     """
 
     leaf: Relation
     version: str
     columns: tuple[str, ...]
+    otherwise: str = ""
+    beside: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +122,7 @@ class _Layout:
         plans = [self._plan(at, action) for at, action in enumerate(self.program.actions)]
         for at, action in enumerate(self.program.actions):
             self.written[at] = written_files(action)
-            for file in (*self.written[at], *_other_files(action)):
+            for file in (*self.written[at], *other_files(action)):
                 self.writers.setdefault(place_of(file), []).append(at)
         leaves = {(at, leaf.leaf): leaf for at in range(len(plans)) for leaf in self._leaves(at, plans[at])}
         owners = {key: {file: self._owner(key[0], leaf, file) for file in leaf.files} for key, leaf in leaves.items()}
@@ -103,6 +130,8 @@ class _Layout:
         outputs = {at: self._path(at) for at, action in enumerate(self.program.actions)}
         pieces = {key: tuple(_pieces(key, leaf, owners[key], of_file, outputs)) for key, leaf in leaves.items()}
         inputs = {at: self._inputs(at, plans[at], pieces, outputs) for at in range(len(plans))}
+        for read in inputs.values():  # what cannot be told apart hangs on the records that it may be
+            read.update((other, None) for path in list(read) if path in sources for other in sources[path].beside)
         known = {path: _source_relation(path, each) for path, each in sources.items()}
         known.update((outputs[at], self._relation(outputs[at], at)) for at in outputs)
         names = _relation_names(self.program, sources)
@@ -118,7 +147,7 @@ class _Layout:
     def _leaves(self, at: int, plan: Plan | None) -> list[Relation]:
         if plan is not None:
             return relations(plan.root)
-        return list(_listed_inputs(self.program.actions[at]))
+        return list(inputs_as_listed(self.program.actions[at]))
 
     def _path(self, at: int) -> str:
         """What an action made: the dataset, and the action, as others of the run may write it again."""
@@ -156,10 +185,13 @@ class _Layout:
         """What an action read: paths, with the action that made them."""
         makers = {path: writer for writer, path in outputs.items()}
         own = [path for (action, _), parts in pieces.items() if action == at for path, _ in parts]
-        if _has_hidden_inputs(self.program.actions[at], plan):
-            # Rows of an RDD may be of anything that was there, or that the run had written.
-            own += [path for parts in pieces.values() for path, _ in parts if path not in makers]
-            own += [outputs[before] for before in range(at)]
+        if has_hidden_inputs(self.program.actions[at], plan):
+            # Rows of an RDD may be of anything that its run had read, or had written before.
+            run = self.program.actions[at].application
+            mates = {other for other, action in enumerate(self.program.actions) if action.application == run}
+            read = [path for (action, _), parts in pieces.items() if action in mates for path, _ in parts]
+            own += [path for path in read if makers.get(path) not in mates]
+            own += [outputs[before] for before in range(at) if before in mates]
         return {path: makers.get(path) for path in dict.fromkeys(own)}
 
 
@@ -186,7 +218,7 @@ def _milliseconds(text: str | None) -> int | None:
     return int(datetime.fromisoformat(text).timestamp() * 1000) if text else None
 
 
-def _other_files(action: ProgramAction) -> Iterator[File]:
+def other_files(action: ProgramAction) -> Iterator[File]:
     """Files of an action that writes into several datasets, but for the first."""
     for output in action.run.outputs[1:]:
         listed = output.written.listed if output.written is not None else ()
@@ -198,12 +230,12 @@ def has_files(leaf: Relation) -> bool:
     return bool(leaf.files) or leaf.format in _PLAIN
 
 
-def _has_hidden_inputs(action: ProgramAction, plan: Plan | None) -> bool:
+def has_hidden_inputs(action: ProgramAction, plan: Plan | None) -> bool:
     """Return whether an action read what its plan does not name."""
     if plan is None:
         record = action.record
         is_listed = record is not None and record.plan and not record.breaks and not record.program
-        return not is_listed or not all(map(has_files, _listed_inputs(action)))
+        return not is_listed or not all(map(has_files, inputs_as_listed(action)))
     nodes = list(walk_nodes(plan.root))
     return any(
         (isinstance(node, Break) and not node.children) or (isinstance(node, Relation) and not has_files(node))
@@ -211,7 +243,7 @@ def _has_hidden_inputs(action: ProgramAction, plan: Plan | None) -> bool:
     )
 
 
-def _listed_inputs(action: ProgramAction) -> Iterator[Relation]:
+def inputs_as_listed(action: ProgramAction) -> Iterator[Relation]:
     """The inputs of an action whose plan cannot be read, from what was recorded of its write, else of its run."""
     from govtool.app.records.tables import listed_inputs
     from govtool.records.plan.types import Struct
@@ -233,27 +265,52 @@ def _listed_inputs(action: ProgramAction) -> Iterator[Relation]:
 def _sources(
     leaves: Mapping[LeafKey, Relation], owners: Mapping[LeafKey, Mapping[File, int | None]]
 ) -> tuple[dict[str, ProgramSource], dict[tuple[LeafKey, Place], str]]:
-    """Files that no action wrote, put together by the leaves that read them; and the relation of each leaf's files."""
-    readers: dict[tuple[object, ...], list[tuple[LeafKey, File]]] = {}
+    """Files that no action wrote, put together by the leaves that read them; and the relation of each leaf's files.
+
+    Records of a file have the same tokens however it is read: those of the first leaf.
+    """
+    readers: dict[Place, dict[tuple[object, ...], list[tuple[LeafKey, File]]]] = {}
     for key, leaf in leaves.items():
         for file, owner in owners[key].items():
             if owner is None:
-                readers.setdefault((*_kind(leaf), *place_of(file)), []).append((key, file))
+                readers.setdefault(place_of(file), {}).setdefault(_kind(leaf), []).append((key, file))
     groups: dict[tuple[object, ...], list[list[tuple[LeafKey, File]]]] = {}
-    for found in readers.values():
-        together = (_kind(leaves[found[0][0]]), frozenset(key for key, _ in found))
-        groups.setdefault(together, []).append(found)
+    named: dict[tuple[object, ...], tuple[LeafKey, list[File]]] = {}
+    for kinds in readers.values():
+        every = [each for found in kinds.values() for each in found]
+        together = frozenset(key for key, _ in every)
+        for kind, found in kinds.items():
+            groups.setdefault((kind, together), []).append(found)
+            named.setdefault((kind, together), (every[0][0], []))[1].append(every[0][1])
     sources: dict[str, ProgramSource] = {}
     of_file: dict[tuple[LeafKey, Place], str] = {}
-    for group in groups.values():
-        first = leaves[group[0][0][0]]
+    namers: dict[str, LeafKey] = {}
+    for group, members in groups.items():
+        first, (namer, own) = leaves[members[0][0][0]], named[group]
         path = _free_name(first.dataset, sources)
-        keys = {key for found in group for key, _ in found}
+        keys = {key for found in members for key, _ in found}
         names = dict.fromkeys(column.name for key in keys for column in leaves[key].columns)
-        own = tuple(found[0][1] for found in group)
-        sources[path] = ProgramSource(replace(first, files=own), _version(first), tuple(names))
-        of_file.update(((key, place_of(file)), path) for found in group for key, file in found)
+        leaf = replace(first, dataset=leaves[namer].dataset, files=tuple(own))
+        otherwise = "" if _splits_alike(first, leaves[namer]) else "its records are split otherwise by another read"
+        sources[path] = ProgramSource(leaf, _version(leaves[namer]), tuple(names), otherwise)
+        namers[path] = namer
+        of_file.update(((key, place_of(file)), path) for found in members for key, file in found)
+    for path, source in sources.items():
+        if source.otherwise:
+            beside = frozenset(of_file[namers[path], place_of(file)] for file in source.leaf.files)
+            sources[path] = replace(source, beside=beside)
     return sources, of_file
+
+
+def _splits_alike(one: Relation, two: Relation) -> bool:
+    """Return whether two reads of files give the same records in the same order, maybe as other values."""
+    if one.format not in _TEXT and two.format not in _TEXT:
+        return True
+    return one.format == two.format and _splitting(one) == _splitting(two)
+
+
+def _splitting(leaf: Relation) -> dict[str, str]:
+    return {name.lower(): value for name, value in leaf.options if name.lower() not in _OF_VALUES}
 
 
 def _kind(leaf: Relation) -> tuple[object, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from govtool.app.workflow_runs.programs.actions import RecordedProgram, find_program, read_programs, unknown_run
 from govtool.app.workflow_runs.stored import find_workflow_run, read_workflow_runs
-from govtool.errors import GovtoolError, UnknownNameError
+from govtool.errors import GovtoolError, UnknownNameError, UsageError
 from govtool.model.workflow_run import WorkflowRun, sorted_runs
 
 if TYPE_CHECKING:
@@ -31,12 +31,14 @@ class RecordedRun:
         commit: The version of the store.
         program: The program; None for a workflow.
         workflow: The run of a workflow; None for a program.
+        notes: Where a program that is joined with other runs begins although a run wrote to that place.
     """
 
     store: Reader
     commit: Commit
     program: RecordedProgram | None = None
     workflow: WorkflowRun | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def run(self) -> WorkflowRun:
@@ -51,14 +53,7 @@ class RecordedRun:
         return lay_out(self.program, self._plan)
 
     def _plan(self, action: ProgramAction) -> tuple[Plan | None, str]:
-        from govtool.app.records.tables import read_plan
-
-        if action.record is None:
-            return None, "its plan was not recorded"
-        try:
-            return read_plan(self.store, self.commit, action.record), ""
-        except GovtoolError as error:  # private values were removed, or a fragment is damaged
-            return None, error.message
+        return _plan_of(self.store, self.commit, action)
 
     @contextmanager
     def opened(self) -> Iterator[tuple[WorkflowRun, RunFiles]]:
@@ -95,13 +90,69 @@ class RecordedRun:
             return build_run_graph(run, files, state_nodes, pig_nodes=pig_nodes)
 
 
-def find_recorded_run(store: Reader, commit: Commit, text: str) -> RecordedRun:
+def _plan_of(store: Reader, commit: Commit, action: ProgramAction) -> tuple[Plan | None, str]:
+    """The plan of an action; or None, and the reason."""
+    from govtool.app.records.tables import read_plan
+
+    if action.record is None:
+        return None, "its plan was not recorded"
+    try:
+        return read_plan(store, commit, action.record), ""
+    except GovtoolError as error:  # private values were removed, or a fragment is damaged
+        return None, error.message
+
+
+def find_recorded_run(store: Reader, commit: Commit, text: str, *, all_runs: bool = False) -> RecordedRun:
     """The run that a text names: see ``find_workflow_run`` for workflows, then ``find_program``.
+
+    Args:
+        store: The store.
+        commit: Its version.
+        text: The name.
+        all_runs: A program goes on through the runs that exchange files with it: see ``joined_program``.
 
     Raises:
         UnknownNameError: There is none (``usage.unknown-run``), with near names.
         AmbiguousNameError: Several begin so (``usage.ambiguous-run``).
+        UsageError: A workflow exchanges files with other runs, which it cannot go on through (``usage.all-runs``).
     """
+    found = _named_run(store, commit, text)
+    return _joined(found) if all_runs else found
+
+
+def _joined(found: RecordedRun) -> RecordedRun:
+    """A program joined with other runs; a workflow as it is, where no other run exchanges files with it.
+
+    Raises:
+        UsageError: One does (``usage.all-runs``).
+    """
+    from govtool.app.workflow_runs.programs.joined import joined_program
+
+    @cache
+    def plan_of(action_id: str) -> tuple[Plan | None, str]:
+        return _plan_of(found.store, found.commit, actions[action_id])
+
+    programs = read_programs(found.store, found.commit, of_workflows=True)
+    actions = {action.run.id: action for each in programs for action in each.actions}
+    if found.program is not None:
+        joined = joined_program(found.program, programs, lambda action: plan_of(action.run.id))
+        return replace(found, program=joined.program, notes=joined.notes)
+    assert found.workflow is not None
+    for program in programs:
+        if program.application in found.workflow.applications:
+            others = joined_program(program, programs, lambda action: plan_of(action.run.id)).others
+            others = tuple(each for each in others if each not in found.workflow.applications)
+            if others:
+                raise UsageError(
+                    f"the workflow's run {found.workflow.id} exchanges files with {', '.join(others)}: "
+                    "only programs go on through other runs",
+                    code="usage.all-runs",
+                    hint=f"--run {others[0]} --all-runs has both, with the writes of the workflow as actions",
+                )
+    return found
+
+
+def _named_run(store: Reader, commit: Commit, text: str) -> RecordedRun:
     try:
         return RecordedRun(store, commit, workflow=find_workflow_run(store, commit, text))
     except UnknownNameError as error:
