@@ -261,8 +261,8 @@ class _Writer:
     @staticmethod
     def _start(group: _Group, times: Mapping[str, str]) -> str:
         """When a run started; of lineage that several runs had, the first time is that of another run."""
-        heard = [_stamp(time) for state, time in times.items() if state in STATES]
-        return min(filter(None, heard), default=group.last if group.is_repeated else group.first)
+        reported = [_stamp(time) for state, time in times.items() if state in STATES]
+        return min(filter(None, reported), default=group.last if group.is_repeated else group.first)
 
     def _in_run(self, group: _Group, role: str, dataset: str) -> dict[str, Any]:
         """The facets that a dataset has in one run only; nothing, where it has none."""
