@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,7 +100,7 @@ def _commit(
     store: str | None,
 ) -> Captured:
     from govtool.app.project.project import existing_branch, open_store
-    from govtool.app.runs.job import Finished, commit_captured, read_captured, remove_spool
+    from govtool.app.runs.job import NO_SPARK, Finished, commit_captured, missing_for_spark, read_captured, remove_spool
     from govtool.cli.shared.sql_arguments import show_diagnostics
     from govtool.render.spark import spark_summary
 
@@ -115,12 +112,8 @@ def _commit(
         ui.note(cost)
     if not captured.processes:
         ui.note("warning: no Spark session was seen: nothing to commit")
-        if find_spec("pyspark") is None or not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-            ui.hint("PySpark and Java are needed: govtool doctor; pip install 'govtool[spark]', and JAVA_HOME")
-        elif finished.code:  # maybe another Python than this one
-            ui.hint(
-                "if the job found no PySpark or Java: pip install pyspark for the Python that runs it, and JAVA_HOME"
-            )
+        if hint := missing_for_spark() or (finished.code and NO_SPARK):
+            ui.hint(hint)
         return captured
     opened = open_store(store)
     result = commit_captured(

@@ -71,13 +71,18 @@ class RunInput:
     """The reason why the content that was read is not known; empty where nothing speaks against the listing."""
 
 
+OVERWRITES_SOME = "overwrite_some"
+"""The mode of an overwrite that replaces only some partitions or rows: all else that was there stays."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOutput:
     """A dataset that a run wrote."""
 
     dataset: str
     mode: str = ""
-    """``overwrite``, ``append``, ``errorifexists``, ``ignore``, ``merge``, ``update``, ``delete``; empty: not known."""
+    """``overwrite``, ``overwrite_some``, ``append``, ``errorifexists``, ``ignore``, ``merge``, ``update``, ``delete``;
+    empty: not known."""
     rows: int | None = None
     bytes: int | None = None
     files: int | None = None

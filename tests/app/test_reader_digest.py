@@ -110,7 +110,8 @@ SQL = {"sql", "explained", "catalog", "dbt", "log", "openlineage"}
         ("capture/logs/databricks.py", {"log", "openlineage", "prov"}),
         ("capture/prov/document.py", {"prov"}),
         ("capture/catalog/postgres.py", {"explained", "catalog"}),
-        ("capture/openlineage/identity.py", {"openlineage", "prov", "spark"}),
+        ("capture/openlineage/events.py", {"openlineage", "prov", "spark"}),
+        ("capture/openlineage/identity.py", READERS.keys()),  # names of paths
         ("capture/sql/walk/expressions/functions.py", SQL),
         ("capture/sql/scripts/tsql.py", SQL),
         ("capture/sql/templates/jinja.py", SQL),

@@ -116,3 +116,52 @@ def test_what_the_event_log_says(ran):
         "create_table_as default.cloned: break.definition",
     ]
     assert same == 22
+
+
+PARTIAL = """
+import os
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+path = os.path.abspath("data/parts")
+rows = spark.range(6).selectExpr("id", "id % 3 AS part", "CAST(id AS STRING) AS name")
+rows.write.parquet("data/in")
+given = spark.read.parquet(os.path.abspath("data/in"))
+new = given.where("part = 1").selectExpr("id", "part", "upper(name) AS name")
+given.write.format("delta").partitionBy("part").saveAsTable("parts")
+new.write.format("delta").mode("overwrite").option("replaceWhere", "part = 1").saveAsTable("parts")
+new.write.format("delta").mode("overwrite").option("PartitionOverwriteMode", "dynamic").saveAsTable("parts")
+given.write.format("delta").partitionBy("part").save(path)
+new.write.format("delta").mode("overwrite").option("replaceWhere", "part = 1").save(path)
+spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+new.write.format("delta").mode("overwrite").save(path)
+new.write.format("delta").mode("overwrite").saveAsTable("parts")
+spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+assert spark.table("parts").count() == spark.read.format("delta").load(path).count() == 6
+new.write.format("delta").mode("overwrite").saveAsTable("parts")
+new.write.format("delta").mode("overwrite").save(path)
+assert spark.table("parts").count() == spark.read.format("delta").load(path).count() == 2
+"""
+
+
+@pytest.mark.parametrize("source", ["live", "logged"])
+def test_an_overwrite_of_some_rows_keeps_what_the_others_were_made_of(overwritten, source):
+    found = [
+        (each.target.rpartition("/")[2], each.mode, run.outputs[0].mode)
+        for run, all_ in getattr(overwritten, source)()
+        for each in all_
+        if each.target.endswith("parts")
+    ]
+    table, path = "default.parts", "parts"
+    first = "errorifexists"
+    assert found == [
+        (table, "replace", first), (table, "append", "overwrite_some"), (table, "append", "overwrite_some"),
+        (path, "replace", first), (path, "append", "overwrite_some"), (path, "append", "overwrite_some"),
+        (table, "append", "overwrite_some"), (table, "replace", "overwrite"), (path, "replace", "overwrite"),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def overwritten(tmp_path_factory, jars):
+    done = run_job(tmp_path_factory.mktemp("partial") / "job", PARTIAL, jars("delta"), SETTINGS)
+    assert done.code == 0, done.err
+    return done

@@ -74,6 +74,14 @@ def test_replaced_content_is_gone_but_not_what_was_made_of_it():
     assert history.tainted([r for r in history.runs if SoftwareSpec.parse("parser").used_by(r)]) == {"clean"}
 
 
+def test_an_overwrite_of_some_partitions_keeps_the_others():
+    flawed = run(1, "a", writes=["x"], software=(Software("parser", "1.4"),))
+    sound = run(2, "a", writes=["x"], mode="overwrite_some", software=(Software("parser", "1.5"),))
+    history = History([flawed, sound, run(3, "b", ["x"], ["y"])])
+    assert history.tainted([flawed]) == {"x"}  # and what is made of it
+    assert History([flawed, run(2, "a", writes=["x"]), run(3, "b", ["x"], ["y"])]).tainted([flawed]) == set()
+
+
 def test_an_append_keeps_what_was_there():
     first, second = run(1, "a", writes=["x"], mode="append"), run(2, "a", writes=["x"], mode="append")
     history = History([first, second])
@@ -196,6 +204,12 @@ def test_chance_is_named():
     other = run(2, "j", [read("raw", "r")], [wrote("x", "2")], software=CODE, plan="SELECT rand() FROM raw")
     (change,) = diff_runs(History([one, other]), one, other).changes
     assert (change.cause.kind, change.cause.text) == ("chance", "rand()")
+    one, other = (
+        replace(each, config={"spark.sql.ansi.enabled": on}) for each, on in ((one, "true"), (other, "false"))
+    )
+    found = diff_runs(History([one, other]), one, other)
+    (cause,) = {change.cause for change in found.changes if change.aspect == "output"}
+    assert (cause.kind, cause.text.partition("; ")[2]) == ("config", "each run may also differ by rand()")
 
 
 def test_rows_that_were_added_are_the_cause():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from govtool.app.runs import job as job_module
 from govtool.app.runs.job import command_of, environment, exit_as, read_captured, repository_state
 from govtool.errors import UsageError
 from govtool.spark.live.spool import Spool
@@ -41,6 +42,23 @@ def test_streams_arguments_and_exit_code_pass_through(tmp_path):
     assert (done.returncode, done.stdout) == (5, "['--day', '-x'] in\n")
     assert done.stderr.splitlines()[:2] == ["aside", "warning: no Spark session was seen: nothing to commit"]
     assert "pip install pyspark" in done.stderr.splitlines()[2]
+
+
+@pytest.mark.parametrize(("java_home", "says"), [("/no/such/java", "JAVA_HOME is /no/such/java, which has no bin/java"),
+                                                ("", "there is no Java")])  # fmt: skip
+def test_a_job_without_java_says_what_is_missing(tmp_path, monkeypatch, java_home, says):
+    monkeypatch.setenv("JAVA_HOME", java_home)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = govtool(tmp_path, "run", "--", script(tmp_path, "raise SystemExit(1)"))
+    assert f"hint: {says}" in done.stderr
+
+
+def test_a_command_of_spark_without_pyspark_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(job_module, "find_spec", lambda name: None)
+    with pytest.raises(UsageError) as raised:
+        job_module.run_job(["spark-submit", "etl.py"], tmp_path / "spool")
+    assert raised.value.hint.startswith("PySpark is not installed: pip install 'govtool[spark]'")
 
 
 def test_a_job_ends_us_as_it_ended_itself(tmp_path):

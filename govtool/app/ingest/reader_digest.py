@@ -31,7 +31,17 @@ class ReaderSources:
 
 
 _MODEL = ("errors.py", "functions", "model", "names.py", "redaction.py")
-_SQL = (*_MODEL, "linear.py", "app/ingest/project_facts.py", "app/ingest/sql_options.py", "capture/dbt", "capture/sql")
+_PATHS = ("capture/openlineage/identity.py", "capture/spark/identity.py")
+"""What calls paths as runs do."""
+_SQL = (
+    *_MODEL,
+    *_PATHS,
+    "linear.py",
+    "app/ingest/project_facts.py",
+    "app/ingest/sql_options.py",
+    "capture/dbt",
+    "capture/sql",
+)
 _CATALOG = (*_SQL, "app/ingest/postgres_explain.py", "app/ingest/catalog.py", "capture/catalog")
 _STREAMS = ("capture/compressed.py", "capture/lzf.py", "capture/logs", "clock.py")
 _SQL_LIBRARIES = ("google-re2", "sqlglot", "jinja2", "pyyaml")

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -46,6 +48,10 @@ IDENTIFIED = 1 << 30
 """Bytes of one dataset up to which its content is read to identify it, by default."""
 EAGER_RECORDS = "eager"
 """The value of ``records`` that asks for positions of records, too."""
+NO_SPARK = "if the job found no PySpark or Java: pip install pyspark for the Python that runs it, and JAVA_HOME"
+"""The hint where a job failed without a session and nothing is missing here: another Python than ours may run it."""
+_SPARKS_OWN = ("spark-submit", "spark-sql", "pyspark")
+"""Commands that come with Spark."""
 _TRIES = 8
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 _TERMINAL = ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGCONT")
@@ -128,12 +134,27 @@ def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool | 
     try:
         job = subprocess.Popen(command, env=environment(folder, records))
     except OSError as error:
+        hint = missing_for_spark() if Path(command[0]).name in _SPARKS_OWN else ""
         raise UsageError(
-            f"cannot run {command[0]}: {error.strerror or error}", code="usage.command", hint="govtool run -- script.py"
+            f"cannot run {command[0]}: {error.strerror or error}",
+            code="usage.command",
+            hint=hint or "govtool run -- script.py",
         ) from error
     with _forwarding(job):
         code = job.wait()
     return Finished(code, folder, state)
+
+
+def missing_for_spark() -> str:
+    """What this machine lacks to run a job of Spark, as a hint; empty where nothing is known to be missing."""
+    if find_spec("pyspark") is None:
+        return "PySpark is not installed: pip install 'govtool[spark]', and Java 17 or newer; see govtool doctor"
+    home = os.environ.get("JAVA_HOME", "")
+    if home and shutil.which("java", path=f"{home}/bin") is None:
+        return f"JAVA_HOME is {home}, which has no bin/java: Spark needs Java 17 or newer; see govtool doctor"
+    if not home and shutil.which("java") is None:
+        return "there is no Java: install Java 17 or newer, or set JAVA_HOME; see govtool doctor"
+    return ""
 
 
 @contextmanager

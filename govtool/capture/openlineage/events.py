@@ -25,6 +25,9 @@ RUN, JOB, DATASET, REJECT = "run", "job", "dataset", "reject"
 FIELDWISE = frozenset({"outputStatistics", "inputStatistics", "dataQualityMetrics"})
 """Facets of figures, each of which may come in another event: every figure is a register of its own."""
 
+_COUNTS = frozenset({"rowCount", "size", "bytes", "fileCount"})
+"""The figures among them that are numbers of things."""
+
 
 class Key(NamedTuple):
     """An entity: a run of a job, a job as declared, a dataset as declared, or a piece of input that is no event."""
@@ -173,7 +176,11 @@ class EventReader:
                 value = _without_query(value)
             if name in FIELDWISE and isinstance(value, dict):
                 for key, figure in value.items():
-                    event.registers[part, f"{name}/{key}"] = _json(figure)
+                    if key in _COUNTS and not _is_integer(figure):
+                        if figure is not None:
+                            self._note(line, f"{name}.{key} is no integer: {_shown(str(figure))}")
+                    else:
+                        event.registers[part, f"{name}/{key}"] = _json(figure)
             else:
                 event.registers[part, str(name)] = shortened(str(name), _json(value))
 
@@ -213,6 +220,10 @@ def _text(value: object) -> str | None:
         return None
     text = str(value).encode("utf-8", "replace").decode().strip()
     return text or None
+
+
+def _is_integer(value: object) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
 
 
 def _query(facets: object) -> str | None:

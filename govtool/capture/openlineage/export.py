@@ -8,7 +8,7 @@ several outputs reads what) is in the ``lineage`` facet beside it. Reading the e
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ from govtool.capture.openlineage.event_parts import (
     reference,
     schema_facet,
 )
-from govtool.capture.openlineage.events import stamp
+from govtool.capture.openlineage.events import STATES, stamp
 from govtool.capture.openlineage.export_facets import LineageFacets
 from govtool.capture.openlineage.facets import SPEC, Kept, facet
 from govtool.capture.openlineage.identity import JOBS
@@ -79,6 +79,11 @@ class _Group:
     first: str
     last: str
     derivations: dict[str, list[Derivation]] = field(default_factory=dict)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether several runs had the same lineage."""
+        return any(d.statement.count > 1 for each in self.derivations.values() for d in each)
 
 
 class _Described:
@@ -244,13 +249,20 @@ class _Writer:
         """The start of a run and, where it is known, its end; lineage is in the last of them."""
         run = {"runId": _uuid(run_id)}
         body = self.kept.run(group.file, run_id, PRODUCER) if self.kept else {}
-        states = self.kept.runs.get((group.file, run_id), {"START", "COMPLETE"}) if self.kept else {"COMPLETE"}
+        times = self.kept.runs.get((group.file, run_id), {}) if self.kept else {}
+        states = times or {"COMPLETE": group.last}
         end = next((s for s in ("COMPLETE", "FAIL", "ABORT", "RUNNING", "OTHER") if s in states), None)
         namespace, name = group.job
         bare = {**event, "job": {"namespace": namespace, "name": name}, "inputs": [], "outputs": []}
-        yield {**(bare if end else event), "eventType": "START", "eventTime": group.first, "run": run}
+        yield {**(bare if end else event), "eventType": "START", "eventTime": self._start(group, times), "run": run}
         if end:
             yield {**event, "eventType": end, "run": {**run, "facets": body}}
+
+    @staticmethod
+    def _start(group: _Group, times: Mapping[str, str]) -> str:
+        """When a run started; of lineage that several runs had, the first time is that of another run."""
+        reported = [_stamp(time) for state, time in times.items() if state in STATES]
+        return min(filter(None, reported), default=group.last if group.is_repeated else group.first)
 
     def _in_run(self, group: _Group, role: str, dataset: str) -> dict[str, Any]:
         """The facets that a dataset has in one run only; nothing, where it has none."""

@@ -60,8 +60,8 @@ class Kept:
         self._runs: dict[tuple[str, str], dict[str, RegisterValue]] = {}
         self._jobs: dict[str, dict[str, RegisterValue]] = {}
         self._roles: dict[tuple[str, str, str, str], dict[str, RegisterValue]] = {}
-        self.runs: dict[tuple[str, str], set[str]] = {}
-        """The states that were heard of a run, by file and run."""
+        self.runs: dict[tuple[str, str], dict[str, str]] = {}
+        """The states that were heard of a run, each with its time, by file and run."""
         for key, registers in sorted(state.entities.items()):
             if key.kind == DATASET:
                 known = self._datasets.setdefault(DatasetName(key.namespace, key.name).id, {})
@@ -72,7 +72,9 @@ class Kept:
                 _newest(self._jobs.setdefault(file, {}), parts(registers, "job").get(EntityPart("job"), {}))
                 if key.kind == RUN:
                     self._runs[file, key.run] = parts(registers, "run").get(EntityPart("run"), {})
-                    self.runs[file, key.run] = {f for part, f in registers if part.role == "event"}
+                    self.runs[file, key.run] = {
+                        f: value.time for (part, f), value in registers.items() if part.role == "event"
+                    }
                 for role in ("in", "out"):
                     for part, facets in parts(registers, role).items():
                         _newest(self._datasets.setdefault(part.dataset.id, {}), facets)

@@ -15,7 +15,7 @@ from govtool.capture.spark.definitions import Defined
 from govtool.capture.spark.dependencies import PlanDependencies
 from govtool.capture.spark.identity import DatasetPlace
 from govtool.model import Diagnostic
-from govtool.model.run import Run, RunInput, RunOutput
+from govtool.model.run import OVERWRITES_SOME, Run, RunInput, RunOutput
 
 Columns = Mapping[str, Mapping[str, str | None]]
 """Column paths with their types, by dataset."""
@@ -29,7 +29,7 @@ class WrittenDataset:
     kind: str
     """As in `Statement`."""
     save_mode: str
-    """As in `RunOutput`."""
+    """As the command has it."""
     mode: str
     """As in `Derivation`."""
     columns: tuple[str, ...] | None = None
@@ -51,6 +51,11 @@ class WrittenDataset:
     """Of the Delta table before it was changed."""
     rewrites: bool = False
     """The plan of a change in place hands on the columns that stay as they are, too."""
+
+    @property
+    def output_mode(self) -> str:
+        """As in `RunOutput`: an overwrite that adds to its target replaces only some of the rows that are there."""
+        return OVERWRITES_SOME if (self.save_mode, self.mode) == ("overwrite", "append") else self.save_mode
 
 
 @dataclass(frozen=True, slots=True)

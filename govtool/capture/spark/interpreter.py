@@ -109,7 +109,9 @@ def _returned(run: Run, action: Action[E], source: RunSource[E], reading: Readin
     notes = list(dict.fromkeys(reading.notes))
     places, normal = _places(action), source.evidence(action)
     if reading.unplaced:
-        return _executed(run, action, source, "", None, [*notes, _UNPLACED], places, normal)
+        if not any(note.code == _UNPLACED.code for note in notes):
+            notes.append(_UNPLACED)
+        return _executed(run, action, source, "", None, notes, places, normal)
     reads = [dataset for dataset in reading.flow.reads if not is_internal(dataset)]
     if reading.command or not reads or action.lead.is_inference:
         run = replace(run, inputs=source.inputs(action))

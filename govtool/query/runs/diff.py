@@ -35,8 +35,8 @@ _CAUSES = ("code", "arguments", "config", "environment", "plan", "data")
 _CONTENT = ("content", "rows", "schema")
 _CHANCE = re.compile(
     r"\b(rand|randn|random|uuid|gen_random_uuid|generate_uuid|shuffle|current_timestamp|current_date|now|getdate|sysdate"
-    r"|localtimestamp|monotonically_increasing_id|spark_partition_id|input_file_name|any_value|first|first_value|sample"
-    r"|tablesample)\s*\(",
+    r"|localtimestamp|monotonically_increasing_id|spark_partition_id|input_file_name|any_value|first|first_value|last"
+    r"|last_value|collect_list|collect_set|array_agg|listagg|string_agg|row_number|max_by|min_by|sample|tablesample)\s*\(",
     re.IGNORECASE,
 )
 _BLACK_BOX = re.compile(
@@ -140,7 +140,9 @@ def _own(changes: Sequence[RunChange], first: Run, second: Run, way: tuple[str, 
     ruled_out = ("code", "arguments") if _is_same_work(changes, first, second) else ()
     own = [change for change in changes if change.aspect in _CAUSES and change.aspect not in ruled_out]
     if own:
-        return Cause(own[0].aspect, _listed(own), way, runs)
+        chance = _chance(first, second)
+        more = f"; each run may also differ by {', '.join(chance)}" if chance else ""
+        return Cause(own[0].aspect, _listed(own) + more, way, runs)
     unsettled = [each for each in not_comparable(first, second) if each.aspect == "input" and each.why]
     if unsettled:  # it may have been other data, which says more than when another input was written
         texts = [f"input {each.name} may have been other data: {each.why}" for each in unsettled]

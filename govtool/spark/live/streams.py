@@ -309,8 +309,12 @@ def finished(query: Any, started: float, name: str, application: str) -> dict[st
     return line
 
 
+_PLACELESS = {"Console": "driver", "Memory": "driver", "Noop": "none", "ForeachWrite": "function"}
+"""Sinks that write to no place, by the beginning of their classes' names: where the rows end."""
+
+
 def _sink(behind: Any) -> dict[str, Any] | None:
-    """Return the target of a query's sink; None for sinks in memory, on the console, and functions of the job."""
+    """Return the target of a query's sink; None where its batches have writes of their own (``foreachBatch``)."""
     sink = behind.sink()
     name = sink.getClass().getSimpleName()
     if name in ("FileStreamSink", "DeltaSink"):
@@ -318,9 +322,11 @@ def _sink(behind: Any) -> dict[str, Any] | None:
         path = qualified(text[text.index("[") + 1 : text.rindex("]")])
         found = {"path": path, "mode": "Append", "stream": True}
         return {**found, **_table_of(behind)}
-    if name.startswith(("ForeachBatch", "Console", "Memory", "Noop", "ForeachWriter", "ForeachWrite")):
+    if name.startswith("ForeachBatch"):
         return None
     facts: dict[str, Any] = {"mode": "Append", "stream": True}
+    if ends := next((ends for start, ends in _PLACELESS.items() if name.startswith(start)), None):
+        return {**facts, "sink": ends}
     text = str(sink.toString())
     if hasattr(sink, "name"):
         facts["table"] = str(sink.name()).split(".")

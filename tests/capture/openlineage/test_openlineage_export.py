@@ -207,3 +207,25 @@ def test_lineage_of_columns_that_is_no_object_is_noted_and_unknown():
     assert [note.message for note in reader.notes] == ["columnLineage.fields is not an object"]
     (made,) = [d for d in derive(state, texts).derivations if d.target == "s3://lake/out" and d.mode != "declare"]
     assert {edge.kind.label for edge in made.edges} == {"read", "opaque"}
+
+
+def test_a_run_that_is_exported_began_when_it_began_and_not_when_another_run_had_the_same_lineage():
+    first, second = _copied(), _copied()
+    second["run"] = {"runId": "01890000-0000-7000-8000-0000000000ff"}
+    second["eventTime"] = "2027-01-01T00:00:00Z"
+    state, texts, _ = merged([first, second])
+    events = export(derive(state, texts).derivations, time=TIME, kept=Kept(state)).events
+    assert {(e["eventType"], e["eventTime"]) for e in events if "run" in e} == {
+        ("START", "2027-01-01T00:00:00.000000Z"), ("COMPLETE", "2027-01-01T00:00:00.000000Z"),
+    }  # fmt: skip
+    assert same(round_trip(events), events)
+
+
+def test_a_figure_that_is_no_number_is_noted_and_the_others_are_kept():
+    event = _copied()
+    event["outputs"][0]["outputFacets"]["outputStatistics"] |= {"rowCount": "many", "size": 7}
+    state, texts, reader = merged([event])
+    assert [note.message for note in reader.notes] == ["outputStatistics.rowCount is no integer: many"]
+    events = export(derive(state, texts).derivations, time=TIME, kept=Kept(state)).events
+    (ended,) = [each for each in events if each.get("eventType") == "COMPLETE"]
+    assert _bodies(ended["outputs"][0]["outputFacets"]["outputStatistics"]) == {"size": 7, "fileCount": 2}

@@ -81,6 +81,34 @@ def test_jobs_of_rdds_that_write_or_hand_rows_on_are_runs_with_a_break(tmp_path:
     assert runs["app-7/job-1"].started is not None
 
 
+def test_actions_on_rdds_in_a_batch_of_a_stream_are_runs_with_a_break(tmp_path: Path) -> None:
+    batch = "\nid = 4b5fee29-214f-4ac5-accf-b7b822d52df0\nrunId = 8c1b5c5e-0b8e-4d5c-9a52-1f0f5f3b7a11\nbatch = 0"
+    root = started(9, SCAN).replace(b"save at job.py:1", batch.encode("unicode_escape"))
+    within = {"spark.sql.execution.id": "9"}
+    log = write(
+        tmp_path,
+        root,
+        job(1, "runJob at SparkHadoopWriter.scala:85", details=SAVE, **within),
+        job(2, "call at /py4j/clientserver.py:644", **within),
+        job(3, "parquet at NativeMethodAccessorImpl.java:0", **within),
+        job(4, "call at /py4j/clientserver.py:644"),
+        *(job_end(number) for number in (1, 2, 3, 4)),
+        ended(9),
+    )
+    runs = {run.id: [each.code for each in run.breaks] for run in gathered(log).runs if "job-" in run.id}
+    assert runs == {"app-7/job-1": ["break.rdd"], "app-7/job-2": ["break.rdd"]}
+
+
+def test_rows_of_the_driver_that_a_batch_of_a_stream_writes_are_a_break(tmp_path: Path) -> None:
+    batch = "\nid = 4b5fee29-214f-4ac5-accf-b7b822d52df0\nrunId = 8c1b5c5e-0b8e-4d5c-9a52-1f0f5f3b7a11\nbatch = 0"
+    events = [started(9, SCAN), ended(9), started(10, LOCAL, root=9), ended(10)]
+    events = [each.replace(b"save at job.py:1", batch.encode("unicode_escape")) for each in events]
+    runs = {
+        run.id: [each.code for each in run.breaks] for run in gathered(write(tmp_path, *events)).runs if run.outputs
+    }
+    assert runs == {"app-7/10": ["break.driver"]}
+
+
 def test_the_same_job_twice_and_more_than_are_kept(tmp_path: Path) -> None:
     jobs = [job(n, "foreach at job.py:1") for n in range(1_003)]
     found = gathered(write(tmp_path, *jobs, jobs[0]))

@@ -73,6 +73,26 @@ def test_what_may_answer_otherwise_the_random_first():
     assert found[1:] == ["current_timestamp()", "collect_list()", "limit without an order", "sum of floats"]
 
 
+def deduplicated(*keys):
+    table = node("LogicalRelation", output=[[attribute("k", 1)], [attribute("v", 2)]])
+    named = {"k": 1, "v": 2}
+    return [node("Deduplicate", 1, keys=[[attribute(key, named[key])] for key in keys]), node("Filter", 1), table]
+
+
+def test_one_row_of_several_that_share_some_columns_is_any_of_them():
+    assert unstable_functions(deduplicated("k"), KEYED) == ["dropDuplicates of some columns"]
+    assert unstable_functions(deduplicated("k", "v"), KEYED) == []
+
+
+def test_ties_may_be_told_apart_otherwise():
+    plan = [
+        node("Window", 1, windowExpressions=[[node("RowNumber")]]),
+        node("Aggregate", 1, aggregateExpressions=[[node("MaxBy", 2), attribute("x", 1), attribute("y", 2)]]),
+        node("LogicalRelation"),
+    ]
+    assert unstable_functions(plan, KEYED) == ["max_by()", "row_number()"]
+
+
 def test_a_limit_on_a_sort_is_stable():
     plan = [node("GlobalLimit", 1), node("LocalLimit", 1), node("Project", 1), node("Sort", 1), node("LogicalRelation")]
     assert unstable_functions(plan, KEYED) == []

@@ -295,6 +295,8 @@ class Application:
             root = self._roots.get(number)
             if root is not None:
                 self._open[root][number].jobs += 1
+                if number == root and BatchKey.described(self._open[root][number].description) is not None:
+                    self.rdd_jobs.started(data, in_batch=True)  # what SQL does in a foreachBatch has executions
         elif job is not None:
             self.rdd_jobs.started(data)
 

@@ -33,6 +33,11 @@ _SINK = Diagnostic("break.streaming-sink", "warning", "where a streaming query w
 _MIXED = Diagnostic(
     "break.source", "warning", "a batch reads several places of files: which of them are streams is not known"
 )
+_OF_BATCH = Diagnostic(
+    "break.driver",
+    "warning",
+    "rows of the driver, in a batch of a stream: they may be of the batch, or collected before",
+)
 _LOCAL = re.compile(r"^\(\d+\) LocalTableScan.*\nOutput \[[1-9]|^[ :]*[:+]- LocalTableScan \[\w", re.MULTILINE)
 """Rows that a plan holds itself: as formatted text has them, and as an operator a line."""
 _DRIVER = Diagnostic(
@@ -294,6 +299,8 @@ class EventLogInterpreter:
 
     def _driver_rows(self, execution: SqlExecution) -> Diagnostic | None:
         """Why rows of the driver that an execution writes may be of another query; None if they are not."""
+        if BatchKey.described(execution.description) is not None:  # its calls have the place of the query's start
+            return _OF_BATCH if _LOCAL.search(execution.plan) and "<empty>" not in execution.plan else None
         collected, kept = self.application.collected, self.application.kept
         after = [d for since, d in ((collected, _DRIVER), (kept, _KEPT)) if since is not None and execution.id >= since]
         if not after or "DataFrameWriter" not in execution.details[:300]:
@@ -326,7 +333,7 @@ def _stands_alone(execution: LoggedExecution) -> bool:
 
 def _written(write: PlanWrite, *, dynamic: bool) -> WrittenDataset:
     """The write of a plan's text; ``dynamic``: an overwrite replaces only the partitions that it has rows for."""
-    some = dynamic and write.alone and bool(write.partitions)
+    some = dynamic and ((write.alone and bool(write.partitions)) or "delta" in write.format.lower())
     return WrittenDataset(
         write.place,
         write.kind,

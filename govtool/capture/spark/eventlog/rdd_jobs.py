@@ -18,9 +18,12 @@ from govtool.model.run import Run
 
 MAX_JOBS = 1_000
 """Jobs of RDDs that are kept of an application."""
-_WRITER = b"org.apache.spark.internal.io.SparkHadoopWriter"
 _HANDED = re.compile(r"(foreach(?:Partition)?) at ")
-_MARKS = (_WRITER, b"foreach at ", b"foreachPartition at ")
+_IN_BATCH = re.compile(rf"{_HANDED.pattern}|call at \S*clientserver\.py:")
+_WRITERS = re.compile(rb"org\.apache\.spark\.internal\.io\.SparkHadoopWriter| at SparkHadoopWriter\.scala:")
+"""A job that writes: by its call stack, or, in a stream's batch, which has that of the query's start, by its name."""
+_MARKS = (b"foreach at ", b"foreachPartition at ")
+_MARKS_IN_BATCH = (*_MARKS, b"clientserver.py:")
 
 
 @dataclass(slots=True)
@@ -52,15 +55,18 @@ class RddJobs:
     lost: int = 0
     """Jobs beyond those that are kept."""
 
-    def started(self, data: bytes) -> None:
-        """Take up the start of a job that is a part of no execution.
+    def started(self, data: bytes, *, in_batch: bool = False) -> None:
+        """Take up the start of a job that is a part of no execution, or of none but a stream's batch.
+
+        There, every call of Python has the same place, whatever it does.
 
         Raises:
             ValueError: The line is no JSON.
         """
-        if not any(mark in data for mark in _MARKS):
+        writes = _WRITERS.search(data) is not None
+        if not writes and not any(mark in data for mark in (_MARKS_IN_BATCH if in_batch else _MARKS)):
             return
-        job = _rdd_job(json.loads(data), _WRITER in data)
+        job = _rdd_job(json.loads(data), writes, _IN_BATCH if in_batch else _HANDED)
         if job is None or job.number in self.found:
             return
         if len(self.found) < MAX_JOBS:
@@ -91,13 +97,13 @@ class RddJobs:
             yield Executed(_run(job, run, is_over), "", None, "opaque")
 
 
-def _rdd_job(event: Any, writes: bool) -> RddJob | None:
+def _rdd_job(event: Any, writes: bool, handed_on: re.Pattern[str]) -> RddJob | None:
     if not isinstance(event, dict) or not isinstance(event.get("Job ID"), int):
         return None
     stages = event.get("Stage Infos")
     named = [stage for stage in stages if isinstance(stage, dict)] if isinstance(stages, list) else []
     places = [str(stage.get("Stage Name") or "") for stage in named]
-    handed = next((place for place in places if _HANDED.match(place)), "")
+    handed = next((place for place in places if handed_on.match(place)), "")
     if not writes and not handed:
         return None
     started = event.get("Submission Time")

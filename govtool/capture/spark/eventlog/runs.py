@@ -166,4 +166,6 @@ def outputs_of(
         figures = Figures(0, 0, 0)  # a command that leaves alone what is there never counts
     paths = [column_path(name) for name in written.columns or [column.name for column in plan.flow.columns]]
     fields = tuple((path, "") for path in dict.fromkeys(paths))
-    return (RunOutput(written.place.id, written.save_mode, figures.rows, figures.bytes, figures.files, fields=fields),)
+    return (
+        RunOutput(written.place.id, written.output_mode, figures.rows, figures.bytes, figures.files, fields=fields),
+    )

@@ -17,10 +17,15 @@ from govtool.capture.spark.flow import flow_of
 from govtool.capture.spark.interpreter import executed, interpret
 from govtool.capture.spark.live.actions import grouped
 from govtool.capture.spark.live.batches import Streams
-from govtool.capture.spark.live.commands import SAVE_MODES, written_by
+from govtool.capture.spark.live.commands import SAVE_MODES, ends_here, unplaced, written_by
 from govtool.capture.spark.live.definitions import defined_by
 from govtool.capture.spark.live.rdd_actions import rdd_reading, with_frames
-from govtool.capture.spark.live.reproduction import inputs_as_listed, outputs_as_left, with_reproduction
+from govtool.capture.spark.live.reproduction import (
+    inputs_as_listed,
+    outputs_as_left,
+    overwrites_partitions,
+    with_reproduction,
+)
 from govtool.capture.spark.live.runs import LiveRuns, inputs_of, outputs_of, script_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.live.variables import SessionVariables
@@ -181,30 +186,33 @@ class LiveInterpreter:
                 variables=self._variables.before(line),
             )
             self._variables.take(line, plan)
-            return LiveExecution(line, opened, closed, _reading(line, plan, self.expand_views))
+            dynamic = overwrites_partitions(line, self.process)
+            return LiveExecution(line, opened, closed, _reading(line, plan, self.expand_views, dynamic=dynamic))
         except _MALFORMED as error:
             text = f"plan-unreadable: {type(error).__name__}: {error}"[:200]
             return LiveExecution(line, opened, closed, None, _problem(line, text))
 
 
-def _reading(line: Line, plan: Analyzed, expand_views: bool) -> Reading:
+def _reading(line: Line, plan: Analyzed, expand_views: bool, *, dynamic: bool) -> Reading:
     """The meaning of an analyzed plan, with the facts that were written down beside it."""
     flow = flow_of(plan.root, expand_views=expand_views)
-    written = written_by(line, plan)
+    written = written_by(line, plan, dynamic=dynamic)
     if written is not None and not written.alone and not plan.kind and not flow.columns:
         written = replace(written, final=False)
     defined = defined_by(line.get("command")) if written is None else None
     normal = drawn(plan.root)
     if defined is not None:
         normal = _title(defined)
+    lost = unplaced(line, plan) if written is None and defined is None else None
     return Reading(
         flow,
         normal,
         written,
         places={place.id: place for place in plan.places},
         columns={dataset: {path: type_ or None for path, type_ in known} for dataset, known in plan.columns},
-        notes=flow.breaks,
-        command=bool(plan.command),
+        notes=(*flow.breaks, lost) if lost is not None else flow.breaks,
+        command=bool(plan.command) and lost is None and not ends_here(line),
+        unplaced=lost is not None and lost.code == "break.target",
         defined=defined,
         ids=() if isinstance(plan.root, p.Modify) else tuple(output.id for output in p.outputs_of(plan.root)),
     )

@@ -16,6 +16,8 @@ from govtool.model.reproduction import FunctionCode, Reproduction, function_from
 from govtool.model.run import Run, RunInput, RunOutput, Software
 from govtool.spark.live.plans.files import summed
 
+_OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
+
 
 def with_reproduction(run: Run, lines: Sequence[Line], process: Process) -> Run:
     """Return a run with its code, effective settings, and the facts that a later run is compared by.
@@ -137,19 +139,30 @@ def _modules(process: Process) -> Iterator[Software]:
             yield Software(str(name), str(digest))
 
 
+def overwrites_partitions(line: Line, process: Process) -> bool:
+    """Whether an overwrite replaces only the partitions that it has rows for, by the settings of its session."""
+    return _changed([line], _effective(process)).get(_OVERWRITE, "").lower() == "dynamic"
+
+
 def _settings(run: Run, lines: Iterable[Line], process: Process) -> dict[str, str]:
     """The settings of a run, with the values of those that count whether or not anybody set them."""
-    found: dict[str, str] = {}
+    return clean_config(_changed(lines, {**_effective(process), **run.config}))
+
+
+def _effective(process: Process) -> dict[str, str]:
     for session in process.sessions:
         if isinstance(session.get("effective"), Mapping):
-            found.update({str(key): str(value) for key, value in session["effective"].items()})
-            break
-    settings = {**found, **run.config}
+            return {str(key): str(value) for key, value in session["effective"].items()}
+    return {}
+
+
+def _changed(lines: Iterable[Line], settings: dict[str, str]) -> dict[str, str]:
+    """Settings as they were when an action began."""
     for line in lines:
         changed = line.get("settings")
         if isinstance(changed, Mapping):
             settings.update({str(key): str(value) for key, value in changed.items()})
-    return clean_config(settings)
+    return settings
 
 
 def _reproduction(lines: Sequence[Line], process: Process) -> Reproduction:

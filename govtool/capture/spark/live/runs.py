@@ -145,7 +145,7 @@ def outputs_of(written: WrittenDataset, flow: PlanDependencies, lines: Iterable[
     paths = paths_of(flow.columns) if names is None else [column_path(name) for name in names]
     fields = tuple((path, "") for path in dict.fromkeys(paths))
     rows, bytes_, files = (total.get(key) for key in ("rows", "bytes", "files"))
-    return (RunOutput(written.place.id, written.save_mode, rows, bytes_, files, fields=fields),)
+    return (RunOutput(written.place.id, written.output_mode, rows, bytes_, files, fields=fields),)
 
 
 def _scan_names(scan: Mapping[str, Any]) -> Iterable[str]:

@@ -12,6 +12,9 @@ from govtool.capture.spark.plantext.scans import Names, jdbc_table
 from govtool.capture.spark.plantext.tree import Operator
 
 _PATHS = re.compile(r"[A-Za-z][\w+.-]*:/|/")
+_SOME_ROWS = re.compile(
+    r"\b(?:replaceWhere|replaceOn|replaceUsing)(?:=| -> )|\bpartitionOverwriteMode(?:=| -> )dynamic\b", re.IGNORECASE
+)
 _DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
 _WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
 _RELATION_OF = re.compile(r"RelationV2(\[.*?\]) ")
@@ -21,6 +24,11 @@ _DESCRIBED = re.compile(r"(?:Catalog: (\S+)\s+)?Database: (\S+)\s+Table: (\S+)")
 _QUALIFIED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
 _LOGICAL = re.compile(r"\b(?:Project|Aggregate|Relation\w*|Union|Join|Filter|Sort|Window|Generate)\b")
 _DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
+
+
+def replaces_some(text: str) -> bool:
+    """Whether options of a writer make an overwrite one of some rows or partitions."""
+    return _SOME_ROWS.search(text) is not None
 
 
 def table_v2(operator: Operator, name: str, names: Names) -> PlanWrite | None:
@@ -44,11 +52,12 @@ def table_v2(operator: Operator, name: str, names: Names) -> PlanWrite | None:
             place,
             "create_table_as",
             save,
-            "replace",
+            "append" if replace and replaces_some(text) else "replace",
             query,
             final=query is not None,
             expects=expects,
             columns=tuple(name for _, name in expects) or None,
+            format="delta" if "Some(delta)" in text else "",
         )
     if name.startswith("Append"):
         return PlanWrite(place, "insert", "append", "append", query, final=query is not None, expects=_expected(text))
@@ -57,6 +66,7 @@ def table_v2(operator: Operator, name: str, names: Names) -> PlanWrite | None:
         return PlanWrite(place, kind, kind, "delete" if kind == "delete" else "update", query)
     # Which rows go, some or all, is seldom told; what is not known to be gone stays.
     whole = name.startswith("OverwriteByExpression") and (re.search(r"\btrue\b|AlwaysTrue", text) is not None)
+    whole = whole and not replaces_some(text)
     return PlanWrite(
         place,
         "insert",

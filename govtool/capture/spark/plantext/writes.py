@@ -10,7 +10,7 @@ from govtool.capture.spark.jdbc import table_behind
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.plan_write import TABLE, PlanWrite, listed_columns, query_below
 from govtool.capture.spark.plantext.scans import Names, source_of
-from govtool.capture.spark.plantext.table_writes import overwritten_partitions, row_changes, table_v2
+from govtool.capture.spark.plantext.table_writes import overwritten_partitions, replaces_some, row_changes, table_v2
 from govtool.capture.spark.plantext.tree import Operator, PlanTree
 from govtool.capture.spark.plantext.view_writes import altered_view, created_view
 
@@ -165,6 +165,7 @@ def _source(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     options = {key.lower(): value.strip() for key, value in _OPTION.findall(text)}
     mode = next((word for word in re.findall(r"\b(Overwrite|Append|ErrorIfExists|Ignore)\b", text)), "Append")
     save, change = _SAVE_MODES[mode.lower()]
+    change = "append" if change == "replace" and replaces_some(text) else change
     if "dbtable" in options and "url" in options and "redacted" not in options["url"]:
         place = DatasetPlace(table_behind(options["url"], options["dbtable"]), "table")
     elif "dbtable" in options:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, Final
@@ -48,6 +49,7 @@ _EDGE: Final = Edge
 _COLUMN: Final = OutputColumn
 _REF: Final = ColumnRef
 _ROWS: Final = ROWS
+_URI: Final = re.compile(r"(?:file|hdfs|s3[an]?|gs|dbfs|abfss?|wasbs?|oss|cos|obs|viewfs|maprfs):/", re.IGNORECASE)
 HOLES: Final = frozenset({"template", "dropped", "parse-error", "nesting"})
 """Reasons that leave a statement without a part of its text."""
 _READ_WHOLE: Final = frozenset({"parsed", "ignored"})
@@ -56,6 +58,38 @@ _COPIES: Final = frozenset({"create_synonym", "partition"})
 """Kinds of statements by which all columns are those of another table, whatever they are called."""
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor; for what there is much of."""
+
+
+PLACED: Final = frozenset({"spark", "databricks", "hive"})
+"""Dialects whose engines call a path by its URI when they run."""
+
+
+def with_places(derivation: Derivation) -> Derivation:
+    """A derivation of Spark's SQL, with absolute paths and URIs named as runs name them.
+
+    A path without a scheme is one of the local file system, as everywhere; a relative one stays as it is written.
+    """
+    if derivation.target[:1] != '"' and all(edge.source.dataset[:1] != '"' for edge in derivation.edges):
+        return derivation
+
+    def placed(ref: ColumnRef) -> ColumnRef:
+        return ColumnRef(place_id(ref.dataset), ref.path) if ref.dataset[:1] == '"' else ref
+
+    target = derivation.target
+    return derivation._replace(
+        target=place_id(target) if target[:1] == '"' else target,
+        edges=tuple([edge._replace(source=placed(edge.source)) for edge in derivation.edges]),
+        references=tuple([placed(ref) for ref in derivation.references]),
+    )
+
+
+def place_id(name: str) -> str:
+    """The id of a quoted name that is an absolute path or a URI; any other name as it is."""
+    from govtool.capture.spark.identity import path_name
+
+    text = name[1:-1].replace('""', '"')
+    is_whole = name.endswith('"') and len(split_name(name)) == 1
+    return path_name(text).id if is_whole and (text.startswith("/") or _URI.match(text)) else name
 
 
 class Emitter:
@@ -144,7 +178,7 @@ class Emitter:
                 references,
             ),
         )
-        return derivation
+        return with_places(derivation) if draft.statement.script.dialect in PLACED else derivation
 
     def _edges(self, draft: Draft, target: str, diagnostics: list[Diagnostic]) -> list[Edge]:
         """Return all edges of a draft, and add notes of those that are opaque."""

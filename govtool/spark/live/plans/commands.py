@@ -13,6 +13,9 @@ from govtool.spark.live.plans.relations import leaf_facts, v2_facts
 
 Json = Any
 
+_SOME_ROWS = frozenset(["replacewhere", "replaceon", "replaceusing"])
+"""Options of Delta's writer, in lower case, by which an overwrite replaces the rows that it names."""
+
 
 def command_facts(plan: Any) -> dict[str, Json]:
     """Return the target and the mode of a command that writes."""
@@ -79,9 +82,18 @@ def _directory(plan: Any) -> dict[str, Json]:
     return facts
 
 
+def _replaces_some(options: Any) -> dict[str, Json]:
+    """``condition``, where options of a writer make an overwrite one of some rows or partitions."""
+    pairs = (part.partition(" -> ") for part in options.mkString("\x01").split("\x01"))
+    given = {name.lower(): value for name, _, value in pairs}
+    some = given.keys() & _SOME_ROWS or given.get("partitionoverwritemode", "").lower() == "dynamic"
+    return {"condition": True} if some else {}
+
+
 def _save_into_source(plan: Any) -> dict[str, Json]:
     options = plan.options()
     facts: dict[str, Json] = {"mode": plan.mode().toString(), "relation": plan.dataSource().getClass().getName()}
+    facts.update(_replaces_some(options))
     for key in ("path", "url", "dbtable", "topic", "kafka.bootstrap.servers"):
         value = options.get(key)
         if value.isDefined():
@@ -110,7 +122,7 @@ def _v2_write(plan: Any) -> dict[str, Json]:
 def _v2_overwrite(plan: Any) -> dict[str, Json]:
     facts = _v2_write(plan)
     facts["condition"] = plan.deleteExpr().getClass().getSimpleName() not in ("Literal", "AlwaysTrue")
-    return facts
+    return {**facts, **_replaces_some(plan.writeOptions())}
 
 
 def _v2_view(plan: Any) -> dict[str, Json]:
@@ -123,7 +135,11 @@ def _v2_view(plan: Any) -> dict[str, Json]:
 def _v2_create(plan: Any) -> dict[str, Json]:
     name = plan.name()
     parts = [str(part) for part in name.identifier().namespace()] + [name.identifier().name()]
-    return {"table": [name.catalog().name(), *parts]}
+    facts: dict[str, Json] = {"table": [name.catalog().name(), *parts], **_replaces_some(plan.writeOptions())}
+    provider = safely(lambda: plan.tableSpec().provider())
+    if provider is not None and provider.isDefined():
+        facts["provider"] = provider.get()
+    return facts
 
 
 def _view(plan: Any) -> dict[str, Json]:

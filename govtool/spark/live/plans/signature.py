@@ -34,6 +34,8 @@ _PLACED = {
     "MonotonicallyIncreasingID": "monotonically_increasing_id", "SparkPartitionID": "spark_partition_id",
     "InputFileName": "input_file_name", "First": "first", "Last": "last", "AnyValue": "any_value",
     "CollectList": "collect_list", "CollectSet": "collect_set", "Sample": "sample", "ListAgg": "listagg",
+    "RowNumber": "row_number", "NTile": "ntile", "Lead": "lead", "Lag": "lag", "NthValue": "nth_value",
+    "MaxBy": "max_by", "MinBy": "min_by", "Mode": "mode", "ApproximatePercentile": "approx_percentile",
 }  # fmt: skip
 _NAMES = ("name", "udfName", "joinType", "colName", "functionName")
 _NUMBERS = ("lowerBound", "upperBound", "numPartitions", "withReplacement", "isDistinct", "global", "byName", "left",
@@ -94,6 +96,8 @@ def unstable_functions(nodes: list[dict[str, Json]], digest: Callable[[str], str
             placed[f"{_PLACED[node.name]}()"] = None
         elif node.name == "GlobalLimit" and not _is_sorted(node):
             placed["limit without an order"] = None
+        elif node.name.startswith("Deduplicate") and not _is_whole_row(node):
+            placed["dropDuplicates of some columns"] = None
         elif node.name in _SUMS and _is_float(node):
             placed[f"{_snake(node.name)} of floats"] = None
         elif node.fields.get("udfDeterministic") is False:
@@ -269,6 +273,23 @@ def _is_sorted(limit: Node) -> bool:
     while node.children and node.name in ("GlobalLimit", "LocalLimit", "Project", "Filter", "SubqueryAlias", "Offset"):
         node = node.children[0]
     return node.name == "Sort"
+
+
+def _is_whole_row(deduplicate: Node) -> bool:
+    """Return whether duplicates are told by all columns, so that it does not count which of them stays."""
+    width = _width(deduplicate.children[0]) if deduplicate.children else None
+    return width is not None and len(list(_trees(deduplicate.fields.get("keys")))) >= width
+
+
+def _width(node: Node) -> int | None:
+    """The number of columns of an operator; None: it is not told."""
+    while True:
+        for key in ("projectList", "aggregateExpressions", "output"):
+            if isinstance(node.fields.get(key), list):
+                return len(list(_trees(node.fields[key])))
+        if len(node.children) != 1 or node.name in ("Window", "Generate", "Expand"):
+            return None
+        node = node.children[0]
 
 
 def _is_float(node: Node) -> bool:
