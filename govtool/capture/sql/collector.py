@@ -17,6 +17,10 @@ FREED_YOUNG = 1000
 only the cyclic collector frees them. A thousand of them are some 100 MB; while they are young, they are freed without a
 visit of all else that the process holds."""
 
+GARBAGE_OF = 30_000
+"""Characters of SQL after which the parser's garbage is freed: trees that it began and gave up, up to a third of all.
+"""
+
 MANY_YOUNG = 300_000
 """New objects of which the next collection had better not visit every one: half a tenth of a second."""
 
@@ -42,6 +46,19 @@ class Uncollected:
         self.statements = 0
         """Of the batch: whoever makes trees counts them."""
         self._was_enabled = False
+        self._parsed = 0
+        """Characters since garbage was freed."""
+
+    def parsed(self, size: int) -> None:
+        """Free the parser's garbage now and then: the collector visits what is new, and that once.
+
+        Args:
+            size: Characters of SQL that were parsed.
+        """
+        self._parsed += size
+        if self._parsed > GARBAGE_OF:
+            self._parsed = 0
+            gc.collect(0)
 
     def __enter__(self) -> Uncollected:
         self._was_enabled = gc.isenabled()

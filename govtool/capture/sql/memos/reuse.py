@@ -179,7 +179,7 @@ class _Attempt:
     def run(self, stages: Stages, guard: str | None) -> MemoExtraction | None:
         """Return the extraction; None if memos turned out unusable after some had been used."""
         with Uncollected() as trees:
-            unread = self._parse(stages)
+            unread = self._parse(stages, trees)
             now = self._guard()
             if self._values and now != guard:
                 self.unusable.update(self._usable)
@@ -198,7 +198,7 @@ class _Attempt:
 
     # ---- before the walk -----------------------------------------------------------------------------
 
-    def _parse(self, stages: Stages) -> list[Diagnostic]:
+    def _parse(self, stages: Stages, trees: Uncollected) -> list[Diagnostic]:
         unread = []
         for done, item in enumerate(self._read, 1):
             if isinstance(item, Diagnostic):
@@ -209,6 +209,8 @@ class _Attempt:
             memo = self._usable.get(item.file)
             if memo is None or not self._add_earlier(item, memo):
                 self._batch.add(self._parse_script(item))
+                if self._batch.tree_cache.holds_many:
+                    trees.parsed(len(item.text))
             stages.parsed(done, len(self._read), self._batch.scripts[-1])
         return unread
 
