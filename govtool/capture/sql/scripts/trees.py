@@ -3,7 +3,7 @@
 A tree takes some hundred times the memory of its text, and a batch has to know all its statements before it can walk
 the first. So trees are kept up to a bound; of what comes after that, only the head stays, with the relation that it
 defines, and the statement is parsed again when it is walked. Warehouses written by hand stay below the bound; dumps do
-not.
+not. Where there are many trees, each is freed after the last walk of its statement (``Batch.let_go``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from govtool.capture.sql.syntax.lexer import Lexer, lexer
 from govtool.capture.sql.walk.relation import into_of
 
 ROOM = 8_000_000
-"""Characters of SQL whose trees are held; they take about one gigabyte."""
+"""Characters of SQL whose trees are held; they take about 400 MB."""
 
 MANY = 1_000_000
 """Characters of SQL whose trees are not worth the time that it takes to free them one by one."""
