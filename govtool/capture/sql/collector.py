@@ -59,6 +59,7 @@ class Uncollected:
         if self._parsed > GARBAGE_OF:
             self._parsed = 0
             gc.collect(0)
+            _left.trees = True  # these do not count as new any more, and are as many as before
 
     def __enter__(self) -> Uncollected:
         self._was_enabled = gc.isenabled()
@@ -99,7 +100,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if gc.get_count()[0] > MANY_YOUNG:
+            if _left.trees or gc.get_count()[0] > MANY_YOUNG:
                 _left.trees = True
                 _make_old()
             gc.enable()

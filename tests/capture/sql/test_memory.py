@@ -241,6 +241,20 @@ def test_trees_that_the_parser_gave_up_are_freed_while_scripts_are_parsed(
     assert garbage() < left / 2
 
 
+def test_objects_that_stay_count_as_old_after_the_garbage_among_them_was_freed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the collector visits all of them once more, as soon as it is on again."""
+    monkeypatch.setattr(trees, "MANY", -1)
+    monkeypatch.setattr(collector, "GARBAGE_OF", 100)
+    with collector.uncollected():
+        kept = extract([Script(f"{i}.sql", f"SELECT a FROM t{i} WHERE b IN (1)") for i in range(50)], Options())
+        assert gc.get_objects(generation=1)
+    assert not gc.get_objects(generation=1)
+    assert len(kept.derivations) == 50
+    gc.collect()
+
+
 def test_the_tokens_of_one_window_are_all_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     tokenizer = lexer("postgres").tokenizer
