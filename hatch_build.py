@@ -53,6 +53,7 @@ COMPILED = (
     "capture/sql/syntax/fingerprint.py",
     "capture/sql/syntax/literals.py",
     "capture/sql/syntax/redact.py",
+    "capture/sql/syntax/tree_search.py",
     "capture/sql/folding/results.py",
     "capture/sql/resolve/surroundings.py",
     "capture/sql/resolve/tables.py",

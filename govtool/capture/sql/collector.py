@@ -17,6 +17,10 @@ FREED_YOUNG = 1000
 only the cyclic collector frees them. A thousand of them are some 100 MB; while they are young, they are freed without a
 visit of all else that the process holds."""
 
+GARBAGE_OF = 30_000
+"""Characters of SQL after which the parser's garbage is freed: trees that it began and gave up, up to a third of all.
+"""
+
 MANY_YOUNG = 300_000
 """New objects of which the next collection had better not visit every one: half a tenth of a second."""
 
@@ -42,6 +46,20 @@ class Uncollected:
         self.statements = 0
         """Of the batch: whoever makes trees counts them."""
         self._was_enabled = False
+        self._parsed = 0
+        """Characters since garbage was freed."""
+
+    def parsed(self, size: int) -> None:
+        """Free the parser's garbage now and then: the collector visits what is new, and that once.
+
+        Args:
+            size: Characters of SQL that were parsed.
+        """
+        self._parsed += size
+        if self._parsed > GARBAGE_OF:
+            self._parsed = 0
+            gc.collect(0)
+            _left.trees = True  # these do not count as new any more, and are as many as before
 
     def __enter__(self) -> Uncollected:
         self._was_enabled = gc.isenabled()
@@ -82,7 +100,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if gc.get_count()[0] > MANY_YOUNG:
+            if _left.trees or gc.get_count()[0] > MANY_YOUNG:
                 _left.trees = True
                 _make_old()
             gc.enable()

@@ -150,6 +150,8 @@ def _extract_group(
                     script = state.parse(rendered)
             if script is not None:
                 batch.add(script)
+            if batch.tree_cache.holds_many and isinstance(item, Script):
+                trees.parsed(len(item.text))
             stages.parsed(done, len(read), script)
         with deep_recursion():
             deferred.settle()
@@ -358,3 +360,7 @@ def walk_all(batch: Batch, progress: Callable[[int, int], None]) -> None:
         batch.usage_seen = shown
         for statement in unsettled:
             batch.walk_again(statement)
+    if batch.tree_cache.holds_many:
+        for script in batch.scripts:
+            for statement in script.statements:
+                batch.let_go(statement)

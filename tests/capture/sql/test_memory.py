@@ -10,8 +10,11 @@ from lineage_cases import Case, load_cases, run_case
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.extract import Extraction, Options, extract
+from govtool.capture.sql import collector
+from govtool.capture.sql.extract import Extraction, Options, ScriptMaker, extract, macros_of
 from govtool.capture.sql.files import Script
+from govtool.capture.sql.resolve.batch import Batch
+from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.scripts import script, trees
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.trees import TreeCache
@@ -161,6 +164,95 @@ def test_a_tree_that_was_parsed_again_is_freed_at_once(monkeypatch: pytest.Monke
     extraction = run(text)
     assert len(extraction.derivations) == 50
     assert live_nodes() - before < 50 * 10
+
+
+def test_of_many_trees_each_is_freed_when_it_is_of_no_more_use(
+    monkeypatch: pytest.MonkeyPatch, uncollected: None
+) -> None:
+    monkeypatch.setattr(trees, "MANY", -1)
+    text = "".join(f"CREATE VIEW v{i} AS SELECT {', '.join(f'a{j}' for j in range(50))} FROM t;\n" for i in range(50))
+    before = live_nodes()
+    assert len(run(text).derivations) == 50
+    assert live_nodes() - before < 50 * 10
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_trees_that_are_let_go_change_no_answer_of_a_batch(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [case for case in CASES if case.dialect == dialect]
+    alone = [Script(f"{number}/{case.headers.get('file', 'case.sql')}", case.sql) for number, case in enumerate(cases)]
+    plain = [case.sql.rstrip().removesuffix(";") for case in cases if _plain(case)]
+    for scripts in (alone, [Script("f.sql", "; ".join(plain))]):
+        with monkeypatch.context() as patch:
+            held = extract(scripts, Options(dialect=dialect))
+            patch.setattr(trees, "MANY", -1)
+            _assert_same(extract(scripts, Options(dialect=dialect)), held)
+
+
+def test_a_tree_is_let_go_where_no_further_walk_may_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "MANY", -1)
+    settled, unsettled, function = _walked(
+        "CREATE VIEW v AS SELECT a FROM t WHERE b = 1; CREATE VIEW w AS SELECT * FROM t;"
+        " CREATE FUNCTION f(x int) RETURNS int AS 'SELECT x + 1' LANGUAGE sql"
+    )
+    assert (settled.state, unsettled.state, function.state) == ("final", "done", "done")
+    assert settled.tree is not None
+    assert len(list(settled.tree.walk())) < 5
+    for statement in _walked("DECLARE @n int = 1; SELECT a INTO v FROM t WHERE b = @n", "tsql"):
+        assert statement.state == "done", "where variables come round in a loop, it is walked again"
+
+
+def test_a_statement_whose_tree_was_let_go_cannot_be_walked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "MANY", -1)
+    batch = Batch(None)
+    (statement,) = _walked("CREATE VIEW v AS SELECT a FROM t", batch=batch)
+    with pytest.raises(AssertionError):
+        batch.walk_again(statement)
+    assert [write.output.names for write in statement.writes] == [["a"]]
+
+
+def _walked(text: str, dialect: str = "postgres", batch: Batch | None = None) -> list[StatementState]:
+    batch = Batch(None) if batch is None else batch
+    options = Options(dialect=dialect)
+    maker = ScriptMaker(Script("f.sql", text), options, macros_of([], options), [], batch.tree_cache)
+    script = maker.parse(maker.render(None))
+    batch.add(script)
+    for statement in script.statements:
+        batch.settle(statement)
+    return script.statements
+
+
+def test_trees_that_the_parser_gave_up_are_freed_while_scripts_are_parsed(
+    monkeypatch: pytest.MonkeyPatch, uncollected: None
+) -> None:
+    monkeypatch.setattr(trees, "MANY", -1)
+    scripts = [
+        Script(f"{i}.sql", f"SELECT (a, ({i} + b)), f((c)) FROM `p.d.t{i}` WHERE (d) IN (1)") for i in range(300)
+    ]
+
+    def garbage() -> int:
+        before = live_nodes()
+        extract(scripts, Options(dialect="bigquery"))
+        left = live_nodes() - before
+        gc.collect()
+        return left
+
+    left = garbage()
+    monkeypatch.setattr(collector, "GARBAGE_OF", 1_000)
+    assert garbage() < left / 2
+
+
+def test_objects_that_stay_count_as_old_after_the_garbage_among_them_was_freed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the collector visits all of them once more, as soon as it is on again."""
+    monkeypatch.setattr(trees, "MANY", -1)
+    monkeypatch.setattr(collector, "GARBAGE_OF", 100)
+    with collector.uncollected():
+        kept = extract([Script(f"{i}.sql", f"SELECT a FROM t{i} WHERE b IN (1)") for i in range(50)], Options())
+        assert gc.get_objects(generation=1)
+    assert not gc.get_objects(generation=1)
+    assert len(kept.derivations) == 50
+    gc.collect()
 
 
 def test_the_tokens_of_one_window_are_all_there_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,7 +188,7 @@ class _Attempt:
     def run(self, stages: Stages, guard: str | None) -> MemoExtraction | None:
         """Return the extraction; None if memos turned out unusable after some had been used."""
         with Uncollected() as trees:
-            unread = self._parse(stages)
+            unread = self._parse(stages, trees)
             with deep_recursion():
                 self._deferred.settle()
                 now = self._guard()
@@ -208,7 +208,7 @@ class _Attempt:
 
     # ---- before the walk -----------------------------------------------------------------------------
 
-    def _parse(self, stages: Stages) -> list[Diagnostic]:
+    def _parse(self, stages: Stages, trees: Uncollected) -> list[Diagnostic]:
         unread = []
         for done, item in enumerate(self._read, 1):
             if isinstance(item, Diagnostic):
@@ -219,9 +219,10 @@ class _Attempt:
             memo = self._usable.get(item.file)
             if memo is None or not self._add_earlier(item, memo):
                 self._add_anew(item)
-            stages.parsed(
-                done, len(self._read), None if item.file in self._needing_columns else self._batch.scripts[-1]
-            )
+                if self._batch.tree_cache.holds_many:
+                    trees.parsed(len(item.text))
+            waits = item.file in self._needing_columns
+            stages.parsed(done, len(self._read), None if waits else self._batch.scripts[-1])
         return unread
 
     def _add_anew(self, item: Script) -> None:

@@ -17,7 +17,7 @@ from govtool.capture.sql.resolve.relations import USUAL_SCHEMAS, column_name
 from govtool.capture.sql.resolve.states import StatementState, WalkOutcome
 from govtool.capture.sql.resolve.surroundings import Surroundings
 from govtool.capture.sql.resolve.tables import Tables
-from govtool.capture.sql.scripts.trees import parse_again, release
+from govtool.capture.sql.scripts.trees import parse_again, release, stub
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import OPAQUE, Deps
@@ -57,7 +57,7 @@ class Batch(Tables):
 
     def settle(self, statement: StatementState) -> bool:
         """Walk a statement unless that was done. Returns False where it is being walked: a cycle."""
-        if statement.state == "done":
+        if statement.state in ("done", "final"):
             return True
         if statement.state == "walking":
             return False
@@ -85,7 +85,27 @@ class Batch(Tables):
             statement.state = "done"
             if self.taping:
                 self._end_tape(statement, outer)
+        if self.tree_cache.holds_many and not statement.unsettled and not statement.script.assignments:
+            self.let_go(statement)
         return True
+
+    def let_go(self, statement: StatementState) -> None:
+        """Free the tree of a statement that is never walked again, but for what others ask of it.
+
+        Statements are walked again while they are unsettled, and those of scripts whose variables get values.
+        """
+        tree = statement.tree
+        if tree is None or statement.parsed.evicted or statement.state != "done":
+            return
+        kept = stub(tree)
+        if kept is None:
+            return
+        statement.state = "final"
+        statement.tree = kept
+        statement.parsed = statement.parsed._replace(tree=kept)
+        for write in statement.writes:  # these hold the nodes that decide about rows, for the sake of places
+            write.rows, write.steering = dict.fromkeys(write.rows), dict.fromkeys(write.steering)
+        release(tree)
 
     def _begin_tape(self) -> None:
         """Record what the walk that begins looks at."""
@@ -106,6 +126,7 @@ class Batch(Tables):
 
     def walk_again(self, statement: StatementState) -> None:
         """Walk a statement once more, with what usage has shown since."""
+        assert statement.state != "final", "its tree was let go"
         before = list(statement.diagnostics)
         kept = {*statement.parsed.diagnostics, *(d for d in before if d.code == "template")}
         statement.diagnostics = [d for d in before if d in kept]

@@ -88,6 +88,7 @@ class StatementState:
         self.fills: tuple[str, ...] = ()
         self.alters: str | None = None
         self.state = "waiting"
+        """Then ``walking``, ``done``, and perhaps ``final``: done, without the tree that another walk would need."""
         self.writes: list[Write] = []
         self.diagnostics: list[Diagnostic] = []
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}

@@ -3,7 +3,7 @@
 A tree takes some hundred times the memory of its text, and a batch has to know all its statements before it can walk
 the first. So trees are kept up to a bound; of what comes after that, only the head stays, with the relation that it
 defines, and the statement is parsed again when it is walked. Warehouses written by hand stay below the bound; dumps do
-not.
+not. Where there are many trees, each is freed after the last walk of its statement (``Batch.let_go``).
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.syntax.lexer import Lexer, lexer
 from govtool.capture.sql.walk.relation import into_of
 
 ROOM = 8_000_000
-"""Characters of SQL whose trees are held; they take about one gigabyte."""
+"""Characters of SQL whose trees are held; they take about 400 MB."""
+
+MANY = 1_000_000
+"""Characters of SQL whose trees are not worth the time that it takes to free them one by one."""
 
 _LASTING: Final = (exp.TemporaryProperty, exp.VolatileProperty, exp.PartitionedOfProperty)
 """Properties of tables that matter to other statements."""
+_LEAVES: Final = (exp.Identifier, exp.Literal)
+"""The parser's nodes, more than half of all, that have no others below them."""
 
 
 class TreeCache:
@@ -42,6 +48,11 @@ class TreeCache:
             return False
         self.held += size
         return True
+
+    @property
+    def holds_many(self) -> bool:
+        """Whether there are so many trees that each is freed when it is of no more use."""
+        return self.held > MANY
 
 
 def stub(tree: exp.Expr) -> exp.Expr | None:
@@ -102,11 +113,14 @@ def parse_again(statement: ParsedStatement, dialect: str) -> exp.Expr | None:
 
 def release(tree: exp.Expr) -> None:
     """Free a tree at once: its nodes refer to their parents, and only the cyclic collector could free it otherwise."""
-    stack: list[object] = [tree]
+    stack: list[exp.Expr] = [tree]
     while stack:
         node = stack.pop()
-        if isinstance(node, exp.Expr):
-            node.parent = None
-            stack.extend(node.args.values())
-        elif isinstance(node, list):
-            stack.extend(node)
+        node.parent = None
+        if type(node) in _LEAVES:
+            continue
+        for value in node.args.values():
+            if isinstance(value, nodes.Expr):
+                stack.append(value)
+            elif type(value) is list:
+                stack.extend([part for part in value if isinstance(part, nodes.Expr)])

@@ -39,12 +39,13 @@ def resolve_column(walk: Walk, node: exp.Column, scope: Scope) -> Deps:
     """
     args = node.args
     this = args["this"]
-    if type(this) is not nodes.Identifier or this.args.get("quoted"):
+    written = this.args if type(this) is nodes.Identifier else None
+    if written is None or written.get("quoted"):
         if _is_address(walk, this, args.get("table")):
             return ()
         return walk.noted(_resolved(walk, node, this, args.get("table"), scope))
     table = args.get("table")
-    text = this.args["this"]
+    text = written["this"]
     # What was written before in this scope needs no resolving; most columns are named more than once.
     if table is None:
         found = scope.seen.get(text)

@@ -13,6 +13,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.syntax.tree_search import nodes_of
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.expressions.naming import output_name
 from govtool.capture.sql.walk.queries.arms import arm_counts, arms_of
@@ -260,7 +261,7 @@ class OriginFinder:
             return False
         alias = holder.args.get("alias")
         own = self.walk.name(alias.this) if isinstance(alias, nodes.TableAlias) else ""
-        for table in holder.find_all(nodes.Table):
+        for table in nodes_of(holder, nodes.Table):
             if self.walk.name(table.this if isinstance(table.this, nodes.Identifier) else None) == own:
                 return True
         return False

@@ -75,14 +75,14 @@ def _is_all(walk: Walk, item: exp.Expr, output: QueryOutput) -> bool:
     """Return whether an item is ALL, which stands for every column of the output."""
     if isinstance(item, nodes.Var):
         return item.name.upper() == "ALL"
-    return isinstance(item, nodes.Column) and walk.name(item.this) == "all" and "all" not in output.index()
+    return isinstance(item, nodes.Column) and walk.name(item.args["this"]) == "all" and "all" not in output.index()
 
 
 def _output_column(walk: Walk, item: exp.Expr, output: QueryOutput, scope: Scope, kind: int) -> Deps | None:
     """Return the dependencies of the output column that an item names; None where it names none, or one of FROM."""
     if not isinstance(item, nodes.Column) or item.args.get("table"):
         return None
-    name = walk.name(item.this)
+    name = walk.name(item.args["this"])
     if kind == SORT:  # output columns come first, whether or not they are aliases
         position = output.index().get(name)
         if position is not None:

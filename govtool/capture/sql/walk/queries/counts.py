@@ -7,6 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.syntax.tree_search import nodes_of
 from govtool.capture.sql.walk.dependencies import ARM_MASK, CHAIN_MASK, KIND_MASK, Deps
 from govtool.functions.facts import AGGREGATES
 
@@ -85,7 +86,7 @@ def keys_of_groups(items: list[exp.Expr]) -> list[exp.Column] | None:
     while stack:
         item, inside = stack.pop()
         if isinstance(item, nodes.Query):
-            if any(_is_aggregate(part) for part in item.find_all(nodes.Func)):
+            if any([_is_aggregate(part) for part in nodes_of(item, nodes.Func)]):  # noqa: C419
                 return None
             continue
         if isinstance(item, (nodes.Filter, nodes.CountIf, nodes.CombinedAggFunc)):
@@ -110,7 +111,7 @@ def repeats_rows(node: exp.Select) -> bool:
     and CTEs, too. Other tables that are joined are data: what a row of theirs is, is for the author to say.
     """
     bodies: dict[str, exp.Expr] = {}
-    for cte in node.root().find_all(nodes.CTE):
+    for cte in nodes_of(node.root(), nodes.CTE):
         bodies.setdefault(cte.alias.lower(), cte.this)
     made = set(bodies)
     changed = bool(made)
@@ -146,7 +147,7 @@ def joins_rows(node: exp.Select) -> bool:
     So it is where FROM has several items or a UNION, in its subqueries and CTEs, too. A condition of a join does not
     help, as it is not known here which columns are unique. Subqueries of WHERE only choose rows.
     """
-    bodies = {cte.alias.lower(): cte.this for cte in node.root().find_all(nodes.CTE)}
+    bodies = {cte.alias.lower(): cte.this for cte in nodes_of(node.root(), nodes.CTE)}
     stack: list[exp.Expr] = [node]
     while stack:
         item = stack.pop()
@@ -183,7 +184,7 @@ def _from_items(select: exp.Select) -> list[exp.Expr]:
 
 def _reads(item: exp.Expr, made: set[str]) -> bool:
     """Return whether a part of a query reads a table that is not among the CTEs made of no table."""
-    for table in item.find_all(nodes.Table):
+    for table in nodes_of(item, nodes.Table):
         if not isinstance(table.this, nodes.Func) and (table.args.get("db") or table.name.lower() not in made):
             return True
     return False

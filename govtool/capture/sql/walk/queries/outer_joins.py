@@ -8,11 +8,12 @@ marked where it is the only kind of join, as "one of all" says it then; beside o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
+from govtool.capture.sql.syntax.tree_search import nodes_of
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.relation import QueryOutput
 from govtool.capture.sql.walk.state import OPTIONAL, Reads
@@ -22,7 +23,11 @@ _SIDES: Final = frozenset({"LEFT", "RIGHT", "FULL"})
 
 def has_outer(joins: list[exp.Join]) -> bool:
     """Return whether any join keeps rows that find no partner."""
-    return any([join.side in _SIDES or "ANTI" in (join.kind, join.side) for join in joins])  # noqa: C419
+    for join in joins:
+        args = join.args
+        if (args.get("side") or args.get("kind")) and (join.side in _SIDES or "ANTI" in (join.kind, join.side)):
+            return True
+    return False
 
 
 def read_items(walk: Walk, parts: list[Reads], first: exp.Expr | None, joins: list[exp.Join]) -> None:
@@ -91,8 +96,8 @@ def _need(found: list[bool], names: list[str], join: exp.Join) -> None:
     if join.args.get("using") or join.method:
         found[:] = [False] * len(found)
         return
-    for column in join.find_all(nodes.Column):
-        qualifiers = {part.name.lower() for part in column.parts[:-1]}
+    for column in nodes_of(join, nodes.Column):
+        qualifiers = {part.name.lower() for part in cast(exp.Column, column).parts[:-1]}
         for number, name in enumerate(names):
             if not qualifiers or not name or name in qualifiers:
                 found[number] = False

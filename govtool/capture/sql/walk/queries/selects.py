@@ -126,7 +126,7 @@ def _filter_rows(walk: Walk, args: dict[str, Any], scope: Scope, env: Environmen
     for key in ("prewhere", "where"):
         clause = args.get(key)
         if clause is not None:
-            refer_to(walk, clause.this, scope, env, FILTER)
+            refer_to(walk, clause.args.get("this"), scope, env, FILTER)
     connect = args.get("connect")
     if connect is not None:
         refer_to(walk, connect.args.get("start"), scope, env, FILTER)

@@ -27,14 +27,16 @@ ITEMS: Final[dict[type, FromItem]] = {}
 
 def add_sources(walk: Walk, select: exp.Expr, scope: Scope, env: Environment | None) -> None:
     """Add FROM, LATERAL VIEWs and JOINs of a SELECT (or UPDATE, DELETE, MERGE) to its scope."""
-    from_ = select.args.get("from_")
-    joins = select.args.get("joins")
-    if joins and from_ is not None and not select.args.get("laterals") and has_outer(joins):
+    args = select.args
+    from_ = args.get("from_")
+    joins = args.get("joins")
+    laterals = args.get("laterals")
+    if joins and from_ is not None and not laterals and has_outer(joins):
         _add_outer_joins(walk, from_.this, joins, scope, env)
         return
     if from_ is not None:
-        add_source(walk, from_.this, scope, env)
-    for lateral in select.args.get("laterals") or ():
+        add_source(walk, from_.args.get("this"), scope, env)
+    for lateral in laterals or ():
         add_source(walk, lateral, scope, env)
     if joins:
         add_joins(walk, joins, scope, env, 0)
@@ -63,10 +65,12 @@ def add_source(walk: Walk, node: exp.Expr, scope: Scope, env: Environment | None
         walk.diagnose("opaque", f"FROM item {node.key.upper()} is not understood", node)
         return
     add(walk, node, scope, env)
-    for lateral in node.args.get("laterals") or ():
+    args = node.args
+    for lateral in args.get("laterals") or ():
         add_source(walk, lateral, scope, env)
-    if type(node) is not nodes.Subquery:  # whose joins stand before its LATERAL VIEWs
-        add_joins(walk, node.args.get("joins") or [], scope, env, start)
+    joins = args.get("joins")
+    if joins and type(node) is not nodes.Subquery:  # whose joins stand before its LATERAL VIEWs
+        add_joins(walk, joins, scope, env, start)
 
 
 def add_joins(
@@ -110,25 +114,28 @@ def add_join(walk: Walk, join: exp.Join, scope: Scope, env: Environment | None, 
         start: Where in the scope's sources the left side begins.
     """
     before = len(scope.sources)
-    right = join.this
-    if isinstance(right, nodes.Alias) and join.kind == "ARRAY":  # ClickHouse ARRAY JOIN
+    args = join.args
+    right = args["this"]
+    # Plain joins have neither; what sqlglot makes of them takes longer to ask for.
+    kind, side = join.kind if args.get("kind") else "", join.side if args.get("side") else ""
+    if isinstance(right, nodes.Alias) and kind == "ARRAY":  # ClickHouse ARRAY JOIN
         output = QueryOutput()
         output.add(walk.name(right.args["alias"]), dependencies(walk, right.this, scope, env))
         scope.add(Source(walk.name(right.args["alias"]), output=output))
-    elif join.kind == "ARRAY" and isinstance(right, nodes.Column | nodes.Table):
+    elif kind == "ARRAY" and isinstance(right, nodes.Column | nodes.Table):
         return
     else:
         add_source(walk, right, scope, env)
     added = scope.sources[before:]
-    on = join.args.get("on")
+    on = args.get("on")
     if on is not None:
         refer_to(walk, on, scope.since(start) if start else scope, env, JOIN)
-    refer_to(walk, join.args.get("match_condition"), scope, env, JOIN)
-    if join.args.get("using"):
-        join_using(walk, [walk.name(_using_name(item)) for item in join.args["using"]], join, scope, start, before)
-    elif join.method == "NATURAL":
+    refer_to(walk, args.get("match_condition"), scope, env, JOIN)
+    if args.get("using"):
+        join_using(walk, [walk.name(_using_name(item)) for item in args["using"]], join, scope, start, before)
+    elif args.get("method") and join.method == "NATURAL":
         join_naturally(walk, join, scope, start, before)
-    if join.kind in ("SEMI", "ANTI") or join.side in ("SEMI", "ANTI"):
+    if kind in ("SEMI", "ANTI") or side in ("SEMI", "ANTI"):
         for source in added:
             source.hidden = True
         scope.seen.clear()
