@@ -75,6 +75,14 @@ def test_no_command_reads_a_store_that_the_checkout_chose(checkout, govtool, pro
     assert "usage.untrusted-store" in refused.err, refused.err
 
 
+@pytest.mark.parametrize("rest", [("--", "sh", "-c", "touch ran"), ("--commit", "spool")], ids=["job", "commit"])
+def test_no_job_runs_for_a_store_that_the_checkout_chose(checkout, govtool, project, rest):
+    refused = govtool("run", *rest)
+    assert refused.code == 2
+    assert "usage.untrusted-store" in refused.err
+    assert not (project / "ran").exists()
+
+
 def test_doctor_and_python_do_not_open_it_either(checkout, govtool, project):
     import govtool as package
     from govtool.errors import UsageError

@@ -43,7 +43,7 @@ def read_graph(path: str) -> ProvenanceGraph:
         UsageError: It cannot be read, is no graph, or mistaken (``usage.graph``), with the line and the reason.
     """
     from govtool.workflow.formats.read_graphml import read_graphml
-    from govtool.workflow.formats.read_json import read_json, refuse_large
+    from govtool.workflow.formats.read_json import bounded_bytes, read_json, refuse_large
 
     file = Path(path)
     try:
@@ -51,7 +51,8 @@ def read_graph(path: str) -> ProvenanceGraph:
         if not (stat.S_ISREG(facts.st_mode) or stat.S_ISFIFO(facts.st_mode) or file.is_dir()):
             raise ValueError("it is no file")  # a device has no end
         refuse_large(facts.st_size, path)
-        data = file.read_bytes()
+        with file.open("rb") as stream:
+            data = bounded_bytes(stream, path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot be read: {reason.lower()}", code="usage.graph", location=path) from error

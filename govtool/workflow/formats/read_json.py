@@ -5,17 +5,19 @@ Nodes and edges are taken one at a time, with the line that each begins in.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 from govtool.errors import UsageError
 from govtool.workflow.formats.checks import GraphFile
 from govtool.workflow.graph import ProvenanceGraph
 
 MAX_BYTES = 4 << 30
-"""The largest file that is read."""
+"""The largest graph that is read."""
+_CHUNK = 1 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -130,11 +132,24 @@ def _no_constant(text: str) -> Any:
     raise KeyError(f"{text} is no number")
 
 
+def bounded_bytes(stream: IO[bytes], name: str) -> bytes:
+    """Read a graph's bytes; a pipe has no size, so it is refused once more has come than a file may have.
+
+    Raises:
+        UsageError: It is too large (``usage.graph``).
+    """
+    data = io.BytesIO()
+    while part := stream.read(_CHUNK):
+        refuse_large(data.tell() + len(part), name)
+        data.write(part)
+    return data.getvalue()
+
+
 def refuse_large(size: int, name: str) -> None:
-    """Refuse a file that does not fit into memory.
+    """Refuse a graph that does not fit into memory.
 
     Raises:
         UsageError: It is too large (``usage.graph``).
     """
     if size > MAX_BYTES:
-        raise UsageError(f"the file is larger than {MAX_BYTES >> 30} GB", code="usage.graph", location=name)
+        raise UsageError(f"the graph is larger than {MAX_BYTES >> 30} GB", code="usage.graph", location=name)
