@@ -22,14 +22,16 @@ from dataclasses import dataclass, field
 MAX_TEXT = 32 << 20
 """Characters of one plan; the largest seen in the wild have 8 million."""
 MAX_OPERATORS = 50_000
+_ENDLESS_NUMBER = re.compile(r"(?<!\d)\d{1001}")
+"""Python reads no number of more than 4,300 digits; Spark writes none of more than 400."""
 
 _NODE = re.compile(
-    r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)"
+    r"(?=.*\)\Z)((?:[ :]  )*+(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)"
     r"(?: \(columnarIn=\w+, columnarOut=\w+\))?(?:, Statistics\(.*\))?\Z",
     re.DOTALL,
 )
 _LINE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(\S.*)\Z", re.DOTALL)
-_HEAD = re.compile(r"\((\d+)\) (.*?)(?: \[codegen id : \d+\])?\s*\Z", re.DOTALL)
+_HEAD = re.compile(r"\((\d+)\) (.*?)(?: \[codegen id : \d+\])?\Z", re.DOTALL)
 _FIELD = re.compile(
     r"(Output|Input|Arguments|Condition|Keys|Functions|Aggregate Attributes|Results|Result|Left output|Right output"
     r"|Left keys|Right keys|Join type|Join condition|Batched|Location|PartitionFilters|PushedFilters|DataFilters"
@@ -96,6 +98,8 @@ def parse(text: str) -> PlanTree:
     """
     if len(text) > MAX_TEXT:
         raise PlanTextError(f"a plan of more than {MAX_TEXT >> 20} MiB")
+    if _ENDLESS_NUMBER.search(text):
+        raise PlanTextError("a plan with a number of more than a thousand digits")
     main, _, rest = text.partition("\n===== Subqueries =====\n")
     main = physical_plan(main)
     operators: dict[int, Operator] = {}
@@ -280,7 +284,7 @@ def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
 
 def _headed(line: str, operators: dict[int, Operator]) -> Operator | None:
     """The operator of which a line is the head; None if it is none."""
-    found = _HEAD.match(line) if line.startswith("(") else None
+    found = _HEAD.match(line.rstrip()) if line.startswith("(") else None
     known = operators.get(int(found[1])) if found is not None else None
     if found is None or known is None or not _same(known.name, found[2]):
         return None
@@ -304,5 +308,5 @@ def _table(found: re.Match[str]) -> str:
 
 
 def _same(name: str, heading: str) -> bool:
-    heading = re.sub(r"\s*\[(?:codegen id : \d+|Reuses operator id: \d+)\]", "", heading).strip()
+    heading = re.sub(r"(?:(?<!\s)\s++)?\[(?:codegen id : \d+|Reuses operator id: \d+)\]", "", heading).strip()
     return heading.split("\n")[0].startswith(name.split("\n")[0][:40]) or name.startswith(heading[:40])
