@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -124,6 +125,28 @@ def test_a_linked_store_folder_is_no_way_out(project, govtool, monkeypatch, tmp_
     (project / ".govtool").symlink_to(elsewhere)
     (project / "a.sql").write_text("create view v as select a from t")
     assert govtool("ingest", "sql", "a.sql").code == 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "file://{store}",
+        "file://localhost{store}",
+        "FILE://{store}",
+        "file://{project}/%2e%2e/{name}",
+        "file://{store}#/../../{inside}",
+        "file://{store}?/../../{inside}",
+    ],
+)
+def test_an_address_is_read_as_the_store_reads_it(checkout, govtool, project, address):
+    text = address.format(
+        store=checkout, project=project, name=os.path.relpath(checkout, project.parent), inside=project.relative_to("/")
+    )
+    (project / "govtool.toml").write_text(f"store = {json.dumps(text)}\n")
+    refused = govtool("ingest", "sql", "a.sql")
+    assert refused.code == 2
+    assert "usage.untrusted-store" in refused.err
+    assert commits(govtool, checkout) == []
 
 
 def test_nothing_to_trust(project, govtool, monkeypatch, tmp_path_factory):
