@@ -344,3 +344,26 @@ def test_links_within_a_folder_of_data_are_files(govtool, project, linked):
     assert govtool("why", "--sql", "query.sql", "--data", "data").code == 0
     (project / "named").symlink_to("data")
     assert govtool("why", "--sql", "query.sql", "--data", "named").code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ingest", "sql", "a.sql", "--schema", "endless.json"),
+        ("ingest", "spark", "endless.json"),
+        ("ingest", "dbt", "endless.json"),
+        ("check", "--policy", "pack:starter", "--baseline", "endless.json"),
+        ("check", "--policy", "endless.json"),
+        ("erase", "verify", "endless.json"),
+        ("erase", "apply", "endless.json", "--to", "x"),
+        ("graph", "import", "endless.json", "--name", "g"),
+        ("store", "forget", "--text-file", "endless.json"),
+    ],
+    ids=" ".join,
+)
+def test_a_link_to_a_device_is_refused(store, project, command):
+    (project / "a.sql").write_text("create view v as select a from t")
+    assert store("ingest", "sql", "a.sql").code == 0
+    (project / "endless.json").symlink_to("/dev/zero")
+    refused = store(*command)
+    assert refused.code == 2, refused.err

@@ -5,11 +5,10 @@ Nodes and edges are taken one at a time, with the line that each begins in.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Callable
-from typing import IO, Any
+from typing import Any
 
 from govtool.errors import UsageError
 from govtool.workflow.formats.checks import GraphFile
@@ -17,7 +16,6 @@ from govtool.workflow.graph import ProvenanceGraph
 
 MAX_BYTES = 4 << 30
 """The largest graph that is read."""
-_CHUNK = 1 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -130,19 +128,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(text: str) -> Any:
     raise KeyError(f"{text} is no number")
-
-
-def bounded_bytes(stream: IO[bytes], name: str) -> bytes:
-    """Read a graph's bytes; a pipe has no size, so it is refused once more has come than a file may have.
-
-    Raises:
-        UsageError: It is too large (``usage.graph``).
-    """
-    data = io.BytesIO()
-    while part := stream.read(_CHUNK):
-        refuse_large(data.tell() + len(part), name)
-        data.write(part)
-    return data.getvalue()
 
 
 def refuse_large(size: int, name: str) -> None:
