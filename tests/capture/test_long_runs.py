@@ -72,7 +72,26 @@ def test_parameters(text: str) -> None:
     assert fill(text + "{x}").startswith(text)
 
 
-UNITS = ("$", "`", "a<", "/a->", "<a>", " ", "a.", "(", "[", "a#1", "Map(", "-", "'", "a ", "], [", "a=")
+UNITS = (
+    "$",
+    "`",
+    "a<",
+    "/a->",
+    "<a>",
+    " ",
+    "a.",
+    "(",
+    "[",
+    "a#1",
+    "Map(",
+    "-",
+    "'",
+    "a ",
+    "], [",
+    "a=",
+    "\n,",
+    "\nArguments: CatalogTable(",
+)
 
 
 @pytest.mark.parametrize("unit", UNITS)
