@@ -56,6 +56,39 @@ _CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
 _SIGNED = re.compile(r"[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-oss-signature)=", re.IGNORECASE)
 _PARAMETER = re.compile(rf"(?:^|(?<=&))(?:code|auth|(?=[^=&]*?{_WORD})[^=&]++)=[^&]*+&?", re.IGNORECASE)
 
+_SQLSTATE = re.compile(r"\bSQLSTATE: (\w{5})\b")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+"""The name of an error of Spark, which stands before its text."""
+_VALUES_IN_QUOTES = re.compile(
+    r"CAST_INVALID_INPUT|CANNOT_PARSE_TIMESTAMP|CONVERSION_INVALID_INPUT|DIVIDE_BY_ZERO|ARITHMETIC_OVERFLOW"
+    r"|SCALAR_SUBQUERY_TOO_MANY_ROWS|TABLE_OR_VIEW_NOT_FOUND|PATH_NOT_FOUND"
+)
+"""Errors of Spark whose text has values of rows in quotes, or none."""
+_DUCKDB = re.compile(r"([A-Z][A-Za-z]*(?: [A-Za-z]+){0,3} Error): ")
+_DATA_ERRORS = ("Conversion Error", "Out of Range Error", "Constraint Error", "Invalid Input Error", "Data Error")
+"""Errors of DuckDB about a value, which they repeat; others name tables, columns and files."""
+_NO_VALUES = re.compile(
+    r"Error when sniffing file|Malformed JSON (?:in file|at)|Could not parse string|Map keys must|No magic bytes"
+    r"|More than one row|govtool: |(?:\w+ )*(?:Could not convert|out of range)"
+)
+"""Beginnings of an *Invalid Input Error* that is not a text of a query's own (``error('…')``)."""
+_OF_FILES = ("Error when sniffing file", "Malformed JSON in file", "No magic bytes")
+_ARROW = re.compile(
+    r"CSV parse error: (?:Row #\d+: )?Expected \d+ columns, got \d+"
+    r"|(?:In CSV column #\d+: )?CSV conversion error to \S+: invalid value|Integer value|Float value|Could not convert"
+    r"|Failed to parse string|Casting from|Value \S+ (?:out of|too)|Decimal value|time data"
+)
+"""Errors of pyarrow, and of Python's `strptime`, about a value."""
+_VALUE_ERROR = re.compile(
+    r"(?:\w+\.)*(?:ValueError|AssertionError|InvalidOperation|Unicode\w+Error|OverflowError"
+    r"|NumberFormatException|DateTimeParseException|DateTimeException)\b"
+)
+_VALUE = re.compile(r"(?<!\w)'(?:.*'(?!\w)|.*\Z)", re.DOTALL)
+_ESCAPES = re.compile(r"\\x\S*")
+_DOUBLE_QUOTED = re.compile(r'(?<!\w)"(?:.*"(?!\w)|.*\Z)', re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.(,])[+-]?\d[\w.:+-]*|(?<=\()[+-]?\d[\w.]* [*+/-] [+-]?\d[\w.]*(?=\))")
+"""A number that is no part of a name or a type: ``INT32``, ``DECIMAL(3,1)``."""
+
 
 def clean_text(text: str) -> str:
     """Return text without passwords, tokens and signatures: ``***`` stands in place of each."""
@@ -68,6 +101,25 @@ def clean_text(text: str) -> str:
 def clean_message(text: str) -> str:
     """Return the message of an error without secrets, and without the literals of people in SQL that it repeats."""
     return _PERSONAL.sub(f"'{SECRET}'", _without_comments(_REMOTE_CALL.sub(_masked_call, clean_text(text))))
+
+
+def clean_failure(failure: BaseException | str) -> str:
+    """Return the first line of an error of an engine, a library or a program without secrets and values of rows.
+
+    Engines repeat the value that they could not convert: ``Could not convert string 'Ann' to INT32``.
+    """
+    text = str(failure).strip()
+    if type(failure).__module__.startswith("govtool."):  # what it repeats of an engine was cleaned as it was raised
+        return text.split("\n", 1)[0]
+    line = text.split("\n", 1)[0].rstrip()
+    if not line:
+        return type(failure).__name__ if isinstance(failure, BaseException) else ""
+    return clean_message(_without_values(line, text))
+
+
+def failure_of(error: BaseException) -> str:
+    """Return an error that nobody foresaw as its class and `clean_failure` of its text."""
+    return clean_failure(f"{type(error).__name__}: {error}")
 
 
 def clean_location(location: str) -> str:
@@ -107,6 +159,41 @@ def masked_line(line: str) -> str:
     for pattern in (_IN_URL, _BEARER, _IN_TEXT, _LOGIN):
         line = pattern.sub(_masked_value, line)
     return _PERSONAL.sub(lambda found: _stars(found.group()), _REMOTE_CALL.sub(_masked_call, line))
+
+
+def _without_values(line: str, text: str) -> str:
+    spark = _CONDITION.search(line[:200])
+    if spark is not None:
+        state = _SQLSTATE.search(text[:10_000])
+        is_about_names = state is not None and state[1].startswith(("42", "0A")) and "INVALID_FORMAT" not in spark[1]
+        if is_about_names or _VALUES_IN_QUOTES.match(spark[1]):
+            return _VALUE.sub(f"'{SECRET}'", line)
+        return line[: spark.end()]
+    duckdb = _DUCKDB.search(line[:200])
+    if duckdb is not None:
+        return line[: duckdb.end()] + _of_duckdb(duckdb[1], line[duckdb.end() :])
+    found = _ARROW.search(line[:200]) or _VALUE_ERROR.search(line[:2000])
+    if found is None:
+        return line
+    if found[0].startswith("CSV parse error"):  # the rest is the row
+        return line[: found.end()]
+    masked = _without_quoted(line[found.end() :])
+    return line[: found.end()] + (masked if found.re is _VALUE_ERROR else _NUMBER.sub(SECRET, masked))
+
+
+def _of_duckdb(kind: str, text: str) -> str:
+    if not kind.endswith(_DATA_ERRORS):
+        return _VALUE.sub(f"'{SECRET}'", text) if kind.startswith("Not implemented") else text
+    if kind.endswith("Invalid Input Error") and not _NO_VALUES.match(text):
+        return SECRET
+    if text.startswith(_OF_FILES):
+        return text
+    text = _ESCAPES.sub(SECRET, text)
+    return _NUMBER.sub(SECRET, _without_quoted(text))
+
+
+def _without_quoted(text: str) -> str:
+    return _DOUBLE_QUOTED.sub(f'"{SECRET}"', _VALUE.sub(f"'{SECRET}'", text))
 
 
 def _without_comments(text: str) -> str:

@@ -21,6 +21,7 @@ LAYERS = {
     "config": 0,
     "config_sources": 0,
     "redaction": 0,
+    "given_files": 0,
     "release": 0,
     "build_form": 0,
     "wording": 0,

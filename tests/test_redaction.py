@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.redaction import clean_location, clean_message, clean_text, clean_value, masked_line
+from govtool.redaction import (
+    clean_failure,
+    clean_location,
+    clean_message,
+    clean_text,
+    clean_value,
+    failure_of,
+    masked_line,
+)
 
 LOCATIONS = [
     ("s3://AKIA1:tops3cret@bucket/x.parquet", "s3://bucket/x.parquet"),
@@ -97,3 +105,122 @@ def test_long_text_of_others_takes_time_in_proportion(unit: str) -> None:
 
 def test_a_block_that_is_not_closed_is_no_comment() -> None:
     assert clean_message("no /* bob\n*/ s3://b/*.csv -- ann\nof it") == "no *** s3://b/*.csv ***\nof it"
+
+
+VALUE = "Zoe O'Hara"
+"""A value of a row, with a quote in it."""
+
+
+def duckdb_failures() -> list[str]:
+    """Statements that fail in DuckDB on a value ``?``."""
+    return [
+        *(
+            f"select cast(? as {kind})"
+            for kind in ("int", "date", "timestamp", "time", "uuid", "boolean", "decimal(3,1)")
+        ),
+        *(f"select cast(? as {kind})" for kind in ("interval", "int[]", "json", "bit")),
+        "select strptime(?, '%Y')",
+        "select error('no ' || ?)",
+        "select unhex(?)",
+        "select from_base64(?)",
+        "select date_part(?, date '2020-01-01')",
+        "select regexp_matches('a', '(' || ?)",
+        "select timestamp '2020-01-01' at time zone ?",
+        "insert into people values (?), (?)".replace("(?)", "($1)"),
+        "select cast('\\xZoe' || ? as blob)",
+        "select printf('%d', ?)",
+    ]
+
+
+@pytest.mark.parametrize("statement", duckdb_failures())
+def test_errors_of_duckdb_do_not_repeat_a_value(statement: str) -> None:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("create table people (name varchar primary key)")
+    with pytest.raises(duckdb.Error) as failed:
+        connection.execute(statement, [VALUE])
+    text = clean_failure(failed.value)
+    assert "Zoe" not in text
+    assert "Hara" not in text
+    assert " Error: " in text  # what kind of error it is stays
+
+
+@pytest.mark.parametrize("number", ["31415926", "-27182818.5"])
+def test_errors_of_duckdb_do_not_repeat_a_number(number: str) -> None:
+    import duckdb
+
+    for statement in ("select cast(? as tinyint)", "select cast(? as decimal(3,1))", "select cast('x' || ? as int)"):
+        with pytest.raises(duckdb.Error) as failed:
+            duckdb.execute(statement, [float(number) if "." in number else int(number)])
+        assert number.strip("-")[:6] not in clean_failure(failed.value)
+
+
+def test_errors_of_pyarrow_and_python_do_not_repeat_a_value() -> None:
+    import io
+    from datetime import datetime
+
+    import pyarrow as pa
+    import pyarrow.csv
+
+    def csv(text: str) -> object:
+        options = pyarrow.csv.ConvertOptions(column_types={"a": pa.int64()})
+        return pyarrow.csv.read_csv(io.BytesIO(text.encode()), convert_options=options)
+
+    for work in (
+        lambda: csv(f"a,b\n1,2\n{VALUE},x,y\n"),
+        lambda: csv(f"a,b\n1,2\n{VALUE},x\n"),
+        lambda: pa.array([VALUE]).cast(pa.date32()),
+        lambda: pa.array([1, VALUE]),
+        lambda: int(VALUE),
+        lambda: datetime.strptime(VALUE, "%Y"),
+    ):
+        with pytest.raises(ValueError, match=r".") as failed:
+            work()
+        text = failure_of(failed.value)
+        assert "Zoe" not in text
+        assert "Hara" not in text
+        assert ": " in text
+
+
+@pytest.mark.parametrize(
+    ("message", "cleaned"),
+    [
+        (
+            """[CAST_INVALID_INPUT] The value 'Zoe O'Hara' of the type "STRING" cannot be cast to "INT". SQLSTATE: 22018""",
+            """[CAST_INVALID_INPUT] The value '***' of the type "STRING" cannot be cast to "INT". SQLSTATE: 22018""",
+        ),
+        ("[DUPLICATED_MAP_KEY] Duplicate map key Zoe O'Hara was found.\nSQLSTATE: 23505", "[DUPLICATED_MAP_KEY]"),
+        ("[USER_RAISED_EXCEPTION] no Zoe SQLSTATE: P0001", "[USER_RAISED_EXCEPTION]"),
+        ("[INVALID_FORMAT.MISMATCH_INPUT] Zoe does not match. SQLSTATE: 42601", "[INVALID_FORMAT.MISMATCH_INPUT]"),
+        (
+            "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `a` cannot be resolved. SQLSTATE: 42703; line 1 pos 7",
+            "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `a` cannot be resolved. SQLSTATE: 42703; line 1 pos 7",
+        ),
+        ('java.lang.NumberFormatException: For input string: "Zoe"', 'java.lang.NumberFormatException: For input string: "***"'),
+        ("Binder Error: Referenced column \"a\" not found in FROM clause!\nLINE 1: select 'Zoe'", "Binder Error: Referenced column \"a\" not found in FROM clause!"),
+        ("Invalid Input Error: No magic bytes found at end of file '/data/a.csv'", "Invalid Input Error: No magic bytes found at end of file '/data/a.csv'"),
+        ("KeyError: 'amount'", "KeyError: 'amount'"),
+        ("cannot connect: password=tops3cret", "cannot connect: password=***"),
+    ],
+)  # fmt: skip
+def test_an_error_says_what_failed_and_where(message: str, cleaned: str) -> None:
+    assert clean_failure(message) == cleaned
+    assert clean_failure(cleaned) == cleaned
+
+
+def test_the_engine_of_rows_refuses_without_values() -> None:
+    from govtool.records.execute.duckdb import DuckExecutor
+    from govtool.records.plan.nodes import Session
+    from govtool.records.sql.dialect import NotExact
+
+    with pytest.raises(NotExact) as refused:
+        DuckExecutor(Session("", True, "UTC"), threads=1).stream("select cast('Zoe' as int)")
+    assert str(refused.value) == "DuckDB: Conversion Error: Could not convert string '***' to INT32"
+
+
+def test_a_bug_says_no_value() -> None:
+    from govtool.render.errors import unexpected_lines
+
+    (first, *_) = unexpected_lines(ValueError("invalid literal for int() with base 10: 'Zoe'"))
+    assert "".join(span.text for span in first).endswith("with base 10: '***'")

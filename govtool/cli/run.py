@@ -10,6 +10,7 @@ import typer
 from govtool.cli.shared.options import AuthorOption, BranchOption, MessageOption, StoreOption
 from govtool.cli.shared.ui import Ui
 from govtool.errors import GovtoolError
+from govtool.redaction import failure_of
 
 if TYPE_CHECKING:
     from govtool.app.runs.job import Captured
@@ -68,8 +69,10 @@ def run(
     what they execute, and govtool commits that at the end of the job. A failure of govtool is only a warning; records
     that could not be committed are kept.
     """
+    from govtool.app.project.project import store_uri
     from govtool.app.runs.job import EAGER_RECORDS, Finished, command_of, exit_as, run_job
 
+    store_uri(store)  # a store that a checkout chose is refused before the job runs, not after it
     if commit_only is not None:
         _commit(ui, Finished(0, commit_only, ""), source, identify, row_digests, message, author, branch, store)
         return 0
@@ -79,7 +82,7 @@ def run(
     except Exception as error:  # a bug of ours is no failure of the job
         if ui.debug:
             raise
-        what = str(error) if isinstance(error, GovtoolError) else f"{type(error).__name__}: {error}"
+        what = str(error) if isinstance(error, GovtoolError) else failure_of(error)
         ui.note(f"warning: {what}: what the job did is not in the graph")
         ui.hint(f"govtool run --commit {finished.spool}")
     return exit_as(finished.code)

@@ -13,6 +13,7 @@ from govtool.records.plan import catalyst
 from govtool.records.plan.clock import Clock
 from govtool.records.plan.expressions import UdfReference
 from govtool.records.plan.nodes import Plan, Session
+from govtool.redaction import failure_of
 
 _PLAIN = frozenset({"spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"})
 
@@ -91,7 +92,7 @@ def _captured(process: str, line: dict[str, Any], udfs: dict[str, UdfReference],
         settings = {**line["settings"], **(line.get("began") or {})}
         plan = catalyst.read(line["exact"], session_of(line["spark"], settings), udfs, rows, clock)
     except Exception as error:  # a plan that is read wrongly costs its own rows, not those of the others
-        return Planned(process, application, number, None, f"the plan cannot be read: {type(error).__name__}: {error}")
+        return Planned(process, application, number, None, f"the plan cannot be read: {failure_of(error)}")
     return Planned(process, application, number, plan)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from govtool.errors import AmbiguousNameError, GovtoolError
 from govtool.model import Diagnostic
-from govtool.redaction import clean_text, masked_line
+from govtool.redaction import clean_text, failure_of, masked_line
 from govtool.render.layout.table import Span
 from govtool.render.layout.text import printable, width
 
@@ -40,7 +40,7 @@ def error_lines(error: GovtoolError) -> Iterator[list[Span]]:
 
 def unexpected_lines(error: BaseException) -> Iterator[list[Span]]:
     """An error that nobody foresaw: its class and text, and how to see more."""
-    yield [Span("error[internal]", "bold red"), Span(f" {type(error).__name__}: {printable(str(error))[:2000]}")]
+    yield [Span("error[internal]", "bold red"), Span(f" {printable(failure_of(error))[:2000]}")]
     yield [
         Span("  hint          ", "dim"),
         Span("this is a bug in govtool; run again with --debug and report the traceback"),

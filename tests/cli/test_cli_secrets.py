@@ -149,3 +149,13 @@ def test_prov_documents(store, project):
     ]
     assert done.code == 0
     assert leaks(project, *(part for each in (done, *shown) for part in (each.out, each.err))) == []
+
+
+def test_rows_of_a_mistaken_csv_file_are_not_repeated(project, govtool):
+    (project / "data").mkdir()
+    (project / "data" / "people.csv").write_text(f"id,name\n1,ann\n2,bob,{SECRET}\n")
+    (project / "q.sql").write_text("select name from people")
+    refused = govtool("why", "--sql", "q.sql", "--data", "data")
+    assert refused.code == 2
+    assert "Expected 2 columns, got 3" in refused.err
+    assert leaks(project, refused.out, refused.err) == []

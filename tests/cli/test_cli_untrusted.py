@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -75,6 +76,14 @@ def test_no_command_reads_a_store_that_the_checkout_chose(checkout, govtool, pro
     assert "usage.untrusted-store" in refused.err, refused.err
 
 
+@pytest.mark.parametrize("rest", [("--", "sh", "-c", "touch ran"), ("--commit", "spool")], ids=["job", "commit"])
+def test_no_job_runs_for_a_store_that_the_checkout_chose(checkout, govtool, project, rest):
+    refused = govtool("run", *rest)
+    assert refused.code == 2
+    assert "usage.untrusted-store" in refused.err
+    assert not (project / "ran").exists()
+
+
 def test_doctor_and_python_do_not_open_it_either(checkout, govtool, project):
     import govtool as package
     from govtool.errors import UsageError
@@ -116,6 +125,28 @@ def test_a_linked_store_folder_is_no_way_out(project, govtool, monkeypatch, tmp_
     (project / ".govtool").symlink_to(elsewhere)
     (project / "a.sql").write_text("create view v as select a from t")
     assert govtool("ingest", "sql", "a.sql").code == 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "file://{store}",
+        "file://localhost{store}",
+        "FILE://{store}",
+        "file://{project}/%2e%2e/{name}",
+        "file://{store}#/../../{inside}",
+        "file://{store}?/../../{inside}",
+    ],
+)
+def test_an_address_is_read_as_the_store_reads_it(checkout, govtool, project, address):
+    text = address.format(
+        store=checkout, project=project, name=os.path.relpath(checkout, project.parent), inside=project.relative_to("/")
+    )
+    (project / "govtool.toml").write_text(f"store = {json.dumps(text)}\n")
+    refused = govtool("ingest", "sql", "a.sql")
+    assert refused.code == 2
+    assert "usage.untrusted-store" in refused.err
+    assert commits(govtool, checkout) == []
 
 
 def test_nothing_to_trust(project, govtool, monkeypatch, tmp_path_factory):
@@ -313,3 +344,26 @@ def test_links_within_a_folder_of_data_are_files(govtool, project, linked):
     assert govtool("why", "--sql", "query.sql", "--data", "data").code == 0
     (project / "named").symlink_to("data")
     assert govtool("why", "--sql", "query.sql", "--data", "named").code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ingest", "sql", "a.sql", "--schema", "endless.json"),
+        ("ingest", "spark", "endless.json"),
+        ("ingest", "dbt", "endless.json"),
+        ("check", "--policy", "pack:starter", "--baseline", "endless.json"),
+        ("check", "--policy", "endless.json"),
+        ("erase", "verify", "endless.json"),
+        ("erase", "apply", "endless.json", "--to", "x"),
+        ("graph", "import", "endless.json", "--name", "g"),
+        ("store", "forget", "--text-file", "endless.json"),
+    ],
+    ids=" ".join,
+)
+def test_a_link_to_a_device_is_refused(store, project, command):
+    (project / "a.sql").write_text("create view v as select a from t")
+    assert store("ingest", "sql", "a.sql").code == 0
+    (project / "endless.json").symlink_to("/dev/zero")
+    refused = store(*command)
+    assert refused.code == 2, refused.err

@@ -27,6 +27,7 @@ from govtool.app.erasure.report import ErasureRequest, PlannedErasure, file_dige
 from govtool.app.project.project import commit_at, read_store
 from govtool.clock import iso, now
 from govtool.errors import EvidenceError, FormatError, GovtoolError, SourceError, StoreError, UsageError
+from govtool.given_files import read_given
 from govtool.names import current_id, renewed_text
 from govtool.records.execute.inputs import local_path
 
@@ -77,7 +78,7 @@ def read_plan_file(place: Path) -> ErasurePlanFile:
         FormatError: It is no plan of rows (``store.format-plan``).
     """
     try:
-        text = place.read_bytes()
+        text = read_given(place)
     except OSError as error:
         why = f"the plan cannot be read: {error.strerror}"
         raise UsageError(why, code="usage.path", location=str(place)) from error

@@ -20,6 +20,7 @@ from govtool.app.erasure.report import PlannedErasure, file_digest
 from govtool.app.erasure.search import value_text
 from govtool.clock import iso, now
 from govtool.errors import FormatError, UsageError
+from govtool.given_files import read_given
 from govtool.records.execute.inputs import local_path
 from govtool.release import __version__
 
@@ -137,7 +138,7 @@ def read_certificate(place: Path) -> Mapping[str, Any]:
         FormatError: It is no certificate (``store.format-certificate``).
     """
     try:
-        text = place.read_bytes()
+        text = read_given(place)
     except OSError as error:
         raise UsageError(
             f"the certificate cannot be read: {error.strerror}", code="usage.path", location=str(place)

@@ -17,6 +17,7 @@ from govtool.errors import EngineError, EvidenceError
 from govtool.records.execute.inputs import local_path
 from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.nodes import File, Relation
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -242,7 +243,7 @@ def _as_file(table: pa.Table, schema: pa.Schema) -> pa.Table:
     try:
         arrays = [table.column(name).cast(schema.field(name).type) for name in schema.names]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError) as error:
-        raise EngineError(f"rows do not fit into the file: {error}", code="engine.format") from error
+        raise EngineError(f"rows do not fit into the file: {clean_failure(error)}", code="engine.format") from error
     return pa.table(arrays, schema=schema)
 
 

@@ -35,6 +35,7 @@ from govtool.records.replay.compare import whole_plan
 from govtool.records.trace.back import count_rows
 from govtool.records.trace.forward import input_key
 from govtool.records.trace.segment import alike, unique
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     from govtool.records.lineage import Lineage
@@ -221,8 +222,7 @@ class _Copies:
         try:
             writer.mode("overwrite").save(str(place))
         except (PySparkException, Py4JError) as error:  # a format without a writer, an option, a type it cannot hold
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            why = f"Spark cannot write {relation.dataset} again: {first[:200]}"
+            why = f"Spark cannot write {relation.dataset} again: {clean_failure(error)[:200]}"
             raise EngineError(why, code="engine.spark") from error
         found = []
         for path in sorted(place.rglob("*")):

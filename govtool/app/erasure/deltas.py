@@ -11,6 +11,7 @@ from govtool.errors import EngineError
 from govtool.records.execute.places import Place, place_of
 from govtool.records.plan import types as t
 from govtool.records.plan.nodes import File, Relation
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,7 +104,7 @@ def in_schema(table: pa.Table, columns: Iterable[Attribute]) -> pa.Table:
     try:
         arrays = [column.cast(each.type) for column, each in zip(table.columns, schema, strict=True)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise EngineError(f"rows cannot be written: {error}", code="engine.not-exact") from error
+        raise EngineError(f"rows cannot be written: {clean_failure(error)}", code="engine.not-exact") from error
     return pa.table(arrays, schema=schema)
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from govtool.errors import EngineError, GovtoolError, UnknownNameError, UsageError
+from govtool.redaction import clean_failure
 
 ENGINES: Final = ("local", "spark")
 """The engines of commands that have several."""
@@ -83,7 +84,7 @@ def _failed(what: str, error: Exception, command: str) -> EngineError:
     error_lines = (line for line in reversed(lines) if "Error" in line and not line.startswith("at "))
     message = next(error_lines, lines[0] if lines else "")
     return EngineError(
-        f"Spark {what}: {message[:300] or type(error).__name__}",
+        f"Spark {what}: {clean_failure(message)[:300] or type(error).__name__}",
         code="engine.spark",
         hint=f"govtool --debug {command} … shows the whole output of Spark",
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 from govtool.config import CONFIG_FILE, Config, Setting, load_config, store_setting
 from govtool.errors import UsageError
 from govtool.redaction import clean_location
+from govtool.store.backends.location import local_path
 
 NAMED = ("--store", "GOVTOOL_STORE")
 """Origins of a store that the user named."""
@@ -40,11 +41,11 @@ def leaves_project(setting: Setting, config: Config) -> bool:
     store = str(setting.value)
     if setting.origin in NAMED:
         return False
-    if store.startswith("memory:"):
+    if store.startswith("memory://"):
         return False
-    if "://" in store and not store.startswith("file://"):
+    path = local_path(store)  # as the store itself will read the address
+    if path is None:
         return True
-    path = Path(store.removeprefix("file://"))
     try:
         return not (config.root / path).resolve().is_relative_to(config.root.resolve())
     except (OSError, RuntimeError, ValueError):

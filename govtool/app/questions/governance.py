@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from govtool.answers.labels import Labels, Owners
 from govtool.errors import UsageError
+from govtool.given_files import read_given
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
@@ -189,7 +190,7 @@ def _digest(files: Sequence[tuple[Path, str]]) -> str:
     digest = hashlib.sha256()
     for path, name in files:
         try:
-            text = path.read_bytes()
+            text = read_given(path)
         except OSError:
             text = b""
         digest.update(b"%d %d " % (len(name.encode()), len(text)) + name.encode() + text)

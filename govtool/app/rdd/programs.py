@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.errors import FormatError, UsageError
 from govtool.model.records import RDD, PrivateValues, RecordRun, StoredPlan
+from govtool.redaction import failure_of
 
 if TYPE_CHECKING:
     from govtool.app.records.tables import RecordTables
@@ -268,7 +269,7 @@ def _add_positions(tables: RecordTables, name: str, line: Json, spool: Path, not
     try:
         found = _read_positions(facts, line["log"], spool)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        notes.problems.append(f"positions of {name} are not kept: {type(error).__name__}: {error}")
+        notes.problems.append(f"positions of {name} are not kept: {failure_of(error)}")
         return False
     if found is None:
         notes.problems.append(f"positions of {name} are not kept: {facts['missing']}")

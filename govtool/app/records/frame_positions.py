@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from govtool.model.token import ROW_BITS
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
+from govtool.redaction import failure_of
 from govtool.spark.live.records.packing import PARTITION_BITS
 from govtool.spark.live.spool import POSITIONS
 
@@ -122,7 +123,7 @@ def _add(tables: RecordTables, name: str, line: Json, folder: Path, notes: Progr
     try:
         found = _stored(tables, name, line, folder)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        why = str(error) if isinstance(error, NotKept) else f"{type(error).__name__}: {error}"
+        why = str(error) if isinstance(error, NotKept) else failure_of(error)
         notes.problems.append(f"positions of {name} are not kept: {why}")
         return
     data = encode_positions(found)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from govtool.errors import UsageError
+from govtool.given_files import read_given_text
 
 _FOLDER_AND_VERSION = re.compile(r"^(?:.*/)?([^/@]+)@[^:@]*:")
 
@@ -25,7 +26,7 @@ def read_deletions(file: str) -> list[list[str]]:
         UsageError: The file cannot be read, or a line is something else (``usage.deletions``).
     """
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        text = sys.stdin.read() if file == "-" else read_given_text(Path(file))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(f"cannot be read: {reason.lower()}", code="usage.deletions", location=file) from error

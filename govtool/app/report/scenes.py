@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UsageError
+from govtool.given_files import read_given_text
 from govtool.model.token import parse_token
 from govtool.names import split_name, unquote
 from govtool.report.public_text import is_function, is_identifier, public_condition
@@ -55,7 +56,7 @@ def read_trace(trace: object, index: Index, *, include_rows: bool) -> TraceView:
 
 def _trace_object(trace: object) -> Any:
     if isinstance(trace, (str, Path)):
-        return json.loads(Path(trace).read_text(encoding="utf-8"))
+        return json.loads(read_given_text(Path(trace)))
     if isinstance(trace, Mapping):
         return trace
     to_dict = getattr(trace, "to_dict", None)

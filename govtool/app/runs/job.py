@@ -32,6 +32,7 @@ from govtool.app.ingest.sql_options import SourceText
 from govtool.app.records.tables import RecordChange, RecordTables
 from govtool.config import load_config
 from govtool.errors import UsageError
+from govtool.redaction import failure_of
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
@@ -271,16 +272,16 @@ def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[Reco
     try:
         writes, notes.problems = recorded_writes(spool, actions)
     except Exception as error:  # a bug of ours
-        return tables, ProgramNotes([f"no rows can be traced: {type(error).__name__}: {error}"])
+        return tables, ProgramNotes([f"no rows can be traced: {failure_of(error)}"])
     for write in writes:
         try:
             tables.add(write)
         except Exception as error:
-            notes.problems.append(f"rows of {write.run_id} cannot be traced: {type(error).__name__}: {error}")
+            notes.problems.append(f"rows of {write.run_id} cannot be traced: {failure_of(error)}")
     try:
         add_programs(tables, spool / PRIVATE, actions, notes)
     except Exception as error:
-        notes.problems.append(f"no rows of RDDs can be traced: {type(error).__name__}: {error}")
+        notes.problems.append(f"no rows of RDDs can be traced: {failure_of(error)}")
     for action in untraceable_writes(actions, tables.runs):
         reason = reason_of(action, notes.problems)
         tables.add_untraceable(action.run.id, action.target, reason)
@@ -289,7 +290,7 @@ def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[Reco
     try:
         add_frame_positions(tables, spool / PRIVATE, actions, notes)
     except Exception as error:
-        notes.problems.append(f"no positions of DataFrames are kept: {type(error).__name__}: {error}")
+        notes.problems.append(f"no positions of DataFrames are kept: {failure_of(error)}")
     return tables, notes
 
 

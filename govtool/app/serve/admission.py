@@ -16,6 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from govtool.errors import UsageError
+from govtool.given_files import read_given_text
 
 TOKEN_VARIABLE = "GOVTOOL_SERVE_TOKEN"
 """The environment variable with the token."""
@@ -103,7 +104,7 @@ def bearer_token(file: str | None, variable: str = TOKEN_VARIABLE) -> str:
     if file is None:
         return os.environ.get(variable, "").strip()
     try:
-        token = Path(file).read_text(encoding="utf-8").strip()
+        token = read_given_text(Path(file)).strip()
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the token: {error}", code="usage.token", location=file) from error
     if not token:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UsageError
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +42,9 @@ def read_csv(file: Path) -> pa.Table:
     try:
         table = csv.read_csv(file, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise UsageError(f"not a CSV file: {error}", code="usage.relation", location=str(file)) from error
+        raise UsageError(
+            f"not a CSV file: {clean_failure(error)}", code="usage.relation", location=str(file)
+        ) from error
     columns = [inferred(table.column(at)) for at in range(table.num_columns)]
     return pa.table(columns, names=header)
 

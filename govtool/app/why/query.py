@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from govtool.app.why.data_folder import DataFolder, opened_folder
 from govtool.errors import EngineError, UsageError
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     from govtool.records.plan.tree import Node
@@ -90,8 +91,9 @@ def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
             before = "; ".join(refusals)
             raise EngineError(f"{before}; {error.message}", code=error.code, hint=error.hint) from error
         except _engine_errors() as error:
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
-            raise EngineError(f"{engine.name} cannot evaluate the query: {reason}", code="engine.failed") from error
+            raise EngineError(
+                f"{engine.name} cannot evaluate the query: {clean_failure(error)}", code="engine.failed"
+            ) from error
     raise EngineError(f"the query cannot be evaluated: {'; '.join(refusals)}", code="engine.not-exact")
 
 

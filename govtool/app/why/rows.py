@@ -14,6 +14,7 @@ from govtool.app.why.query import evaluated as evaluated
 from govtool.app.why.query import opened_query, provenance
 from govtool.app.why.query import session as session
 from govtool.errors import UnknownNameError, UsageError
+from govtool.given_files import read_given_text
 
 if TYPE_CHECKING:
     from govtool.answers.why import WhyAnswer
@@ -148,7 +149,7 @@ def read_values(options: Sequence[str]) -> dict[str, dict[str, float]]:
         if not equals or name not in VALUED:
             raise UsageError(f"no values: {option}", code="usage.values", hint="--values cost=FILE.json, trust=, prob=")
         try:
-            read = json.loads(Path(file).read_text(encoding="utf-8-sig"), object_pairs_hook=_once)
+            read = json.loads(read_given_text(Path(file), "utf-8-sig"), object_pairs_hook=_once)
         except (OSError, ValueError) as error:
             raise UsageError(f"cannot read values: {error}", code="usage.values", location=file) from error
         if not isinstance(read, dict):

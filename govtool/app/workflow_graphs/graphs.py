@@ -10,7 +10,6 @@ import difflib
 import hashlib
 import mmap
 import re
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,16 +42,14 @@ def read_graph(path: str) -> ProvenanceGraph:
     Raises:
         UsageError: It cannot be read, is no graph, or mistaken (``usage.graph``), with the line and the reason.
     """
+    from govtool.given_files import read_given
     from govtool.workflow.formats.read_graphml import read_graphml
-    from govtool.workflow.formats.read_json import read_json, refuse_large
+    from govtool.workflow.formats.read_json import MAX_BYTES, read_json, refuse_large
 
     file = Path(path)
     try:
-        facts = file.stat()
-        if not (stat.S_ISREG(facts.st_mode) or stat.S_ISFIFO(facts.st_mode) or file.is_dir()):
-            raise ValueError("it is no file")  # a device has no end
-        refuse_large(facts.st_size, path)
-        data = file.read_bytes()
+        refuse_large(file.stat().st_size, path)
+        data = read_given(file, MAX_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot be read: {reason.lower()}", code="usage.graph", location=path) from error

@@ -15,6 +15,7 @@ from govtool.app.workflow_runs.text_rows import lines_without, rows_by_file
 from govtool.errors import EngineError, UsageError
 from govtool.model.workflow_run import BoundaryRelation
 from govtool.records.execute.inputs import local_path
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.definition import RelationSchema
@@ -198,8 +199,8 @@ def first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     causes = [line.partition(_CAUSE)[2].strip() for line in lines if line.lstrip().startswith(_CAUSE)]
     if type(error).__name__ == "Py4JJavaError" and (causes or len(lines) > 1):
-        return (causes[-1] if causes else lines[1].strip().removeprefix(": "))[:300]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+        return clean_failure(causes[-1] if causes else lines[1].strip().removeprefix(": "))[:300]
+    return clean_failure(f"{type(error).__name__}: {lines[0]}")[:300] if lines else type(error).__name__
 
 
 def _cut(text: str) -> str:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+from govtool.redaction import failure_of
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.workflow import Workflow
@@ -108,7 +109,7 @@ def _imported(file: Path) -> ModuleType:
             None,
         )
         raise UsageError(
-            f"the file fails: {type(error).__name__}: {error}",
+            f"the file fails: {failure_of(error)}",
             code="usage.workflow-file",
             location=f"{file}:{line}" if line else str(file),
         ) from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.errors import EngineError
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     from govtool.model.workflow_run import WorkflowRun
@@ -100,8 +101,9 @@ def engine_errors() -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(_ENGINES):
             raise
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise EngineError(f"the plans cannot be evaluated again: {reason}", code="engine.failed") from error
+        raise EngineError(
+            f"the plans cannot be evaluated again: {clean_failure(error)}", code="engine.failed"
+        ) from error
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from govtool.errors import SourceError, UsageError
 
 _FILES = {".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
 _SECRET = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
-_PAIR = re.compile(r"(?i)\b(\w*(?:pass|pwd|secret|token)\w*)\s*=\s*('[^']*'|[^\s&;]+)")
+_PAIR = re.compile(r"(?i)\b(?=\w*?(?:pass|pwd|secret|token))(\w++)\s*+=\s*('[^']*'|[^\s&;]+)")
 _SHORTEST = 3
 """Characters from which on a secret can be found in a text without making it unreadable."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from govtool.errors import UsageError
+from govtool.given_files import read_given
 from govtool.model import Diagnostic
 from govtool.names import fold, join_name
 
@@ -162,7 +163,7 @@ def _artifact(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"more than {MAX_BYTES >> 20} MiB", code="usage.dbt", location=str(path))
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_given(path, MAX_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or f"no JSON: {str(error)[:100]}"
         raise UsageError(f"{path.name} cannot be read: {reason}", code="usage.dbt", location=str(path)) from error

@@ -32,8 +32,8 @@ class Effect(NamedTuple):
     """``SET LOCAL``: until the transaction ends."""
 
 
-_LEAD = r"(?:\s|--[^\n]*(?:\n|\Z)|#[^\n]*\n|/\*.*?\*/|\()*"
-_HEAD = re.compile(rf"(?:\A|;){_LEAD}([a-z]+)", re.IGNORECASE | re.DOTALL)
+_LEAD = r"(?:\s|--[^\n]*(?:\n|\Z)|#[^\n]*\n|(?>/\*.*?\*/)|\()*+"
+_HEAD = re.compile(rf"(?:\A|;){_LEAD}([a-z]+)?", re.IGNORECASE | re.DOTALL)
 _STATEFUL = frozenset(
     {
         "use", "set", "alter", "begin", "start", "commit", "rollback", "abort", "end", "savepoint", "create", "drop",
@@ -63,8 +63,13 @@ def reads_only(text: str) -> bool:
 
 def outer_words(text: str) -> tuple[str, str]:
     """The words, in lower case, that the first and the last statement of a text begin with; empty where none does."""
-    heads = _HEAD.findall(text)
+    heads = _heads(text)
     return (heads[0].lower(), heads[-1].lower()) if heads else ("", "")
+
+
+def _heads(text: str) -> list[str]:
+    """The first words of statements; what stands before one is passed over once, a ``;`` in a comment with it."""
+    return [head for head in _HEAD.findall(text) if head]
 
 
 def words(text: str) -> frozenset[str]:
@@ -74,7 +79,7 @@ def words(text: str) -> frozenset[str]:
 
 def effects(text: str, dialect: str) -> tuple[Effect, ...]:
     """Return the effects of a statement, or a text of several, on its session; nothing for what cannot be read."""
-    heads = {head.lower() for head in _HEAD.findall(text)}
+    heads = {head.lower() for head in _heads(text)}
     if not heads & _STATEFUL and not (heads & {"select", "with"} and _INTO.search(text)):
         return ()
     try:

@@ -29,10 +29,11 @@ _EVENT = re.compile(
     re.DOTALL,
 )
 _TIMED = re.compile(r"(?:\d{4}-\d\d-\d\dT\S+|\d{6} [ \d]\d:\d\d:\d\d)\t *\d+ [A-Z]")
-_HEADER = re.compile(r"\S.*, Version: .* started with:\Z|(?:Tcp|TCP) [Pp]ort: \d+|Time +Id +Command +Argument")
+_HEADER = re.compile(r"\S(?>.*?, Version: ).* started with:\Z|(?:Tcp|TCP) [Pp]ort: \d+|Time +Id +Command +Argument")
 _OLD_TIME = re.compile(r"(\d\d)(\d\d)(\d\d) +(\d+):(\d\d):(\d\d)\Z")
 _CONNECT = re.compile(r"(\S+?)@(\S*) (?:as .*? )?on(?: +(?!using )(\S+))?(?: +using \S+)?\Z")
-_USE = re.compile(r"use\s+(?:`([^`]+)`|([\w$]+))\s*;?\s*\Z", re.IGNORECASE)
+_LONGEST_LOGIN = 4_000
+_USE = re.compile(r"use\s+(?:`([^`]+)`|([\w$]+))\s*+;?\s*+\Z", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -104,7 +105,7 @@ def _event_entries(server: _Server, line: int, argument: list[str], event: re.Ma
     text = "\n".join(argument).rstrip("\n")
     thread = server.threads.setdefault(number, _Thread())
     if command in ("Connect", "Change user"):
-        found = _CONNECT.match(text)
+        found = _CONNECT.match(text) if len(text) <= _LONGEST_LOGIN else None
         if found is not None:
             server.threads[number] = _Thread(found[1], found[3])
     elif command == "Init DB":

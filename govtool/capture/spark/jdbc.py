@@ -22,7 +22,7 @@ _LISTED = re.compile(r"\(\s*host\s*=\s*([^(),\s]+)(?:[),(]+\s*port\s*=\s*(\d+))?
 """MySQL's ``//address=(host=h)(port=1)(user=u)/db`` and ``//(host=h,port=1)/db``."""
 _LOGIN = re.compile(r"(?<=//)[^/@]*@|(?<=thin:)[^@/]+/?.*(?=@)")
 _PARAMETER = re.compile(r"[?&;]\s*(\w+)\s*=\s*([^&;]*)")
-_PART = re.compile(r'"((?:[^"]|"")*)"|`([^`]*)`|\[([^\]]*)\]|([^."`\[\]]+)')
+_PART = re.compile(r'"((?:[^"]|"")*+)"|`([^`]*)`|\[([^\]]{0,1000})\]|([^."`\[\]]+)')
 _SYSTEMS = {
     "postgresql": ("postgres", "5432"),
     "mysql": ("mysql", "3306"),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from govtool.redaction import SECRET, clean_message, clean_text
+from govtool.redaction import SECRET, clean_failure, clean_text
 from govtool.spark.live.job.cleaned import clean_url
 
 _KEY = re.compile(
@@ -81,8 +81,5 @@ def _chosen(key: str, value: str) -> str | None:
 
 
 def first_line(message: str) -> str:
-    """An error as one line: its first line with text, at most 500 characters, without secrets."""
-    for line in message.splitlines():
-        if line.strip():
-            return clean_message(line.strip())[:500]
-    return ""
+    """An error as one line: its first line with text, at most 500 characters, without secrets and values of rows."""
+    return clean_failure(message)[:500]

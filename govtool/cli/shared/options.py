@@ -180,9 +180,10 @@ def lines_of(name: str) -> tuple[str, ...]:
     import sys
 
     from govtool.errors import UsageError
+    from govtool.given_files import read_bounded, read_given
 
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        data = read_bounded(sys.stdin.buffer, "stdin") if name == "-" else read_given(Path(name))
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}", code="usage.unreadable") from error
     return tuple(line for line in data.decode("utf-8", "replace").splitlines() if line.strip())

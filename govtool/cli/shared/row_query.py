@@ -14,6 +14,7 @@ import typer
 from govtool.cli.shared.complete import complete_dialect
 from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_OK, EXIT_USAGE, UsageError
+from govtool.given_files import read_given_text
 
 WhyDataOption = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="A folder: its *.csv and *.parquet are tables.")
@@ -60,7 +61,7 @@ def read_query(file: str) -> str:
     if file == "-":
         return sys.stdin.read()
     try:
-        return Path(file).read_text(encoding="utf-8")
+        return read_given_text(Path(file))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         hint = "--sql takes a file; - reads the query from stdin" if len(file.split()) > 1 else None

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from govtool.errors import UsageError
+from govtool.given_files import read_given_text
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a policy file."""
@@ -48,7 +49,7 @@ def read_document(path: Path, shown: str) -> PolicyDocument:
     try:
         if path.stat().st_size > LARGEST:
             raise UsageError(f"a policy file has at most {LARGEST:,} bytes", code="policy.too-large", location=shown)
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_given_text(path, "utf-8-sig", LARGEST)
     except UnicodeDecodeError as error:
         raise UsageError("the file is not UTF-8", code="policy.unreadable", location=shown) from error
     except OSError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from govtool.errors import UsageError
+from govtool.given_files import read_given_text
 from govtool.policy.classes.governed import Governed, GovernedLabels
 from govtool.policy.rules.check import CheckResult, check
 from govtool.policy.rules.finding import Finding, RuleVerdict, exceeds
@@ -33,7 +34,7 @@ def read_baseline(path: Path) -> dict[str, Accepted]:
         UsageError: It cannot be read, or is no baseline (``usage.baseline``).
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_given_text(path))
         if not isinstance(value, Mapping) or value.get("schema") != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
         return {

@@ -113,7 +113,7 @@ def same_type(one: str | None, other: str | None) -> bool:
 
 def _plain(text: str) -> tuple[str, str]:
     """The canonical name of a type, and its arguments."""
-    plain = re.sub(r"\s*([(),<>])\s*", r"\1", " ".join(text.lower().split()))
+    plain = re.sub(r"(?:(?<!\s)\s++)?([(),<>])\s*", r"\1", " ".join(text.lower().split()))
     arguments = "".join(re.findall(r"\([^()]*\)", plain))
     name = plain if "<" in plain else " ".join(re.sub(r"\([^()]*\)", " ", plain).split())
     return _SYNONYMS.get(name, name), arguments

@@ -40,7 +40,8 @@ _CHANCE = re.compile(
     re.IGNORECASE,
 )
 _BLACK_BOX = re.compile(
-    r"\w*(?:udf|udaf|rdd|pandas|arrow|typed|scala_aggregator|map_elements|stream|variable)\w*", re.IGNORECASE
+    r"(?<!\w)(?=\w*?(?:udf|udaf|rdd|pandas|arrow|typed|scala_aggregator|map_elements|stream|variable))\w++",
+    re.IGNORECASE,
 )
 """Operators and expressions of a signature whose code is not in it."""
 

@@ -42,7 +42,7 @@ def few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-_STARS_IN_PART = re.compile(r"[^.,\s*][*]{2,}|[*]{2,}[^.,\s*]")
+_STARS_IN_PART = re.compile(r"[^.,\s*][*]{2,}|(?<![*])[*]{2,}+[^.,\s*]")
 
 
 def nothing_selected(shown_by: str = "govtool ls SELECTOR", texts: Iterable[str] = ()) -> UsageError:

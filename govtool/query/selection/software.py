@@ -17,7 +17,7 @@ from govtool.model.run import Run, Software
 if TYPE_CHECKING:
     from packaging.version import Version
 
-_SPEC = re.compile(r"\s*(?P<name>[^\s<>=!~]+)\s*(?:(?P<op><=|>=|==|!=|~=|<|>|=)\s*(?P<version>\S+))?\s*")
+_SPEC = re.compile(r"\s*(?P<name>[^\s<>=!~]+)\s*+(?:(?P<op><=|>=|==|!=|~=|<|>|=)\s*(?P<version>\S+))?\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.duckdb import DuckDialect
 from govtool.records.sql.duckdb_functions import quoted_name
 from govtool.records.sql.statement import KEPT, SqlStatement, write
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     import duckdb
@@ -182,7 +183,7 @@ class DuckExecutor:
         try:
             return self.connection.execute(text)
         except duckdb.Error as error:
-            raise NotExact(f"DuckDB: {str(error).splitlines()[0]}") from error
+            raise NotExact(f"DuckDB: {clean_failure(error)}") from error
 
     # ---- leaves ---------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.spark import SparkDialect, udf_name
 from govtool.records.sql.statement import KEPT, SqlStatement, write
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,7 +120,7 @@ def _refusals() -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         own = getattr(error, "java_exception", None)
         text = str(error if own is None else own.getMessage()).strip()
-        raise NotExact(f"Spark: {(text.splitlines() or [type(error).__name__])[0]}") from error
+        raise NotExact(f"Spark: {clean_failure(text) or type(error).__name__}") from error
 
 
 @contextlib.contextmanager

@@ -23,7 +23,8 @@ from govtool.records.plan.types import Struct
 
 _BEFORE = "SELECT *\nFROM t WHERE\n"
 _LITERALS = re.compile(
-    r"--[^\n]*|/\*.*?\*/|`[^`]*`|\b[rR](?:'[^']*'|\"[^\"]*\")|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"", re.DOTALL
+    r"--[^\n]*|/\*.*?\*/|`[^`]*`|\b[rR](?:'[^']*'|\"[^\"]*\")|(?<!\\)'(?:[^'\\]|\\.|'')*+'|(?<!\\)\"(?:[^\"\\]|\\.|\"\")*+\"",
+    re.DOTALL,
 )
 """Comments, quoted names, raw and other literals."""
 

@@ -28,6 +28,7 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import passed
 from govtool.records.plan.nodes import Project, Relation
 from govtool.records.plan.tree import Node
+from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,8 +89,8 @@ def _written(script: EditedScript, folder: Path) -> dict[str, list[str]]:
     try:
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise EngineError(f"the script's process ended: {last[:300]}", code="engine.script") from error
-    for problem in (result["refused"], result["failed"] and f"the script failed: {result['failed']}"):
+        raise EngineError(f"the script's process ended: {clean_failure(last)[:300]}", code="engine.script") from error
+    for problem in (result["refused"], result["failed"] and f"the script failed: {clean_failure(result['failed'])}"):
         if problem:
             raise UsageError(problem, code="usage.script", location=str(script.path))
     written: dict[str, list[str]] = result["writes"]
@@ -171,7 +172,7 @@ def _inputs(
             pq.write_table(pa.table(cells, names=[column.name for column in columns]), place / "part-0.parquet")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise EngineError(
-                f"rows of {leaf.dataset} are not written as Parquet: {error}", code="engine.script"
+                f"rows of {leaf.dataset} are not written as Parquet: {clean_failure(error)}", code="engine.script"
             ) from error
         yield {
             "name": leaf.dataset, "table": _is_table(leaf.dataset), "files": [file.uri for file in leaf.files],

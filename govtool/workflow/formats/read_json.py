@@ -15,7 +15,7 @@ from govtool.workflow.formats.checks import GraphFile
 from govtool.workflow.graph import ProvenanceGraph
 
 MAX_BYTES = 4 << 30
-"""The largest file that is read."""
+"""The largest graph that is read."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -131,10 +131,10 @@ def _no_constant(text: str) -> Any:
 
 
 def refuse_large(size: int, name: str) -> None:
-    """Refuse a file that does not fit into memory.
+    """Refuse a graph that does not fit into memory.
 
     Raises:
         UsageError: It is too large (``usage.graph``).
     """
     if size > MAX_BYTES:
-        raise UsageError(f"the file is larger than {MAX_BYTES >> 30} GB", code="usage.graph", location=name)
+        raise UsageError(f"the graph is larger than {MAX_BYTES >> 30} GB", code="usage.graph", location=name)

@@ -18,6 +18,7 @@ from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, Workf
 from govtool.records.plan.nodes import Plan, Relation, Write
 from govtool.records.plan.tree import walk_nodes
 from govtool.records.trace.normal import Ids, normalized, spare_ids
+from govtool.redaction import clean_failure
 from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE, Circuit, Gate, Inputs, LimitGuard, Sources, Sum
 from govtool.workflow.annotate.operators import RULES
@@ -191,7 +192,7 @@ class _Builder:
                 raise
             if not isinstance(error, UsageError):
                 self.inexact.add(path)
-            self._opaque(relation, invocation, str(error).splitlines()[0])
+            self._opaque(relation, invocation, clean_failure(error))
 
     def _annotated(self, relation: BoundaryRelation, plan: Plan, tables: TableStore, leaves: CircuitLeaves) -> None:
         root = plan.root

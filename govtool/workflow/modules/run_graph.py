@@ -22,6 +22,7 @@ from govtool.records.plan.nodes import Plan, Project, Write, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.normal import normalized, spare_ids
+from govtool.redaction import clean_failure
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.annotate.annotator import Annotator
 from govtool.workflow.annotate.circuit import NONE
@@ -207,7 +208,7 @@ class _Invocation:
             except Exception as error:
                 if not is_refusal(error):
                     raise
-                reason = reason or str(error).splitlines()[0]  # that of the first choice
+                reason = reason or clean_failure(error)  # that of the first choice
         return self._opaque(relation, reason)
 
     def _opaque(self, relation: BoundaryRelation, reason: str) -> RelationTuples:

@@ -180,7 +180,7 @@ def _differ(one: RelationSchema, other: RelationSchema) -> bool:
 def _normal(schema: str) -> str:
     """DDL without what means nothing: case, spaces beside signs, synonyms of types."""
     text = re.sub(r"\s+", " ", schema.strip().lower())
-    text = re.sub(r"\s*([,:<>()])\s*", r"\1", text)
+    text = re.sub(r"(?:(?<!\s)\s++)?([,:<>()])\s*", r"\1", text)
     text = re.sub(r"\b(integer|long|short|byte)\b", lambda found: _SYNONYMS[found[0]], text)
     return re.sub(r"(\w):", r"\1 ", text) if "<" not in text else text
 

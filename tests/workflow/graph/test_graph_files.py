@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 import xml.etree.ElementTree as ElementTree
 from decimal import Decimal
 
@@ -312,3 +314,21 @@ def test_a_device_is_no_file_of_a_graph(tmp_path):
     (tmp_path / "graph.json").symlink_to("/dev/zero")
     with pytest.raises(UsageError, match="it is no file"):
         read_graph(str(tmp_path / "graph.json"))
+
+
+@pytest.mark.parametrize("size", [999, 1_001])
+def test_a_graph_from_a_pipe_is_bounded_as_one_from_a_file(tmp_path, monkeypatch, size):
+    monkeypatch.setattr("govtool.workflow.formats.read_json.MAX_BYTES", 1_000)
+    pipe = tmp_path / "graph.json"
+    os.mkfifo(pipe)
+    text = b'{"nodes": [], "edges": []}'.ljust(size)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(text))
+    writer.start()
+    try:
+        if size > 1_000:
+            with pytest.raises(UsageError, match="larger than"):
+                read_graph(str(pipe))
+        else:
+            assert read_graph(str(pipe)).node_count == 0
+    finally:
+        writer.join()

@@ -29,6 +29,7 @@ from govtool.records.plan.types import LONG, Field, Struct, Type
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import Ids, spare_ids
+from govtool.redaction import clean_failure
 from govtool.workflow.modules.run_tuples import RelationRows
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ class ProgramFiles:
             except Exception as error:
                 if not is_refusal(error):
                     raise
-                reason = next(iter(str(error).splitlines()), type(error).__name__)
+                reason = clean_failure(error)
         return None, reason
 
     def _keep(self, path: str, table: Any, columns: Sequence[str], tokens: tuple[str, ...]) -> None:

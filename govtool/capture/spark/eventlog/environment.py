@@ -8,7 +8,8 @@ from govtool.capture.spark.eventlog.application import Application
 from govtool.model.run import Software
 
 _JAR = re.compile(r"(.+?)-(\d[\w.+-]*?)\.jar\Z")
-_PACKAGE = re.compile(r"([\w.-]+:[\w.-]+):([\w.+-]+)")
+_LONGEST_JAR = 4_000
+_PACKAGE = re.compile(r"(?<![\w.-])([\w.-]++:[\w.-]++):([\w.+-]+)")
 _MACHINES = {"amd64": "x86_64", "aarch64": "arm64"}
 
 
@@ -20,7 +21,7 @@ def software_of(application: Application) -> tuple[Software, ...]:
         if version
     }
     for jar in application.added:
-        named_ = _JAR.match(jar)
+        named_ = _JAR.match(jar) if len(jar) <= _LONGEST_JAR else None
         if named_ is not None:
             found.add(Software(named_[1].lower(), named_[2]))
     for package in _PACKAGE.finditer(application.config.get("spark.jars.packages", "")):

@@ -52,6 +52,8 @@ def find(path: Path) -> list[EventLog]:
             f"no such file or folder: {path}", code="usage.no-such-path", hint="govtool ingest spark --help"
         )
     if not path.is_dir():
+        if path.is_char_device() or path.is_block_device():  # it has no end
+            raise UsageError(f"not a file: {path}", code="usage.no-such-path", hint="govtool ingest spark --help")
         return [EventLog(path.as_posix(), (path,), not path.name.endswith(IN_PROGRESS))]
     rolling = _rolling(path)
     if rolling is not None:

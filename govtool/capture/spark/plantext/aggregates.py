@@ -15,7 +15,7 @@ from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, ids_of
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind
 
-_NAMED_ID = re.compile(r"([\w$]+)#(\d+)(?!\d)")
+_NAMED_ID = re.compile(r"(?<![\w$])([\w$]++)#(\d+)(?!\d)")
 PYTHON_CALL = re.compile(r"([\w<>$. -]*)\((.*)\)(?:#\d+L?)?\Z", re.DOTALL)
 """A Python function with its arguments, and the id of its result."""
 

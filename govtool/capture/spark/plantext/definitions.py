@@ -24,7 +24,7 @@ DEFINITION = "break.definition"
 _RENAMED = re.compile(r"RENAME COLUMN (\w+) TO (\w+)\Z")
 _RENAMING = re.compile(r"RENAME COLUMN |\$RenameColumn@|more fields")
 _SESSION_CATALOG = "V2SessionCatalog"
-_TABLE = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
+_TABLE = re.compile(r"(?<!`)`(?:[^`]|``)++`(?:\.`(?:[^`]|``)++`)+")
 
 
 def defined_in(tree: PlanTree, names: Names) -> Defined | None:

@@ -15,7 +15,7 @@ from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.expressions import TextExpressionReader
 from govtool.capture.spark.plantext.tree import Operator, PlanTree
 
-_ASSIGNMENT = re.compile(r"`((?:[^`]|``)+)` = ")
+_ASSIGNMENT = re.compile(r"(?<!`)`((?:[^`]|``)++)` = ")
 _NEXT_CLAUSE = re.compile(r"(?<=\]), (?=(?:Update|Insert|Delete)\b)")
 _ACTIONS = re.compile(r"(?:Update|Insert|Delete)\b")
 _GUARD = re.compile(r"\A\w+ \[condition: (.*?)(?:, actions: |\]\Z)", re.DOTALL)

@@ -9,7 +9,8 @@ from govtool.capture.spark.plantext.tree import Operator, PlanTree
 
 _PLAN_ID = re.compile(r",? ?\[(?:plan_)?id=#?\d+\]")
 _TOKEN = re.compile(
-    r"(?P<attribute>[^\s,()\[\]{}#]+#\d+L?(?!\w))|(?P<call>[A-Za-z_$<][\w$.<>]*(?=\())|(?P<type>(?<= as )[a-z]\w*)"
+    r"(?P<attribute>(?<![^\s,()\[\]{}#])[^\s,()\[\]{}#]++#\d+L?(?!\w))"
+    r"|(?P<call>[A-Za-z_$<][\w$.<>]{0,300}+(?=\())|(?P<type>(?<= as )[a-z]\w*)"
     r"|(?P<word>AND|OR|NOT|CASE|WHEN|THEN|ELSE|END|AS|as|IN|LIKE|RLIKE|ASC|DESC|NULLS FIRST|NULLS LAST|FILTER|WHERE|if"
     r"|else|distinct|Inner|Cross|LeftOuter|RightOuter|FullOuter|LeftSemi|LeftAnti|true|false|null)(?![\w#])"
     r"|(?P<sign><=>|>=|<=|>>>|>>|<<|[=<>+*/%&|^,()\[\]]|(?<= )-(?= ))|(?P<space>\s+)|(?P<other>.[^\s,()\[\]#=<>]*)",

@@ -84,7 +84,9 @@ def _filter(operator: Operator, text: str) -> None:
 
 
 def _aggregate(operator: Operator, text: str) -> None:
-    found = re.match(r"\(keys?=(\[.*?\]), functions=(\[.*?\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL)
+    found = re.match(
+        r"(?=.*\]\)\Z)\(keys?=(?>(\[.*?\]), functions=)(\[.*?\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL
+    )
     if found is not None:
         operator.fields["Keys"], operator.fields["Functions"] = found[1], found[2]
         if found[3]:

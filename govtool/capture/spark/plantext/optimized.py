@@ -30,7 +30,7 @@ _CAST: Final = Diagnostic(
     "the log has the optimized plan: whether somebody wrote a cast to a wider type is not in it, so `transformation`"
     " may be `identity` (with spark.sql.ui.explainMode=extended a log has it)",
 )
-_WRITTEN = re.compile(r"cast\((.*)#(\d+)(L?) as (\w+(?:\([\d,]+\))?)\) AS (.*)#\d+L?\Z")
+_WRITTEN = re.compile(r"(?=.*#\d+L?\Z)cast\((.*)#(\d+)(L?) as (\w+(?:\([\d,]+\))?)\) AS (.*)#\d+L?\Z")
 _ONE_SIDED = ("Inner", "Cross", "LeftSemi", "LeftAnti", "LeftSingle")
 
 

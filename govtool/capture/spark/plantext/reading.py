@@ -291,5 +291,5 @@ def ids_of(text: str) -> set[int]:
 
 
 def _last_attribute(operator: Operator) -> tuple[p.Named, ...]:
-    found = re.findall(r"([\w$]+)#(\d+)", operator.fields.get("Arguments", ""))
+    found = re.findall(r"(?<![\w$])([\w$]++)#(\d+)", operator.fields.get("Arguments", ""))
     return (p.Named(int(found[-1][1]), found[-1][0]),) if found else ()

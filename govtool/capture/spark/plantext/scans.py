@@ -22,7 +22,7 @@ _RDDS = ("Scan ExistingRDD", "LogicalRDD", "Scan RDD", "ExternalRDD", "Scan Exte
 _PREFIX = re.compile(r"\A(?:Photon|Gpu|Columnar|Native)(?=[A-Z])|Transformer(?= )|Exec(?= )")
 _LOCATION = re.compile(r"(\w+)(?:\((\d+) paths\))?\s*\[(.*)\]?\Z", re.DOTALL)
 _ENTRIES = re.compile(r", \.\.\. (\d+) (?:entries|paths)\Z|(?:, )?\.\.\. (\d+) more fields\Z")
-_QUOTED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+|(?<=\[)`(?:[^`]|``)+`|(?<= )`(?:[^`]|``)+`")
+_QUOTED = re.compile(r"(?<!`)`(?:[^`]|``)++`(?:\.`(?:[^`]|``)++`)+|(?<=\[)`(?:[^`]|``)++`|(?<= )`(?:[^`]|``)++`")
 _DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
 _JDBC = re.compile(r"JDBCRelation\((.*)\)(?: \[numPartitions=\d+\]|\Z)(?:\s+([\w`.$-]+))?\s*\Z", re.DOTALL)
 _JDBC_TABLE = re.compile(r"JDBCTable\(([^,]+),")

@@ -15,13 +15,13 @@ _PATHS = re.compile(r"[A-Za-z][\w+.-]*:/|/")
 _SOME_ROWS = re.compile(
     r"\b(?:replaceWhere|replaceOn|replaceUsing)(?:=| -> )|\bpartitionOverwriteMode(?:=| -> )dynamic\b", re.IGNORECASE
 )
-_DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
-_WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
+_DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.{0,2000}?,((?:\w+:)?/[^,]+),)")
+_WRITE_OF = re.compile(r"(?<=\w)Write\(table=([\w.`$-]+)")
 _RELATION_OF = re.compile(r"RelationV2(\[.*?\]) ")
 _PLACES = frozenset({"_file", "_pos", "_spec_id", "_partition"})
 """Positions of rows, in Iceberg: what is read of a table so that rows of it can be marked as deleted."""
 _DESCRIBED = re.compile(r"(?:Catalog: (\S+)\s+)?Database: (\S+)\s+Table: (\S+)")
-_QUALIFIED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
+_QUALIFIED = re.compile(r"(?<!`)`(?:[^`]|``)++`(?:\.`(?:[^`]|``)++`)+")
 _LOGICAL = re.compile(r"\b(?:Project|Aggregate|Relation\w*|Union|Join|Filter|Sort|Window|Generate)\b")
 _DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
 

@@ -22,14 +22,16 @@ from dataclasses import dataclass, field
 MAX_TEXT = 32 << 20
 """Characters of one plan; the largest seen in the wild have 8 million."""
 MAX_OPERATORS = 50_000
+_ENDLESS_NUMBER = re.compile(r"(?<!\d)\d{1001}")
+"""Python reads no number of more than 4,300 digits; Spark writes none of more than 400."""
 
 _NODE = re.compile(
-    r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)"
+    r"(?=.*\)\Z)((?:[ :]  )*+(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)"
     r"(?: \(columnarIn=\w+, columnarOut=\w+\))?(?:, Statistics\(.*\))?\Z",
     re.DOTALL,
 )
 _LINE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(\S.*)\Z", re.DOTALL)
-_HEAD = re.compile(r"\((\d+)\) (.*?)(?: \[codegen id : \d+\])?\s*\Z", re.DOTALL)
+_HEAD = re.compile(r"\((\d+)\) (.*?)(?: \[codegen id : \d+\])?\Z", re.DOTALL)
 _FIELD = re.compile(
     r"(Output|Input|Arguments|Condition|Keys|Functions|Aggregate Attributes|Results|Result|Left output|Right output"
     r"|Left keys|Right keys|Join type|Join condition|Batched|Location|PartitionFilters|PushedFilters|DataFilters"
@@ -96,6 +98,8 @@ def parse(text: str) -> PlanTree:
     """
     if len(text) > MAX_TEXT:
         raise PlanTextError(f"a plan of more than {MAX_TEXT >> 20} MiB")
+    if _ENDLESS_NUMBER.search(text):
+        raise PlanTextError("a plan with a number of more than a thousand digits")
     main, _, rest = text.partition("\n===== Subqueries =====\n")
     main = physical_plan(main)
     operators: dict[int, Operator] = {}
@@ -247,10 +251,27 @@ def _open(drawings: list[_Drawing], base: int, is_initial: bool) -> None:
         drawings.append(_Drawing(base, above[0][1], is_initial, base != above[0][0] + len("+- ")))
 
 
+@dataclass(slots=True)
+class _FieldLines:
+    """The lines of a field; Spark up to 3.3 prints a table's whole description among the arguments, lines and all."""
+
+    lines: list[str]
+    in_table: bool = False
+    """Within the description of a table, whose end was not seen yet."""
+
+    def add(self, line: str) -> None:
+        self.lines.append(line)
+        if "CatalogTable(" in line:
+            self.in_table = True
+        elif line.startswith(")"):
+            self.in_table = False
+
+
 def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
     """Add to operators what stands below the tree: a head for each, ``(1) Scan parquet``, and its fields."""
     current: Operator | None = None
     key = ""
+    found: dict[tuple[int, str], _FieldLines] = {}
     for number, line in enumerate(lines):
         headed = _headed(line, operators) if number == 0 or not lines[number - 1].strip() else None
         if headed is not None:
@@ -258,29 +279,29 @@ def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
             continue
         if current is None:
             continue
-        # Spark up to 3.3 prints a table's whole description among the arguments, lines and all.
-        inside = "CatalogTable(" in current.fields.get(key, "") and line != ")"
-        field_ = None if inside and not _ended(current.fields[key]) else _FIELD.match(line)
+        grown = found.get((current.id, key))
+        in_table = grown is not None and grown.in_table and line != ")"
+        field_ = None if in_table else _FIELD.match(line)
         if field_ is not None:
             key = field_[1]
-            if key in current.fields:
+            if (current.id, key) in found:
                 continue
-            current.fields[key] = field_[3] or ""
+            found[current.id, key] = _FieldLines([])
+            found[current.id, key].add(field_[3] or "")
             if field_[2]:
                 current.counts[key] = int(field_[2])
-        elif key in _LISTS and current.fields[key].endswith("]"):
-            current.fields["Text"] = (current.fields.get("Text", "") + "\n" + line).strip("\n")
-        elif key:
-            current.fields[key] += "\n" + line
-    for operator in operators.values():
-        for name, value in operator.fields.items():
-            value = _PLAN_ID.sub("", value.rstrip("\n"))
-            operator.fields[name] = _CATALOG_TABLE.sub(_table, value) if "CatalogTable(" in value else value
+        elif grown is not None and key in _LISTS and grown.lines[-1].endswith("]"):
+            found.setdefault((current.id, "Text"), _FieldLines([])).lines += [line] * bool(line)
+        elif grown is not None:
+            grown.add(line)
+    for (number, name), field_lines in found.items():
+        value = _PLAN_ID.sub("", "\n".join(field_lines.lines).rstrip("\n"))
+        operators[number].fields[name] = _CATALOG_TABLE.sub(_table, value) if "CatalogTable(" in value else value
 
 
 def _headed(line: str, operators: dict[int, Operator]) -> Operator | None:
     """The operator of which a line is the head; None if it is none."""
-    found = _HEAD.match(line) if line.startswith("(") else None
+    found = _HEAD.match(line.rstrip()) if line.startswith("(") else None
     known = operators.get(int(found[1])) if found is not None else None
     if found is None or known is None or not _same(known.name, found[2]):
         return None
@@ -288,11 +309,6 @@ def _headed(line: str, operators: dict[int, Operator]) -> Operator | None:
     if reuses is not None:
         known.reuses = int(reuses[1])
     return known
-
-
-def _ended(text: str) -> bool:
-    """Return whether the last description of a table has come to its end."""
-    return "\n)" in text[text.rindex("CatalogTable(") :]
 
 
 def _table(found: re.Match[str]) -> str:
@@ -304,5 +320,5 @@ def _table(found: re.Match[str]) -> str:
 
 
 def _same(name: str, heading: str) -> bool:
-    heading = re.sub(r"\s*\[(?:codegen id : \d+|Reuses operator id: \d+)\]", "", heading).strip()
+    heading = re.sub(r"(?:(?<!\s)\s++)?\[(?:codegen id : \d+|Reuses operator id: \d+)\]", "", heading).strip()
     return heading.split("\n")[0].startswith(name.split("\n")[0][:40]) or name.startswith(heading[:40])

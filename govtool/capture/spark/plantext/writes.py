@@ -22,7 +22,7 @@ _SAVE_MODES = {
 }
 _INSERT = re.compile(r"(.*?), (true|false)(?=, )", re.DOTALL)
 _OPTION = re.compile(r"\b(url|dbtable|path|topic|kafka\.bootstrap\.servers|query)=([^,\]]*)", re.IGNORECASE)
-_RELATION = re.compile(r"Relation \[.*?\] (\S.*), (true|false)\Z", re.DOTALL)
+_RELATION = re.compile(r"(?=.*, (?:true|false)\Z)Relation \[.*?\] (\S.*), (true|false)\Z", re.DOTALL)
 _DYNAMIC = re.compile(r"\bpartitionOverwriteMode=dynamic\b", re.IGNORECASE)
 _STORAGE = re.compile(r"Location: ([^,)]+)")
 _WRITER_OF = re.compile(r"\AMicroBatchWrite\[.*writer: \w+Write\(table=([\w.`$-]+)", re.DOTALL)
@@ -78,7 +78,7 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     save, change = _SAVE_MODES.get(mode.lower(), ("", "append"))
     partitions, format_ = _layout(before)
     static = static or next((part for part in before if part.startswith("Map(") and "->" in part), "")
-    fixed = tuple(re.findall(r"([\w$]+)(?: -> |=)", static))
+    fixed = tuple(re.findall(r"(?<![\w$])([\w$]++)(?: -> |=)", static))
     dynamic = bool(partitions) and any(_DYNAMIC.search(part) for part in before)
     if change == "replace" and (fixed or dynamic):
         change = "append"  # only some partitions of it
@@ -104,7 +104,7 @@ def _create_as(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """CREATE TABLE … AS and saveAsTable: table, mode, columns. The writing itself is an execution of its own."""
     text = operator.fields.get("Arguments", "")
     found = TABLE.search(text)
-    listed = re.search(r"Database: ([^,\]]+), TableName: ([^,\]]+)", text)
+    listed = re.search(r"Database: ([^,\]]{1,1000}+), TableName: ([^,\]]+)", text)
     if found is None and listed is None:
         return None
     table = found[0] if found is not None else ".".join(listed.groups()) if listed is not None else ""
@@ -136,7 +136,7 @@ def _hive(operator: Operator, name: str, names: Names) -> PlanWrite | None:
         return None
     parts = lists.arguments(text)
     overwrite = next((part for part in parts if part in ("true", "false")), "false") == "true"
-    fixed = tuple(re.findall(r"([\w$]+)=Some\(", text))
+    fixed = tuple(re.findall(r"(?<![\w$])([\w$]++)=Some\(", text))
     columns, hidden = next(
         ((listed_columns(p)) for p in reversed(parts) if p.startswith("[") and "=" not in p), (None, 0)
     )
@@ -149,7 +149,7 @@ def _hive(operator: Operator, name: str, names: Names) -> PlanWrite | None:
 
 def _directory(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     text = operator.fields.get("Arguments", "")
-    found = _STORAGE.search(text) or re.search(r"((?:[A-Za-z][\w+.-]*:)?/[^,)]+)", text)
+    found = _STORAGE.search(text) or re.search(r"((?:[A-Za-z][\w+.-]{0,40}:)?/[^,)]+)", text)
     if found is None:
         return None
     overwrite = "true" in lists.arguments(text)[-2:]

@@ -33,7 +33,7 @@ from govtool.model.fact import Fact
 from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
 
 _KEYWORDS = re.compile(
-    r"\bcomment\s+(?:if\s+exists\s+)?on\b|\bcomment\s*=?\s*[rn]?['\"$]|\btags?\s*\(|\bset\s+tag\b|\boptions\s*\("
+    r"\bcomment\s+(?:if\s+exists\s+)?on\b|\bcomment\s*+(?:=\s*+)?[rn]?['\"$]|\btags?\s*\(|\bset\s+tag\b|\boptions\s*\("
     r"|\bmasking\s+policy\b|\bmask\s+[\w`\"]|\bdrop\s+mask\b|\brow\s+(?:access\s+polic(?:y|ies)|filter)\b",
     re.IGNORECASE,
 )

@@ -24,8 +24,8 @@ _HASH: Final = frozenset({"bigquery", "mysql"})
 """Dialects with comments that begin with ``#``."""
 _BATCHES: Final = frozenset({"tsql", "fabric"})
 """Dialects whose scripts have lines with GO between batches."""
-_WAIVER = re.compile(r"(?:--|#|/\*)\s*govtool\s*:\s*(allow\b.*?)\s*(?:\*/)?\Z", re.DOTALL | re.IGNORECASE)
-_BEFORE_CODE = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_WAIVER = re.compile(r"(?:--|#|/\*)\s*govtool\s*:\s*(allow\b.*)\Z", re.DOTALL | re.IGNORECASE)
+_BEFORE_CODE = re.compile(r"(?:\s|--[^\n]*|(?>/\*.*?\*/))*+", re.DOTALL)
 _HOW = "sql"
 
 
@@ -116,7 +116,7 @@ def _comments(text: str, dialect: str) -> Iterator[_Comment]:
         alone = not text[starts[line - 1] : piece.start()].strip()
         following = _BEFORE_CODE.match(text, piece.end())
         next_line = line_of(following.end()) if alone and following is not None else 0
-        yield _Comment(line, " ".join(found[1].split()), first, last, next_line)
+        yield _Comment(line, " ".join(found[1].removesuffix("*/").split()), first, last, next_line)
 
 
 @cache

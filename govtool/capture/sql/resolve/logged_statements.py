@@ -14,7 +14,7 @@ from govtool.capture.sql.syntax.literals import scanner
 from govtool.capture.sql.syntax.redact import redact
 from govtool.model import Diagnostic
 
-_NEAR = re.compile(r" near (['\"])(.*)\1\Z", re.DOTALL)
+_NEAR = re.compile(r" near (['\"])(.{0,1000})\1\Z", re.DOTALL)
 _TELLING = 4
 """Characters from which on a literal tells something about someone."""
 

@@ -20,6 +20,7 @@ from govtool.capture.sql.schemas.tables import Columns as Columns
 from govtool.capture.sql.schemas.tables import Naming, frozen, naming_of
 from govtool.capture.sql.schemas.tables import Schema as Schema
 from govtool.errors import UsageError
+from govtool.given_files import read_given
 from govtool.names import split_name
 
 
@@ -100,7 +101,7 @@ def schema_from_mapping(
 
 def _text(path: Path) -> str:
     try:
-        return decode(path.read_bytes())[0]
+        return decode(read_given(path))[0]
     except FileNotFoundError as error:
         raise UsageError(f"{path} does not exist", code="usage.no-such-path", location=str(path)) from error
     except (OSError, ValueError) as error:

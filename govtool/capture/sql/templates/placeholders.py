@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
-_SKIP = r"'(?:[^'\\\n]|''|\\.)*'|--[^\n]*|/\*[\s\S]*?\*/"
+_SKIP = r"(?<!\\)'(?:[^'\\\n]|''|\\.)*+'|--[^\n]*|/\*[\s\S]*?\*/"
 _PARAMETERS = re.compile(
     rf"(?P<skip>{_SKIP})"
     r"|\$\{(?:hiveconf:|hivevar:|env:|system:|spark\.)?(?P<dollar>[A-Za-z_][\w.:-]*)\}"
@@ -24,6 +25,10 @@ _NO_SCHEMAS = frozenset({"snowflake", "mysql", "singlestore", "doris", "starrock
 _IN_TEXT = re.compile(r"\$\{(?:hiveconf:|hivevar:|env:)?([A-Za-z_][\w.-]*)\}")
 
 
+_MOST_UNCLOSED: Final = 1_000
+"""Beginnings of block comments behind the end of the last one: a text with more is no SQL."""
+
+
 def fill(text: str, variables: Mapping[str, object] | None = None, dialect: str = "") -> str:
     """The text with such parameters replaced by their value, or by a harmless name of the same meaning. Lines stay.
 
@@ -38,6 +43,8 @@ def fill(text: str, variables: Mapping[str, object] | None = None, dialect: str 
     percent, colon = "%" in text and "%(" in text, ":" in text and (":'" in text or ':"' in text)
     if not percent and not colon and "{" not in text:
         return text
+    if text.count("/*", text.rfind("*/") + 1) > _MOST_UNCLOSED:
+        return text  # each would be followed to the end
     return _PARAMETERS.sub(partial(_replaced, variables or {}), text)
 
 

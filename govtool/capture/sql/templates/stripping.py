@@ -40,7 +40,7 @@ def strip_tags(text: str) -> str:
 
 def _first_name(expression: str) -> str:
     """The name that an expression stands for: that of what it refers to, else the first one in it."""
-    quoted = re.search(r"['\"]([\w.]+)['\"]\s*\)?\s*$", expression.strip())
+    quoted = re.search(r"['\"]([\w.]+)['\"]\s*+\)?\s*+$", expression.strip())
     if quoted and re.match(r"\s*(?:ref|source|var)\b", expression):
         return quoted.group(1)
     name = _IDENTIFIER.search(expression)

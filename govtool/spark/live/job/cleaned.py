@@ -12,12 +12,12 @@ _TABLE = re.compile(rf"\s*({_PART}(?:\.{_PART})*)(?:\s+(?:as\s+)?\w+)?\s*\Z", re
 
 _LOGIN = re.compile(r"(?<=//)[^/@\s]*@|(?<=thin:)[^@/]+/.*(?=@)")
 _PARAMETER = re.compile(
-    r"([?&;(,]\s*(?:user|username|uid|[\w.]*(?:secret|token|key|pwd|pass)[\w.]*)\s*=)(?:\{[^}]*\}|[^&;,)]*)",
+    r"([?&;(,]\s*(?:user|username|uid|(?=[\w.]*?(?:secret|token|key|pwd|pass))[\w.]++)\s*=)(?:\{[^}]*\}|[^&;,)]*)",
     re.IGNORECASE,
 )
 """SQL Server writes values with semicolons in braces, MySQL lists in parentheses."""
 _OPTION = re.compile(
-    r"([\w.-]*(?:secret|passw|passphrase|pwd|token|credential|apikey)[\w.-]*=)[^\s,;&]+", re.IGNORECASE
+    r"(?<![\w.-])(?=[\w.-]*?(?:secret|passw|passphrase|pwd|token|credential|apikey))([\w.-]++=)[^\s,;&]+", re.IGNORECASE
 )
 
 

@@ -39,8 +39,8 @@ _COPY = re.compile(r"^[ \t]*COPY\b[^;]*?\bFROM\s+STDIN\b[^;\n]*(?:\n[^;\n]*)*?;[
 _COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
 _PSQL = re.compile(r"^[ \t]*\\(?P<name>[A-Za-z!?.]+)[ \t]*(?P<rest>[^\n]*)", re.MULTILINE)
 _STDIN = re.compile(r"\bp?stdin\b", re.IGNORECASE)
-_PSQL_SEND = re.compile(r"\\(?:gx?|gset|gexec|crosstabview|watch|gdesc)\b[^\n;]*$", re.MULTILINE)
-_GO = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$", re.IGNORECASE | re.MULTILINE)
+_PSQL_SEND = re.compile(r"\\(?:gx?|gset|gexec|crosstabview|watch|gdesc)\b[^\n;]*+(?P<end>$)?", re.MULTILINE)
+_GO = re.compile(r"^[ \t]*GO(?:[ \t]++\d++)?[ \t]*+;?[ \t\r]*+(?:--[^\n]*+)?$", re.IGNORECASE | re.MULTILINE)
 # Without a dialect a slash alone on its line may divide; behind a semicolon it cannot.
 _SLASH_AFTER_SEMICOLON = re.compile(r"(?<=;)(?P<gap>\s*?\n)[ \t]*/[ \t\r]*$", re.MULTILINE)
 # The same without looking at each character for what is before it.
@@ -51,7 +51,9 @@ _DOT = re.compile(r"^[ \t]*\.[a-zA-Z][^\n]*", re.MULTILINE)
 _BANG = re.compile(r"^[ \t]*![a-zA-Z][^\n]*", re.MULTILINE)
 _SOURCE = re.compile(r"^[ \t]*source[ \t]+(?P<file>[\w./\\-]+)[ \t\r]*;?$", re.IGNORECASE | re.MULTILINE)
 
-_MYSQL = re.compile(r"^(?:warnings|nowarning|notee|tee[ \t]+[^\n;=()]+)[ \t]*;?[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+_MYSQL = re.compile(
+    r"^(?:warnings|nowarning|notee|tee[ \t]++[^\n;=()]++)[ \t]*+;?[ \t\r]*+$", re.IGNORECASE | re.MULTILINE
+)
 
 _PSQL_DIALECTS = frozenset({"", "postgres", "redshift", "materialize", "risingwave"})
 _GO_DIALECTS = frozenset({"", "tsql", "fabric"})
@@ -170,7 +172,9 @@ def _separator(batches: list[int]) -> _Replace:
 
 
 def _psql(text: str, commands: _Commands) -> str:
-    commands.executed = tuple([m.start() for m in _PSQL_SEND.finditer(text) if m.group().startswith("\\gexec")])
+    commands.executed = tuple(
+        [m.start() for m in _PSQL_SEND.finditer(text) if m["end"] is not None and m.group().startswith("\\gexec")]
+    )
     position = 0
     parts: list[str] = []
     for match in _COPY.finditer(text):
@@ -199,7 +203,7 @@ def _psql(text: str, commands: _Commands) -> str:
     if "\\" not in text:
         return text
     text = _PSQL.sub(command, text)
-    return _PSQL_SEND.sub(lambda m: ";" + " " * (len(m.group()) - 1), text)
+    return _PSQL_SEND.sub(lambda m: m.group() if m["end"] is None else ";" + " " * (len(m.group()) - 1), text)
 
 
 def _delimiters(text: str, batches: list[int]) -> str:

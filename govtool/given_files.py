@@ -1,0 +1,50 @@
+"""Files that a user or a repository names, read whole within bounds: a link to a device, or a pipe, has no end."""
+
+from __future__ import annotations
+
+import errno
+import io
+import stat
+from pathlib import Path
+from typing import IO
+
+LARGEST = 1 << 30
+"""Bytes of a file that is read whole."""
+_CHUNK = 1 << 20
+
+
+def read_given(path: Path, largest: int = LARGEST) -> bytes:
+    """Read a file, or a pipe, to its end.
+
+    Raises:
+        OSError: It cannot be read, is a device, or holds more than that.
+    """
+    kind = path.stat().st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or stat.S_ISDIR(kind)):
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    with path.open("rb") as stream:
+        return read_bounded(stream, str(path), largest)
+
+
+def read_given_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:
+    """Read a file as text, with the ends of lines as Python has them.
+
+    Raises:
+        OSError: As for `read_given`.
+        UnicodeDecodeError: It is no such text.
+    """
+    return io.TextIOWrapper(io.BytesIO(read_given(path, largest)), encoding=encoding).read()
+
+
+def read_bounded(stream: IO[bytes], name: str, largest: int = LARGEST) -> bytes:
+    """Read a stream to its end.
+
+    Raises:
+        OSError: It holds more than that.
+    """
+    data = io.BytesIO()
+    while part := stream.read(_CHUNK):
+        if data.tell() + len(part) > largest:
+            raise OSError(errno.EFBIG, f"it is larger than {largest:,} bytes", name)
+        data.write(part)
+    return data.getvalue()

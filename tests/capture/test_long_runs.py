@@ -1,0 +1,119 @@
+"""Long runs of one text, where others may write them, take time in proportion: each of these took minutes, or had no end.
+
+Nothing is timed here: what takes the square of 200,000 characters does not end in the time of a test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from govtool.capture.logs.effects import effects, outer_words, reads_only
+from govtool.capture.spark.plantext.oneline import parse as parse_line
+from govtool.capture.spark.plantext.read import read_plan
+from govtool.capture.spark.plantext.tree import PlanTextError
+from govtool.capture.sql.scripts.clients.client import clean
+from govtool.capture.sql.scripts.clients.mysql import with_conditional_code
+from govtool.capture.sql.templates.placeholders import fill
+from govtool.query.changes.types import same_type
+from govtool.spark.live.job.cleaned import clean_setting, clean_url
+
+COUNT = 100_000
+PLAN = """== Physical Plan ==
+* Project (2)
++- Scan parquet  (1)
+
+
+(1) Scan parquet
+Output [2]: [id#9, name#10]
+Location: InMemoryFileIndex [file:/tmp/src]
+ReadSchema: struct<id:int,name:string>
+
+(2) Project
+Output [2]: [id#9, upper(name#10){run} AS name#36]
+Input [2]: [id#9, name#10]
+"""
+
+
+@pytest.mark.parametrize("unit", ["/*a*/\n", ";--aa", ";--a ", "-- a\n", "( ", "#a\n", "/*a ", ";"])
+def test_statements_of_logs(unit: str) -> None:
+    text = unit * COUNT
+    assert reads_only(text) is False
+    assert outer_words(f"select 1{text}")[0] == "select"
+    assert effects(f"{text}\nselect 1", "postgres") == ()
+
+
+def test_words_in_comments_begin_no_statement() -> None:
+    assert outer_words("select 1;-- a; drop b\ninsert into c") == ("select", "insert")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("GO" + " " * COUNT + "x", "tsql"),
+        ("select 1 \\g " * COUNT + ";", "postgres"),
+        ("select 1 \\gexec " * COUNT + ";", "postgres"),
+        ("warnings" + "\t" * COUNT + "x", "mysql"),
+        ("tee a" + " " * COUNT + "(", "mysql"),
+    ],
+)
+def test_commands_of_clients(text: str, dialect: str) -> None:
+    assert len(clean(text, dialect).text) == len(text)
+
+
+@pytest.mark.parametrize("text", ["/**a\n" * COUNT, "'" + "\\'" * COUNT, '"' + '\\"' * COUNT, "`a" * COUNT])
+def test_conditional_comments_of_mysql(text: str) -> None:
+    assert with_conditional_code(text) == text
+
+
+@pytest.mark.parametrize("text", ["/*a " * COUNT, "'" + "\\'" * COUNT, "''" * COUNT + "'"])
+def test_parameters(text: str) -> None:
+    assert fill(text + "{x}").startswith(text)
+
+
+UNITS = (
+    "$",
+    "`",
+    "a<",
+    "/a->",
+    "<a>",
+    " ",
+    "a.",
+    "(",
+    "[",
+    "a#1",
+    "Map(",
+    "-",
+    "'",
+    "a ",
+    "], [",
+    "a=",
+    "\n,",
+    "\nArguments: CatalogTable(",
+)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_plans_of_spark(unit: str) -> None:
+    for plan in (PLAN.replace("{run}", unit * COUNT), PLAN.replace("file:/tmp/src", unit * COUNT)):
+        with contextlib.suppress(PlanTextError):
+            read_plan(plan)
+
+
+@pytest.mark.parametrize("unit", ["], functions=[", "], output=[", "a], "])
+def test_plans_in_lines(unit: str) -> None:
+    with contextlib.suppress(PlanTextError):
+        parse_line(f"HashAggregate(keys=[a#1{unit * 20_000}], functions=[b#2)\n+- Scan parquet x\n")
+
+
+@pytest.mark.parametrize("place", ["id#9", "(2)", "[2]:"])
+def test_numbers_that_python_does_not_read(place: str) -> None:
+    with pytest.raises(PlanTextError, match="thousand digits"):
+        read_plan(PLAN.replace(place, place.replace("9", "9" * 5_000).replace("2", "2" * 5_000)))
+
+
+def test_types_and_settings() -> None:
+    assert not same_type("decimal(" + " " * COUNT + "x", "int")
+    assert clean_url("jdbc:x:" + ".a" * COUNT).startswith("jdbc:x:")
+    assert clean_setting("spark.driver.extraJavaOptions", "a-" * COUNT + " -Dx.secret=tops3cret").endswith("secret=***")
