@@ -38,6 +38,7 @@ ALLOWED = {
     "spark/live/rdd_actions.py": "methods of RDDs",
     "spark/rdd/lineage_rdd.py": "methods of RDDs",
     "workflow/annotate/groups.py": "aggregates whose value does not depend on the order of rows",
+    "records/trace/list_order.py": "functions of lists by whether the order of the list counts",
     "workflow/evaluation.py": "aggregates that a graph is evaluated for again",
     "workflow/modules/circuit_graph.py": "labels of aggregates in a graph",
     "workflow/vocabulary.py": "labels of aggregates in a graph",

@@ -255,7 +255,8 @@ Goals at 16M rows: back from one 0.5 s, with sidecars 0.1 s; forward 1 s, raw ro
 
 *Bare DuckDB* is the floor: one scan of the column that chooses the results, without a plan, a second step or rows that
 are shown, and `SELECT *` by file and row. Where a file has a page index, as Spark writes it, rows by place are taken
-out of their pages; dictionaries that these are coded by, up to 1 MB each, are read once for all traces of an opened run.
+out of their pages; dictionaries that these are coded by, up to 1 MB each, are read once for all traces of an opened
+run.
 
 Sidecars, built by `govtool index RUN --records` (which is what the time is of) and, for the column that conditions
 name, by a first trace; goal: at most 8 bytes a row and set of keys.
