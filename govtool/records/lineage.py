@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from govtool.errors import EvidenceError, UnknownNameError
+from govtool.records.execute.inputs import relations
 from govtool.records.plan.expressions import Expression
 from govtool.records.plan.nodes import Distinct, Join, Project, Relation, outputs
 from govtool.records.plan.tree import Node
@@ -102,6 +103,10 @@ class Lineage(TracedPlan):
         """
         return self.recorded(self.at_places(output, ids))
 
+    def _unreached(self) -> list[Relation]:
+        """Inputs that no trace comes to, such as the list of a NOT IN: none of their rows is behind a row."""
+        return [] if self.plan is None or self.looseness is not None else relations(self.plan)
+
     def input(self, dataset: str, condition: str | Expression | None = None) -> RecordSet:
         """Rows of an input, to be traced forward.
 
@@ -109,7 +114,7 @@ class Lineage(TracedPlan):
             UnknownNameError: The plan reads no such dataset.
             UsageError: The condition does not parse, or names what is not there.
         """
-        leaves = {input_key(leaf): leaf for leaf in self.leaves() if is_called(leaf, dataset)}
+        leaves = {input_key(leaf): leaf for leaf in (*self.leaves(), *self._unreached()) if is_called(leaf, dataset)}
         if not leaves:
             known = sorted({leaf_name(leaf) for leaf in self.leaves()})
             near = tuple(difflib.get_close_matches(dataset, known)) or tuple(known[:3])

@@ -13,8 +13,9 @@ import pytest
 from recorded import Warehouse
 
 import govtool
+from govtool.app.trace import questions
 from govtool.cli.main import main
-from govtool.errors import UsageError
+from govtool.errors import EngineError, UsageError
 from govtool.records.plan.nodes import Relation
 from govtool.records.plan.tree import rewrite_nodes
 from govtool.store import Store
@@ -151,3 +152,31 @@ def test_a_file_is_the_same_however_spark_and_a_listing_spell_its_path(tmp_path,
     forward = answered(govtool.open().trace_forward("orders", "name = 'bob'", all_runs=True))
     assert [(hop["depth"], hop["run"]) for hop in forward["hops"]] == [(1, "b/0")]
     assert ends(forward) == {"names": (1, False)}
+
+
+def test_rows_that_only_keep_others_out_reach_nothing(house):
+    house.commit(
+        house.run("SELECT id FROM orders WHERE id NOT IN (SELECT id FROM clean)", "new", "orders", "clean", run="e/0")
+    )
+    answer = answered(govtool.open().trace_forward("clean", "id = 1", run="e/0"))
+    assert (answer["selected"], answer["outputs"]) == (1, [])
+
+
+def test_a_run_through_which_a_trace_is_lost_costs_no_other(house, monkeypatch):
+    lost = EngineError("its engine is gone", code="engine.gone")
+    forward = questions._forward
+
+    def failing(store, commit, run, request):
+        if run.run == "d/0":
+            raise lost
+        return forward(store, commit, run, request)
+
+    monkeypatch.setattr(questions, "_forward", failing)
+    answer = answered(govtool.open().trace_forward("clean", "name = 'bob'", all_runs=True))
+    assert (answer["run"], [end["reason"] for end in answer["ends"] if end["run"] == "d/0"]) == (
+        "b/0",
+        ["its engine is gone"],
+    )
+    monkeypatch.setattr(questions, "_forward", lambda *_: (_ for _ in ()).throw(lost))
+    with pytest.raises(EngineError, match="its engine is gone"):
+        govtool.open().trace_forward("clean", "name = 'bob'", all_runs=True)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 RECORDING = "govtool run --records -- job.py"
 """The command that records."""
+NO_ROWS = "usage.no-rows"
+"""The code of the error that no row meets a condition."""
 _CANDIDATES = 20
 """So many writes are listed, the last ones: hints name the last."""
 
@@ -180,7 +182,7 @@ def no_rows(dataset: str, where: str) -> UsageError:
     """The error of a condition that no row meets."""
     return UsageError(
         f"no row of {dataset} meets {where!r}",
-        code="usage.no-rows",
+        code=NO_ROWS,
         hint="quote text with '…' within the expression; names of columns are those of the data",
     )
 
