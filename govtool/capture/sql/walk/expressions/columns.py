@@ -12,7 +12,7 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, Deps, bounded
 from govtool.capture.sql.walk.dispatch import by_class
-from govtool.capture.sql.walk.expressions.pseudo_columns import GRAPH_COLUMNS, PSEUDO_COLUMNS, SYSTEM_COLUMNS
+from govtool.capture.sql.walk.expressions.pseudo_columns import GRAPH_COLUMNS, PSEUDO_COLUMNS, SYSTEM_COLUMNS, own_names
 from govtool.capture.sql.walk.expressions.rows import positional, whole_row
 from govtool.capture.sql.walk.expressions.variables import variable_deps, variable_field
 from govtool.capture.sql.walk.relation import Source
@@ -241,7 +241,7 @@ def _from_open(walk: Walk, name: str, node: exp.Expr, scope: Scope, sources: lis
     argument = argument_deps(walk, name, scope)
     if argument is not None:
         return argument
-    if name.strip('"').lower() in PSEUDO_COLUMNS:
+    if name.strip('"').lower() in own_names(walk.dialect):
         return ()
     if len(possible) == 1:
         source, deps = possible[0]

@@ -35,7 +35,43 @@ PSEUDO_COLUMNS: Final = frozenset(
         "input_file_name",
     ]
 )
-"""Names that a dialect defines itself; unqualified and unknown to every source, they depend on nothing."""
+"""Names that some dialect defines itself; unqualified and in no source, of which all columns are known, they depend on
+nothing."""
+
+_STANDARD: Final = frozenset({"current_user", "session_user", "current_date", "current_timestamp", "current_time"})
+_POSTGRES: Final = _STANDARD | {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "user", "localtimestamp"}
+_ORACLE: Final = _STANDARD | {
+    "rowid", "rownum", "level", "sysdate", "systimestamp", "user", "uid", "localtimestamp",
+    "connect_by_isleaf", "connect_by_iscycle",
+}  # fmt: skip
+_SPARK: Final = _STANDARD | {"_metadata"}
+_OWN: Final = {
+    "bigquery": _STANDARD | {"_partitiontime", "_partitiondate", "_table_suffix", "_file_name"},
+    "databricks": _SPARK,
+    "duckdb": _STANDARD | {"rowid", "user", "localtimestamp"},
+    "exasol": _ORACLE,
+    "fabric": _STANDARD | {"user"},
+    "materialize": _POSTGRES,
+    "oracle": _ORACLE,
+    "postgres": _POSTGRES,
+    "redshift": _STANDARD | {"user", "sysdate"},
+    "risingwave": _POSTGRES,
+    "spark": _SPARK,
+    "spark2": _SPARK,
+    "sqlite": _STANDARD | {"rowid", "_rowid_", "oid"},
+    "teradata": _STANDARD | {"user", "rowid"},
+    "tsql": _STANDARD | {"user"},
+}
+
+
+def own_names(dialect: str) -> frozenset[str]:
+    """The names that a dialect defines itself: a table whose columns are not all known has no column of that name.
+
+    Of other dialects they are names like others: a ``uid`` is a column but in Oracle. Source: the reserved words and
+    pseudo-columns in the manuals of the databases.
+    """
+    return _OWN.get(dialect, _STANDARD)
+
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "rowid", "rownum"})
 """Those of them that hold the place of a row, and none of its values."""
