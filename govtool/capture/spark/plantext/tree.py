@@ -296,7 +296,7 @@ def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
             grown.add(line)
     for (number, name), field_lines in found.items():
         value = _PLAN_ID.sub("", "\n".join(field_lines.lines).rstrip("\n"))
-        operators[number].fields[name] = _CATALOG_TABLE.sub(_table, value) if "CatalogTable(" in value else value
+        operators[number].fields[name] = _with_named_tables(value) if "CatalogTable(" in value else value
 
 
 def _headed(line: str, operators: dict[int, Operator]) -> Operator | None:
@@ -309,6 +309,12 @@ def _headed(line: str, operators: dict[int, Operator]) -> Operator | None:
     if reuses is not None:
         known.reuses = int(reuses[1])
     return known
+
+
+def _with_named_tables(text: str) -> str:
+    """The text with tables by their names; where no description ends any more, none is looked for."""
+    end = text.rfind("\n)") + 2
+    return _CATALOG_TABLE.sub(_table, text[:end]) + text[end:] if end > 1 else text
 
 
 def _table(found: re.Match[str]) -> str:
