@@ -68,6 +68,7 @@ OTHERWISE: Mapping[tuple[str, str], str] = {
     ("check", "update_baseline"): "the answer's baseline() is what the file holds",
     ("why", "rows"): "rows of a workflow run: Graph.workflow_why",
     ("why", "run"): "rows of a workflow run: Graph.workflow_why",
+    ("why", "all_runs"): "rows of a workflow run: Graph.workflow_why",
     ("workflow show", "same"): "the run once more, by the name that other commands have for it",
     ("compare static", "other"): "always runtime",
 }
