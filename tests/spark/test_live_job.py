@@ -144,7 +144,7 @@ def test_rows_software_settings_and_breaks(job):
     assert {run.status for run in runs} == {"complete", "failed"}
     (failed,) = (run for run in runs if run.status == "failed")
     assert (failed.job, failed.outputs[0].dataset) == (f"shop.py:{data}out/failed", f"{data}out/failed")
-        assert failed.error.endswith("[USER_RAISED_EXCEPTION]")  # its text may be a value of a row
+    assert failed.error.endswith("[USER_RAISED_EXCEPTION]")  # its text may be a value of a row
     assert [note.code for run in runs for note in run.breaks] == ["break.rdd"]
     versions = dict(failed.software)
     assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
