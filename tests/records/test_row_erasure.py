@@ -92,7 +92,7 @@ def rows(place):
 def test_rows_are_followed_through_every_run(house):
     answer, found = planned("users.id=42", key="orders.user_id")
     assert [name.rpartition("/")[2] for name in answer["order"]] == [
-        *("users", "orders", "clean", "lands", "by_land", "number", "ranked")
+        *("users", "orders", "clean", "by_land", "ranked", "lands", "number")
     ]
     assert {name.rpartition("/")[2]: len(tokens) for name, tokens in answer["tokens"].items()} == {
         "users": 1,

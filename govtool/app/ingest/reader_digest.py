@@ -30,7 +30,7 @@ class ReaderSources:
     """Distributions whose version counts: parsers and template engines."""
 
 
-_MODEL = ("errors.py", "functions", "model", "names.py", "redaction.py")
+_MODEL = ("errors.py", "functions", "given_files.py", "model", "names.py", "redaction.py")
 _PATHS = ("capture/openlineage/identity.py", "capture/spark/identity.py")
 """What calls paths as runs do."""
 _SQL = (
