@@ -8,6 +8,8 @@ import stat
 from pathlib import Path
 from typing import IO
 
+from govtool.errors import UsageError
+
 LARGEST = 1 << 30
 """Bytes of a file that is read whole."""
 _CHUNK = 1 << 20
@@ -34,6 +36,21 @@ def read_given_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST)
         UnicodeDecodeError: It is no such text.
     """
     return io.TextIOWrapper(io.BytesIO(read_given(path, largest)), encoding=encoding).read()
+
+
+def refuse_link_out(entry: Path, folder: Path) -> None:
+    """Refuse an entry of a folder that is a link to something outside of it.
+
+    Raises:
+        UsageError: It is (``usage.link``).
+    """
+    if entry.is_symlink() and entry.exists() and not entry.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(
+            "a link out of the folder",
+            code="usage.link",
+            location=str(entry),
+            hint="to read what is behind it, give that as a path of its own",
+        )
 
 
 def read_bounded(stream: IO[bytes], name: str, largest: int = LARGEST) -> bytes:

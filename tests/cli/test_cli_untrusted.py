@@ -367,3 +367,21 @@ def test_a_link_to_a_device_is_refused(store, project, command):
     (project / "endless.json").symlink_to("/dev/zero")
     refused = store(*command)
     assert refused.code == 2, refused.err
+
+
+@pytest.mark.parametrize("kind", ["log", "openlineage", "prov", "spark"])
+@pytest.mark.parametrize("of", ["file", "folder"])
+def test_links_out_of_folders_of_evidence_are_refused(store, project, tmp_path_factory, kind, of):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "more").mkdir()
+    (outside / "more" / "events.json").write_text("{}\n")
+    (project / "in").mkdir()
+    (project / "in" / "own.json").write_text("{}\n")
+    (project / "in" / "inner.json").symlink_to(project / "in" / "own.json")
+    (project / "in" / "stolen").symlink_to(outside / "more" / "events.json" if of == "file" else outside / "more")
+    refused = store("ingest", kind, "in")
+    assert refused.code == 2
+    assert "usage.link" in refused.err
+    assert "in/stolen" in refused.err
+    (project / "in" / "stolen").unlink()
+    assert "usage.link" not in store("ingest", kind, "in").err

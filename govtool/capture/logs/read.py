@@ -24,6 +24,7 @@ from govtool.capture.logs.query_record import Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Line, csv_rows, json_lines, json_rows, one_a_line
 from govtool.capture.logs.stream import chunks, is_plain, lines, text_of
 from govtool.errors import UnknownNameError, UsageError
+from govtool.given_files import refuse_link_out
 
 PRESETS = (
     redshift.PRESET,
@@ -104,7 +105,7 @@ def find_logs(path: Path) -> list[Path]:
     """A file itself, or all files below a folder, sorted; hidden ones are left out.
 
     Raises:
-        UsageError: there is no such path, nothing in the folder, or no right to look into it.
+        UsageError: there is no such path, nothing in the folder, no right to look into it, or a link out of it.
     """
     _check_rights(path)
     if path.is_file() or path.is_fifo():
@@ -112,12 +113,11 @@ def find_logs(path: Path) -> list[Path]:
     if not path.is_dir():
         problem = "not a file" if path.exists() else "no such file or folder"
         raise UsageError(problem, code="usage.no-such-path", location=str(path))
-    found = [
-        Path(folder, name)
-        for folder, folders, names in _walk(path)
-        for name in names
-        if not _SKIPPED.match(name) and Path(folder, name).is_file()
-    ]
+    found = []
+    for folder, folders, names in _walk(path):
+        for name in (*folders, *names):
+            refuse_link_out(Path(folder, name), path)
+        found += [Path(folder, name) for name in names if Path(folder, name).is_file()]
     if not found:
         raise UsageError("there is no log in this folder", code="usage.nothing-to-read", location=str(path))
     return sorted(found)
@@ -137,7 +137,7 @@ def _check_rights(path: Path) -> None:
 def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if not _SKIPPED.match(name))
-        yield folder, folders, names
+        yield folder, folders, [name for name in names if not _SKIPPED.match(name)]
 
 
 def read_log(raw: IO[bytes], file: str, options: LogOptions) -> Records:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from govtool.errors import UsageError
+from govtool.given_files import refuse_link_out
 
 ROLLING = "eventlog_v2_"
 _EVENTS = re.compile(r"events_(\d+)_(.+?)(?:\.(?:zstd|lz4|snappy|lzf))?(\.compact)?\Z")
@@ -45,7 +46,7 @@ def find(path: Path) -> list[EventLog]:
     """The logs that a path stands for: itself, or of a folder all in it, sorted by name.
 
     Raises:
-        UsageError: There is no such path, or a folder without a log.
+        UsageError: There is no such path, a folder without a log, or one with a link out of it.
     """
     if not path.exists():
         raise UsageError(
@@ -62,6 +63,7 @@ def find(path: Path) -> list[EventLog]:
     for entry in sorted(path.iterdir()):
         if _NOT_LOGS.search(entry.name):
             continue
+        refuse_link_out(entry, path)
         if entry.is_dir():
             inner = _rolling(entry)
             if inner is not None:
@@ -88,6 +90,7 @@ def _rolling(path: Path) -> EventLog | None:
         found = _EVENTS.match(entry.name)
         if found is None:
             continue
+        refuse_link_out(entry, path)
         number = int(found[1])
         if found[3]:
             compacted = max(compacted, number)

@@ -76,7 +76,8 @@ class RddJobs:
 
     def ended(self, event: dict[str, Any]) -> None:
         """Take up the end of a job."""
-        job = self.found.get(event.get("Job ID", -1))
+        number = event.get("Job ID")
+        job = self.found.get(number) if isinstance(number, int) else None
         if job is None:
             return
         time, result = event.get("Completion Time"), event.get("Job Result")
