@@ -1,9 +1,10 @@
-"""Files that a user or a repository names, read whole within bounds: a link to a device, or a pipe, has no end."""
+"""Files that a user or a repository names: their paths, and what they hold, within bounds, as a device has no end."""
 
 from __future__ import annotations
 
 import errno
 import io
+import os
 import stat
 from pathlib import Path
 from typing import IO
@@ -13,6 +14,11 @@ from govtool.errors import UsageError
 LARGEST = 1 << 30
 """Bytes of a file that is read whole."""
 _CHUNK = 1 << 20
+
+
+def absolute(path: str | Path) -> Path:
+    """Return the whole path of what somebody names: without ``..``, links as they are."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - ``Path.absolute`` keeps "..", ``Path.resolve`` follows links
 
 
 def read_given(path: Path, largest: int = LARGEST) -> bytes:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from govtool.errors import UnknownNameError, UsageError
+from govtool.given_files import absolute
 from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def read_schema(
 
 def root_of(paths: Sequence[str]) -> Path:
     """The folder that file URIs are relative to: the one folder given, else what all paths have in common."""
-    real = [Path(os.path.abspath(path)) for path in paths if path != "-"]  # noqa: PTH100 - resolves "..", and no links
+    real = [absolute(path) for path in paths if path != "-"]
     if not real:
         return Path.cwd()
     folders = [path if os.path.isdir(path) else path.parent for path in real]  # noqa: PTH112 - one without rights
@@ -121,7 +122,7 @@ def root_of(paths: Sequence[str]) -> Path:
 def file_name(path: Path, root: Path) -> str:
     """The name of a file in messages and in the graph: from that folder, or else without any."""
     try:
-        name = Path(os.path.abspath(path)).relative_to(root).as_posix()  # noqa: PTH100 - resolves "..", and no links
+        name = absolute(path).relative_to(root).as_posix()
     except ValueError:
         name = path.name
     return (name if name != "." else path.name).encode("utf-8", "backslashreplace").decode()

@@ -23,6 +23,7 @@ from govtool.answers.sources import SourceRow, SourcesAnswer
 from govtool.app.coverage.sources import COVERAGE_TABLE, source_rows
 from govtool.config import CONFIG_FILE, STORE_DIRECTORY, load_config, store_setting
 from govtool.errors import UnknownNameError, UsageError
+from govtool.given_files import absolute
 
 if TYPE_CHECKING:
     from govtool.answers.coverage import SourceCoverage
@@ -310,8 +311,7 @@ def _files(store: Store, head: Commit, source: str) -> list[str]:
 
 
 def _from(root: Path, path: str) -> str:
-    written = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", and no links
-    for whole in (Path(path).resolve(), written):
+    for whole in (Path(path).resolve(), absolute(path)):
         if whole.is_relative_to(root):
             return whole.relative_to(root).as_posix()
         if whole.is_relative_to(root.resolve()):

@@ -181,11 +181,11 @@ class Selector:
 
     def _owner(self, value: str) -> Iterable[int]:
         """The datasets, and the columns by themselves, that anybody of a name owns, be it as one of several."""
-        owners = self.known.places.owners()
-        datasets, columns = self.known.places.owned({owner for owner in owners if fnmatchcase(owner, value)})
-        if not datasets and not columns:
-            raise unknown("owner", value, owners)
-        return [*(self.index.rows(dataset) for dataset in datasets), *columns]
+        owned = self.known.places.owned()
+        found = [nodes for owner, nodes in owned.items() if fnmatchcase(owner, value)]
+        if not found:
+            raise unknown("owner", value, owned)
+        return set().union(*found)
 
     def _resource_type(self, value: str) -> Iterable[int]:
         """Datasets that dbt calls so: ``model``, ``seed``, ``snapshot``, ``source`` or ``exposure``."""

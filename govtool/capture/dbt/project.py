@@ -27,6 +27,7 @@ from govtool.capture.dbt.hooks import hook_sql
 from govtool.capture.dbt.properties import PropertyReader
 from govtool.capture.sql.templates.macros import DbtProject, Package, ProjectNode, macros_in
 from govtool.capture.sql.templates.properties import StatedFact
+from govtool.given_files import absolute
 
 PROJECT_FILE = "dbt_project.yml"
 PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
@@ -55,7 +56,7 @@ def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[DbtProject, 
     for path in paths:
         folders.update(dict.fromkeys(_holding(path)))
         if str(path) != "-" and os.path.isdir(path):  # noqa: PTH112 - a folder without rights is no error here
-            folders.update(dict.fromkeys(_below(_real(path))))
+            folders.update(dict.fromkeys(_below(absolute(path))))
     own = {folder: _package(folder) for folder in sorted(folders)}
     installed = {place for read in own.values() for place in _install_places(read)}
     properties = PropertyReader(root.absolute())
@@ -74,16 +75,11 @@ def model_folders(paths: Iterable[str | Path]) -> Iterator[Path]:
             yield from (Path(os.path.normpath(read.folder / path)) for path in _model_paths(read))
 
 
-def _real(path: str | Path) -> Path:
-    """A path as the root has it: without ``..``, links as they are."""
-    return Path(os.path.abspath(path))  # noqa: PTH100
-
-
 def _holding(path: str | Path) -> Iterator[Path]:
     """The folder of the project that a file or folder belongs to; none of standard input."""
     if str(path) == "-":
         return
-    real = _real(path)
+    real = absolute(path)
     above = _above(real if os.path.isdir(real) else real.parent)  # noqa: PTH112
     if above is not None:
         yield above

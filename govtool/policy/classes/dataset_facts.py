@@ -46,7 +46,7 @@ class About:
     owner: str | None = None
     """The one that answers show: of the policies, else the first that a tool recorded."""
     owners: set[str] = field(default_factory=set)
-    """All that tools recorded, and ``owner``."""
+    """All that tools recorded."""
     retention: str | None = None
     description: str | None = None
     tags: set[str] = field(default_factory=set)
@@ -115,16 +115,7 @@ class DatasetFacts:
         if fact.name.startswith("meta."):
             tags = {f"{key}:{fact.value}", *([key] if fact.value.lower() == "true" else [])}
         if fact.column is not None:
-            node = self.index.find_column(dataset, fact.column)
-            if node is not None and fact.name == MASKING_POLICY:
-                self.masking_policies.setdefault(node, set()).add(fact.value)
-            elif node is not None and key == "owner":
-                self.column_owners.setdefault(node, set()).add(fact.value)
-                self.column_tags.setdefault(node, set()).update(tags)
-            elif node is not None and tags:
-                self.column_tags.setdefault(node, set()).update(tags)
-            elif tags:
-                self._unseen.setdefault(dataset, {}).setdefault(fact.column, set()).update(tags)
+            self._add_column_fact(dataset, fact.column, fact, tags)
             return
         about.tags.update(tags)
         if key == "owner":
@@ -134,6 +125,19 @@ class DatasetFacts:
             about.retention = about.retention or fact.value
         elif key == "description":
             about.description = about.description or fact.value
+
+    def _add_column_fact(self, dataset: int, column: str, fact: ToolFact, tags: set[str]) -> None:
+        node = self.index.find_column(dataset, column)
+        if node is None:
+            if tags:
+                self._unseen.setdefault(dataset, {}).setdefault(column, set()).update(tags)
+            return
+        if fact.name == MASKING_POLICY:
+            self.masking_policies.setdefault(node, set()).add(fact.value)
+        elif fact.name in ("owner", "meta.owner"):
+            self.column_owners.setdefault(node, set()).add(fact.value)
+        if tags:
+            self.column_tags.setdefault(node, set()).update(tags)
 
     def _matching(self, datasets: Sequence[str]) -> set[int]:
         """The visible datasets that any of some patterns matches."""
@@ -149,17 +153,16 @@ class DatasetFacts:
         for node in Patterns(item.columns, self.index.paths_root).columns(self.index, self.paths):
             self.column_tags.setdefault(node, set()).update(item.tags)
 
-    def owners(self) -> set[str]:
-        """Return everyone who owns a dataset or a column."""
-        return {owner for own in (*self._dataset_owners().values(), *self.column_owners.values()) for owner in own}
-
-    def owned(self, owners: Collection[str]) -> tuple[set[int], set[int]]:
-        """Return the datasets, and the columns by themselves, that any of some owners owns."""
-        datasets = {dataset for dataset, own in self._dataset_owners().items() if not own.isdisjoint(owners)}
-        return datasets, {node for node, own in self.column_owners.items() if not own.isdisjoint(owners)}
-
-    def _dataset_owners(self) -> dict[int, set[str]]:
-        return {d: about.owners | {about.owner} for d, about in self.known.items() if about.owner}
+    def owned(self) -> dict[str, set[int]]:
+        """Return what anybody owns, by the owner: row sets of datasets, and columns by themselves."""
+        found: dict[str, set[int]] = {}
+        for dataset, about in self.known.items():
+            for owner in about.owners | ({about.owner} if about.owner else set()):
+                found.setdefault(owner, set()).add(self.index.rows(dataset))
+        for node, owners in self.column_owners.items():
+            for owner in owners:
+                found.setdefault(owner, set()).add(node)
+        return found
 
     def about(self, dataset: int) -> About:
         """Return the facts of a dataset; most have none."""

@@ -3,7 +3,7 @@
 Of a column whose encoding is known here, the rows alone are cut, as an engine reads every page and dictionary as a
 whole. Of others the pages are copied as they are. Pages of different columns need not end at the same rows: columns
 whose pages do are cut together; each set of columns that differs makes a piece of its own. One more column of a piece
-tells the wanted rows from the others of its pages.
+marks the wanted rows among the others of its pages.
 What is cut alike out of several files lies in one, as an engine opens a file in the time that it reads many pages.
 """
 

@@ -108,7 +108,7 @@ def packed_flags(parts: Sequence[bytes]) -> list[bytes]:
 
 
 def _short_texts(data: bytes, count: int) -> Numbers | None:
-    """Where texts begin, each with less than 256 bytes; None where there are others, or these cannot be told.
+    """Where texts begin, each with less than 256 bytes; None where there are others, or these are not certain.
 
     The length of such a text has three bytes that are 0, and hardly anything else has. That each begins where the one
     before ends is tested, so that what is found is certain.

@@ -11,7 +11,25 @@ from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, subque
 
 def everywhere(root: Node, change: Callable[[Node], Node]) -> Node:
     """Apply a change to every operator bottom-up, those of subqueries included."""
-    return rewrite_nodes(root, lambda node: change(with_subqueries(node, lambda plan: everywhere(plan, change))))
+    return everywhere_within(root, lambda node, _: change(node))
+
+
+def everywhere_within(root: Node, change: Callable[[Node, Node | None], Node], around: Node | None = None) -> Node:
+    """Apply a change to every operator bottom-up, those of subqueries included.
+
+    Args:
+        root: The plan.
+        change: Of an operator, and the rows that the subquery is asked for which it is in; None: in none, or in one of
+            an operator of several inputs.
+        around: Those of the plan.
+    """
+
+    def each(node: Node) -> Node:
+        inputs = node.nodes()
+        rows = inputs[0] if len(inputs) == 1 else None
+        return change(with_subqueries(node, lambda plan: everywhere_within(plan, change, rows)), around)
+
+    return rewrite_nodes(root, each)
 
 
 def with_subqueries(node: Node, change: Callable[[Node], Node]) -> Node:

@@ -38,8 +38,8 @@ from govtool.records.plan.nodes import (
     Window,
     outputs,
 )
-from govtool.records.plan.subqueries import with_subqueries
-from govtool.records.plan.tree import Node, Term, fold, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.subqueries import everywhere_within
+from govtool.records.plan.tree import Node, Term, fold, walk, walk_nodes
 from govtool.records.plan.types import Array
 from govtool.records.trace.loose_terms import read_by
 from govtool.records.trace.ties import COLLECTED, Choice, ChosenCell, Tied, always_tied, never_tied
@@ -122,15 +122,9 @@ class _Pass:
         """Where the lists of a column come from, by its id."""
         self._defined: dict[int, tuple[Attribute, ...]] = {}
 
-    def plan(self, root: Node, around: Node | None = None) -> Node:
-        """A plan, or that of a subquery of rows ``around`` it."""
-
-        def change(node: Node) -> Node:
-            inputs = node.nodes()
-            node = with_subqueries(node, lambda plan: self.plan(plan, inputs[0] if len(inputs) == 1 else None))
-            return self._changed(node, around)
-
-        return rewrite_nodes(root, change)
+    def plan(self, root: Node) -> Node:
+        """A plan with those of its subqueries."""
+        return everywhere_within(root, self._changed)
 
     def _changed(self, node: Node, around: Node | None) -> Node:
         if isinstance(node, Union):

@@ -67,7 +67,7 @@ class Choice:
 
     @property
     def ordered(self) -> bool:
-        """Whether the order of a window has a say: in which rows there are up to a row, or in that of a list."""
+        """Whether the order of a window counts: for which rows there are up to a row, or for that of a list."""
         return self.call.name == "collect_list" or (self.call.name != "collect_set" and not self.whole)
 
     @property
@@ -248,7 +248,7 @@ class TieCheck:
 
 
 def _is_known(choice: Choice) -> bool:
-    """Return whether rows can be asked: values are comparable, and all that decides can be evaluated."""
+    """Return whether the rows show it: values are comparable, and all that decides can be evaluated."""
     has_opaque = any(isinstance(term, Opaque) for term in walk(choice.call))
     return comparable(choice.call.arguments[0].type) and not has_opaque
 

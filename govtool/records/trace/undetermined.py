@@ -20,8 +20,8 @@ from govtool.records.plan.expressions import (
     WindowCall,
 )
 from govtool.records.plan.nodes import Aggregate, Filter, Join, Project, Relation, Session, Window
-from govtool.records.plan.subqueries import with_subqueries
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.subqueries import everywhere_within
+from govtool.records.plan.tree import Node, Term, rewrite, walk, walk_nodes
 from govtool.records.trace.list_order import with_settled_lists
 from govtool.records.trace.ties import CHOOSING, Choice, ChosenCell, Tied, always_tied
 
@@ -41,7 +41,7 @@ def settled(root: Node, session: Session, tied: Tied = always_tied) -> Node:
         tied: Tells for which choices rows tie.
     """
     lines = {column.id for node in walk_nodes(root) for column in _unparsed(node, session)}
-    return _Settling(lines, tied).plan(with_settled_lists(root, tied))
+    return everywhere_within(with_settled_lists(root, tied), _Settling(lines, tied).changed)
 
 
 def _unparsed(node: Node, session: Session) -> list[Attribute]:
@@ -60,19 +60,13 @@ class _Settling:
         self._lines = lines
         self._tied = tied
 
-    def plan(self, root: Node, around: Node | None = None) -> Node:
-        """A plan, or that of a subquery of rows ``around`` it."""
-
-        def change(node: Node) -> Node:
-            inputs = node.nodes()
-            node = with_subqueries(node, lambda plan: self.plan(plan, inputs[0] if len(inputs) == 1 else None))
-            if self._lines and isinstance(node, (Filter, Project, Aggregate, Join)):
-                node = node.replaced(terms=tuple(rewrite(term, self._line) for term in node.terms()))
-            if isinstance(node, Aggregate):
-                return self._groups(node, around)
-            return self._window(node, around) if isinstance(node, Window) else node
-
-        return rewrite_nodes(root, change)
+    def changed(self, node: Node, around: Node | None) -> Node:
+        """An operator, maybe of a subquery of rows ``around`` it."""
+        if self._lines and isinstance(node, (Filter, Project, Aggregate, Join)):
+            node = node.replaced(terms=tuple(rewrite(term, self._line) for term in node.terms()))
+        if isinstance(node, Aggregate):
+            return self._groups(node, around)
+        return self._window(node, around) if isinstance(node, Window) else node
 
     def _line(self, term: Term) -> Term:
         if isinstance(term, Attribute) and term.id in self._lines:

@@ -52,19 +52,22 @@ def test_trees_that_are_not_held_change_no_answer(dialect: str, monkeypatch: pyt
                 assert run_case(case) == held, case.id
 
 
-@pytest.mark.parametrize("room", [0, 500, 5_000])
+@pytest.mark.parametrize(("bound", "value"), [("ROOM", 0), ("ROOM", 500), ("ROOM", 5_000), ("MANY", -1)])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_budget_of_trees_changes_no_answer_of_a_batch(
-    dialect: str, room: int, monkeypatch: pytest.MonkeyPatch
+def test_no_bound_on_trees_changes_an_answer_of_a_batch(
+    dialect: str, bound: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every kind of statement, with the places of expressions and of notes: each case a script, and all as one."""
+    """Every kind of statement, with the places of expressions and of notes: each case a script, and all as one.
+
+    Beyond ``ROOM`` trees are not held, beyond ``MANY`` they are let go.
+    """
     cases = [case for case in CASES if case.dialect == dialect]
     alone = [Script(f"{number}/{case.headers.get('file', 'case.sql')}", case.sql) for number, case in enumerate(cases)]
     plain = [case.sql.rstrip().removesuffix(";") for case in cases if _plain(case)]
     for scripts in (alone, [Script("f.sql", "; ".join(plain))]):
         with monkeypatch.context() as patch:
             held = extract(scripts, Options(dialect=dialect))
-            patch.setattr(trees, "ROOM", room)
+            patch.setattr(trees, bound, value)
             _assert_same(extract(scripts, Options(dialect=dialect)), held)
 
 
@@ -174,18 +177,6 @@ def test_of_many_trees_each_is_freed_when_it_is_of_no_more_use(
     before = live_nodes()
     assert len(run(text).derivations) == 50
     assert live_nodes() - before < 50 * 10
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_trees_that_are_let_go_change_no_answer_of_a_batch(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = [case for case in CASES if case.dialect == dialect]
-    alone = [Script(f"{number}/{case.headers.get('file', 'case.sql')}", case.sql) for number, case in enumerate(cases)]
-    plain = [case.sql.rstrip().removesuffix(";") for case in cases if _plain(case)]
-    for scripts in (alone, [Script("f.sql", "; ".join(plain))]):
-        with monkeypatch.context() as patch:
-            held = extract(scripts, Options(dialect=dialect))
-            patch.setattr(trees, "MANY", -1)
-            _assert_same(extract(scripts, Options(dialect=dialect)), held)
 
 
 def test_a_tree_is_let_go_where_no_further_walk_may_come(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ class ProgramAction:
     @property
     def application(self) -> str:
         """The application that it is an action of."""
-        return self.run.application or self.run.id.rpartition("/")[0]
+        return application_of(self.run)
 
     @property
     def plan(self) -> str:
@@ -86,6 +86,11 @@ class RecordedProgram:
     error: str
 
 
+def application_of(run: Run) -> str:
+    """Return the application that a run is an action of."""
+    return run.application or run.id.rpartition("/")[0]
+
+
 def read_programs(store: Reader, commit: Commit, *, of_workflows: bool = False) -> list[RecordedProgram]:
     """The recorded programs of a commit, the newest first.
 
@@ -107,7 +112,7 @@ def read_programs(store: Reader, commit: Commit, *, of_workflows: bool = False) 
     recorded = {each.application for each in records.values()}
     by_application: dict[tuple[str, str], list[Run]] = {}
     for run in read_history(store, commit).runs:
-        application = run.application or run.id.rpartition("/")[0]
+        application = application_of(run)
         if application in recorded and (of_workflows or not run.source.startswith(WORKFLOW_SOURCE)):
             by_application.setdefault((application, run.source), []).append(run)
     found = [_program(*key, runs, records) for key, runs in by_application.items()]

@@ -18,7 +18,7 @@ from govtool.app.workflow_runs.programs.layout import (
     written_files,
 )
 from govtool.records.execute.inputs import relations
-from govtool.records.execute.places import Place, place_of
+from govtool.records.execute.places import place_of
 from govtool.records.plan.nodes import Plan, Relation
 
 PlanOf = Callable[[ProgramAction], tuple[Plan | None, str]]
@@ -67,12 +67,9 @@ class _Join:
     def whole(self) -> JoinedProgram:
         """Everything."""
         own = {action.run.id for action in self._program.actions}
-        found = self._exchange.before(self._whole(self._exchange.after(own)))
-        while True:
-            more = self._exchange.before(self._whole(found))
-            if more == found:
-                break
-            found = more
+        found, earlier = self._exchange.after(own), set[str]()
+        while found != earlier:
+            found, earlier = self._exchange.before(self._whole(found)), found
         order = self._exchange.ordered([name for name in self._actions if name in found])
         actions = [self._labelled(self._actions[name]) for name in order]
         others = dict.fromkeys(each.application for each in actions if each.run.id not in own)
@@ -113,16 +110,13 @@ class _Join:
     def _broken(self, leaf: Relation, unlisted: Mapping[str, str], reader: str) -> tuple[str, str]:
         """The run that wrote what a leaf read, and why they are not joined; empty where there is no such run."""
         known = self._exchange
-        outside = [place for place in map(place_of, leaf.files) if not self._is_joined(place)]
+        outside = [place for place in map(place_of, leaf.files) if place not in known.writers]
         again = next((known.paths[place[0]] for place in outside if place[0] in known.paths), reader)
         if again != reader:
             return again, "it was written again before it was read"
         if outside and unlisted.get(leaf.dataset, reader) != reader:
             return unlisted[leaf.dataset], "its files were not recorded"
         return "", ""
-
-    def _is_joined(self, place: Place) -> bool:
-        return place in self._exchange.writers
 
     def _unlisted(self) -> dict[str, str]:
         """Writes whose files are not known, by dataset."""

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from govtool.capture.sql.templates.properties import Properties
 
@@ -111,41 +112,19 @@ class DbtProject:
     @property
     def digest(self) -> str:
         """The digest of all of it."""
-        return _digest(self._rendering(), self._graph())
+        return _digest(*_digests(self))
 
     @property
     def rendering_digest(self) -> str:
         """The digest of what decides how statements are read; of what ``graph`` shows, if a macro may look at it."""
         packages = (self.own, *self.packages.values())
-        seen = any("graph" in source for package in packages for source in package.macros.values())
-        return _digest(self._rendering(), self._graph() if seen else ())
+        is_seen = any("graph" in source for package in packages for source in package.macros.values())
+        return self.digest if is_seen else _digests(self)[0]
 
     @property
     def graph_digest(self) -> str:
         """The digest of what templates see as ``graph``."""
-        return _digest(self._graph())
-
-    def _rendering(self) -> list[object]:
-        stated = self.properties
-        packages = (self.own, *(self.packages[name] for name in sorted(self.packages)))
-        return [
-            self.folder,
-            sorted(self.missing),
-            sorted(self.dispatch.items()),
-            sorted(self.seeds.items()),
-            sorted(self.folders.items()),
-            sorted(self.models),
-            sorted(stated.sources.items(), key=str),
-            sorted(stated.described.items()),
-            sorted(stated.contracts),
-            sorted(stated.versions.items()),
-            self.renames,
-            self.hooks,
-            *([package.name, sorted(package.macros.items()), repr(package.variables)] for package in packages),
-        ]
-
-    def _graph(self) -> tuple[object, ...]:
-        return self.properties.facts, self.nodes
+        return _digests(self)[1]
 
     def package(self, name: str) -> Package | None:
         """A package by its name; ``ROOT_PACKAGE`` and the project's own name mean the project."""
@@ -209,6 +188,29 @@ def dispatched(
             if full in owner.macros:
                 return (ROOT_PACKAGE if owner is project.own else candidate), full, owner.macros[full]
     return None
+
+
+@lru_cache(maxsize=8)
+def _digests(project: DbtProject) -> tuple[str, str]:
+    """The digests of what decides how statements are read, and of what ``graph`` shows: over all texts of a project."""
+    stated = project.properties
+    packages = (project.own, *(project.packages[name] for name in sorted(project.packages)))
+    rendering = _digest(
+        project.folder,
+        sorted(project.missing),
+        sorted(project.dispatch.items()),
+        sorted(project.seeds.items()),
+        sorted(project.folders.items()),
+        sorted(project.models),
+        sorted(stated.sources.items(), key=str),
+        sorted(stated.described.items()),
+        sorted(stated.contracts),
+        sorted(stated.versions.items()),
+        project.renames,
+        project.hooks,
+        *([package.name, sorted(package.macros.items()), repr(package.variables)] for package in packages),
+    )
+    return rendering, _digest(stated.facts, project.nodes)
 
 
 def _digest(*parts: object) -> str:

@@ -276,13 +276,13 @@ def _is_sorted(limit: Node) -> bool:
 
 
 def _is_whole_row(deduplicate: Node) -> bool:
-    """Return whether duplicates are told by all columns, so that it does not count which of them stays."""
+    """Return whether rows are duplicates by all columns, so that it does not count which of them stays."""
     width = _width(deduplicate.children[0]) if deduplicate.children else None
     return width is not None and len(list(_trees(deduplicate.fields.get("keys")))) >= width
 
 
 def _width(node: Node) -> int | None:
-    """The number of columns of an operator; None: it is not told."""
+    """The number of columns of an operator; None: it is not known."""
     while True:
         for key in ("projectList", "aggregateExpressions", "output"):
             if isinstance(node.fields.get(key), list):
