@@ -11,7 +11,7 @@ from govtool.capture.sql.files import Script
 from govtool.capture.sql.syntax.lexer import word_set
 from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary, Package
 from govtool.capture.sql.templates.placeholders import fill
-from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, render
+from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, is_unbounded, render
 
 
 def texts(template: str, variables: dict[str, object] | None = None, **options: object) -> list[str]:
@@ -308,6 +308,14 @@ def test_powers_are_bounded_by_what_they_make():
     assert texts("{% for i in range(1, 101) if 2 ** i > 10 ** 30 %}{{ i }} {% endfor %}") == ["100"]
     for power in ("2 ** 5000", "10 ** 2000", "(10 ** 300) ** 300", "2 ** -5000", "2.0 ** 5000", "'a' ** 2"):
         assert codes(render("{{ " + power + " }}", {}, "x.sql")) == ["template"]
+
+
+def test_what_a_query_returns_is_said_to_be_missing_by_the_name_of_the_macro():
+    template = "select {% for c in run_query('select c from n').columns[0].values() %}{{ c }},{% endfor %} 1 from t"
+    rendered = render(template, {}, "m.sql")
+    (note,) = rendered.diagnostics
+    assert note.message == "the SQL of run_query is missing: what its query returns is not known here"
+    assert is_unbounded(note)
 
 
 def test_what_a_package_on_disk_would_ask_the_warehouse_is_understood_here():

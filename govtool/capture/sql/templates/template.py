@@ -226,6 +226,8 @@ _UNBOUNDED = re.compile(
 )
 """How the notes begin of SQL that is missing and could read anything; what packages' macros read is known."""
 
+_QUERY = "run_query"
+"""dbt's macro whose result is rows of the warehouse: a macro that all know, with a value that none knows here."""
 _TYPE_MARK = ":"
 """Begins the name of what stands for a type."""
 _ONLY_A_TYPE = " (a type)"
@@ -253,6 +255,8 @@ def _missing(name: str, reasons: Mapping[str, str]) -> str:
     known = [key for key in reasons if name == key or name.startswith(f"{key}_")]
     if known:
         return reasons[max(known, key=len)]
+    if name == _QUERY or name.startswith(f"{_QUERY}_"):
+        return f"the SQL of {_QUERY} is missing: what its query returns is not known here"
     return f"macro {name} is not known: the SQL that it makes is missing"
 
 
