@@ -316,6 +316,7 @@ def test_no_policies_says_where_to_get_some(warehouse, project):
     assert "pack:starter" in done.err
     assert warehouse("check", "--policy", "pack:starter").code == 0
     assert "did you mean  starter" in warehouse("check", "--policy", "pack:startr").err
+    assert "--policy pack:starter" in warehouse("check", "--policy", "starter").err
 
 
 @pytest.mark.parametrize("pack", ["starter", "gdpr", "hipaa", "pci"])

@@ -65,7 +65,8 @@ def policy_files(wanted: Sequence[str] | None) -> list[tuple[Path, str]]:
             for file in files_below(path):
                 found.setdefault(file.resolve(), file.as_posix())
         elif wanted:
-            raise UsageError("no such file or folder", code="policy.unreadable", location=item)
+            hint = f"--policy {PACK}{item}" if item in pack_names() else None
+            raise UsageError("no such file or folder", code="policy.unreadable", location=item, hint=hint)
     if not found:
         raise UsageError(
             f"there are no policies in {', '.join(wanted or [FOLDER])}",
