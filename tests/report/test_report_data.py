@@ -21,7 +21,7 @@ from govtool.api.notebook import cell_lineage, load_ipython_extension, show
 from govtool.cli.main import main
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.report.drawing import drawing, group_of
+from govtool.report.drawing import MANY, drawing, group_of, groups_of
 from govtool.report.fallback import table as fallback
 from govtool.report.html import json_block
 from govtool.report.layout import contracted, crossings, place
@@ -195,6 +195,29 @@ def test_groups_are_zones_or_schemas():
         "files",
         "gold",
     ]
+
+
+def written_by(files: list[str], names: str = "m{}") -> LineageView:
+    """A view of one table a file, each written from the same source, which nothing writes."""
+    datasets = [DatasetView("src", "table", ()), *(DatasetView(names.format(i), "view", ()) for i in range(len(files)))]
+    edges = [EdgeView(ViewNode(0, -1), ViewNode(i + 1, -1), "read", "rows", i) for i in range(len(files))]
+    statements = [StatementView("select", "sql", file, 1, "f", None, "understood", "x") for file in files]
+    return LineageView(tuple(datasets), tuple(edges), tuple(statements))
+
+
+def test_many_datasets_without_a_schema_are_grouped_by_the_folders_of_their_files():
+    many = [f"models/marts/{part}/{i}.sql" for part in ("a", "b") for i in range(MANY)]
+    files = [*many, "models/staging/x.sql", "models/top.sql", "loose.sql"]
+    assert groups_of(written_by(files)) == [
+        "default",
+        *["models/marts/a/"] * MANY,
+        *["models/marts/b/"] * MANY,
+        "models/staging/",
+        "models/",
+        "default",
+    ]
+    assert set(groups_of(written_by(files, "own.m{}"))) == {"default", "own"}
+    assert set(groups_of(written_by(files[: MANY - 1]))) == {"default"}
 
 
 def test_a_large_graph_stays_small_and_is_laid_out_at_once():

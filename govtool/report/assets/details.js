@@ -12,6 +12,9 @@ function visible(text) {
   return String(text).replace(HIDDEN_MARKS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+// A path that a line may break behind each folder of.
+const breakable = (path) => path.split(/(?<=\/)/).flatMap((part) => [part, el("wbr", {})]);
+
 function el(tag, attributes, ...children) {
   const found = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {

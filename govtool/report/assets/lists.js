@@ -37,7 +37,7 @@ class Lists {
     const items = [...groups].sort((a, b) => (state.drawing.groups[a[0]] < state.drawing.groups[b[0]] ? -1 : 1)).map(([group, members]) => {
       const chosen = members.filter((d) => !state.basesOnly || !graph.near.up[d].size);
       if (!chosen.length) return "";
-      const fold = el("details", { "data-group": group }, el("summary", {}, state.drawing.groups[group],
+      const fold = el("details", { "data-group": group }, el("summary", {}, breakable(state.drawing.groups[group]),
         el("span", { class: "number" }, chosen.length)));
       const fill = () => { if (fold.open && fold.children.length === 1) fold.append(el("ul", { class: "plain" }, chosen.map((d) => this.table(d)))); };
       fold.addEventListener("toggle", fill);

@@ -181,12 +181,13 @@ class Picture {
   }
 
   groupBox(item) {
-    const name = this.arrangement.drawing.groups[item.group];
+    const name = this.arrangement.drawing.groups[item.group], [, above, own] = /^(.*\/)?([^/]+\/)$/.exec(name) || ["", "", name];
     const found = this.state.findingsIn(item.members);
     return el("section", { class: "box group", "data-group": item.group },
       el("button", { class: "head", "data-act": "open-group", title: `Open ${name}`, "aria-label": `Zone ${name}` },
-        el("span", { class: "name" }, name),
-        el("span", { class: "sub" }, `${count(item.members.length, "dataset")} · ${count(item.columns, "column")}`)),
+        el("span", { class: "name" }, own),
+        el("span", { class: "sub" }, `${count(item.members.length, "dataset")} · ${count(item.columns, "column")}`),
+        above ? el("span", { class: "sub" }, above) : ""),
       this.badges(classesOf(this.graph, item.members), found));
   }
 
