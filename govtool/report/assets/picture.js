@@ -181,9 +181,9 @@ class Picture {
   }
 
   groupBox(item) {
-    const name = this.arrangement.drawing.groups[item.group], [, above, own] = /^(.*\/)?([^/]+\/)$/.exec(name) || ["", "", name];
+    const name = this.arrangement.drawing.groups[item.group], [, above, own] = /^(.*\/)?([^/]+\/)$/.exec(name) || ["", undefined, name];
     const found = this.state.findingsIn(item.members);
-    return el("section", { class: "box group", "data-group": item.group },
+    return el("section", { class: `box group${above === undefined ? "" : " folder"}`, "data-group": item.group },
       el("button", { class: "head", "data-act": "open-group", title: `Open ${name}`, "aria-label": `Zone ${name}` },
         el("span", { class: "name" }, own),
         el("span", { class: "sub" }, `${count(item.members.length, "dataset")} · ${count(item.columns, "column")}`),
