@@ -15,7 +15,7 @@ from govtool.render.pictures.answers import PICTURES, path_drawing, picture
 if TYPE_CHECKING:
     from govtool.answers.path import PathAnswer
     from govtool.answers.version import GraphVersion
-    from govtool.query.path import PathResult
+    from govtool.query.path import PathResult, Way
 
 FORMATS = (*ROW_FORMATS, *PICTURES)
 
@@ -40,26 +40,26 @@ def _csv_rows(answer: PathAnswer) -> Iterator[tuple[object, ...]]:
 
 
 def table(answer: PathAnswer) -> Table:
-    """A row a hop; ways are numbered."""
+    """Ways as chains: a row for the column that one begins with, and one a hop; ways are numbered."""
     result, version = answer.result, answer.version
-    rows = [
-        (str(number) if i == 0 else "", hop.source, hop.target, ", ".join(labels_of(hop)), places(hop.evidence))
-        for number, way in enumerate(result.ways, 1)
-        for i, hop in enumerate(way.hops)
-    ]
     return Table(
         columns=(
             TableColumn("way", justify="right"),
-            TableColumn("from"),
-            TableColumn("to", style="bold"),
+            TableColumn("column", style="bold"),
             TableColumn("via"),
             TableColumn("evidence", style="dim"),
         ),
-        rows=rows,
+        rows=[row for number, way in enumerate(result.ways, 1) for row in _chain(number, way)],
         heading=heading(version, f"{result.source} → {result.target}"),
         summary=closing(version, _summary(result, version)),
-        names=2,
+        names=1,
     )
+
+
+def _chain(number: int, way: Way) -> Iterator[tuple[str, str, str, str]]:
+    yield str(number), str(way.hops[0].source), "", ""
+    for hop in way.hops:
+        yield "", f"→ {hop.target}", ", ".join(labels_of(hop)), places(hop.evidence)
 
 
 def _summary(result: PathResult, version: GraphVersion) -> str:

@@ -156,9 +156,10 @@ def test_path(graph):
             "transformation",
         )
     ) == [
-        " way  from             to                   via      evidence",
-        "   1  crm.users.email  stg.users.email      lower()  users.sql:2:12",
-        "      stg.users.email  mart.audience.email  copy     audience.sql:2:8",
+        " way  column                 via      evidence",
+        "   1  crm.users.email",
+        "      → stg.users.email      lower()  users.sql:2:12",
+        "      → mart.audience.email  copy     audience.sql:2:8",
         "",
         "1 shortest path (2 hops) · coverage 100.0% (4/4 statements)",
     ]

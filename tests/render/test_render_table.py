@@ -43,9 +43,9 @@ def test_on_a_narrow_terminal_what_follows_names_goes_below_them():
     shown = ["".join(span.text for span in spans) for spans in lines(table, 66)]
     assert shown == [
         "    what    name",
-        "            how  statement",
+        "              how  statement",
         " ~  edge    stg.users.email → mart_marketing.audience.email",
-        "            lower() → upper()  etl/audience.sql:4",
+        "              lower() → upper()  etl/audience.sql:4",
         " +  column  stg.users.phone",
     ]
     narrow = ["".join(span.text for span in spans) for spans in lines(table, 44)]

@@ -171,7 +171,7 @@ def _with_details_below(table: Table, rows: Sequence[Sequence[str]], limit: int)
         names = wrapped(cells[last], widths[-1])
         yield from _folded_row([*([cell] for cell in cells[:last]), names], columns, widths, styles)
         details = [Span(cell, styles[last + 1 + i]) for i, cell in enumerate(cells[last + 1 :]) if cell]
-        yield from ([Span(" " * indent), *line] for line in _packed(details, limit - indent))
+        yield from ([Span(" " * (indent + _GAP)), *line] for line in _packed(details, limit - indent - _GAP))
 
 
 def _packed(cells: Sequence[Span], room: int) -> list[list[Span]]:
