@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from govtool.capture.spark.identity import DatasetPlace
     from govtool.capture.spark.live.executions import LiveInterpreter
     from govtool.model.run import Run
-    from govtool.records.plan.nodes import File, Plan, Relation
+    from govtool.records.plan.nodes import File, Plan, Relation, Write
     from govtool.records.plan.tree import Node
     from govtool.records.plan.types import Type
     from govtool.records.spooled_plans import Planned
@@ -206,9 +206,7 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
         return _of_table(plan, output, table, run)
     if not isinstance(root, Write) or folder is None or len(root.columns) != len(outputs(root.child)):
         return None
-    spelled = {name.lower(): name for name in root.partitioned if name not in root.columns}  # as its folders are
-    columns = [spelled.get(name.lower(), name) for name in root.columns]
-    types = {name: column.type for name, column in zip(columns, outputs(root.child), strict=True)}
+    types = _types_written(root)
     if len(types) < len(root.columns):
         return None
     files = _files(folder, run, root.partitioned, types)
@@ -221,6 +219,15 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     kind = root.format or _format(files)
     left = Relation(0, output, kind, files, attributes, schema, root.partitioned, root.options)
     return left if made is None or made == len(files) else in_part(left, made)
+
+
+def _types_written(root: Write) -> dict[str, Type]:
+    """The types of the columns that a write has, by their names; those of partitions are spelled as its folders are."""
+    from govtool.records.plan.nodes import outputs
+
+    spelled = {name.lower(): name for name in root.partitioned if name not in root.columns}
+    columns = [spelled.get(name.lower(), name) for name in root.columns]
+    return {name: column.type for name, column in zip(columns, outputs(root.child), strict=True)}
 
 
 def _table(root: Node, folder: Path | None) -> tuple[str, str] | None:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from govtool.errors import UsageError
 from govtool.graph.index import Index
-from govtool.graph.walks.rules import Ranking, Rules
+from govtool.graph.walks.rules import Ranking, Reach, Rules
 from govtool.graph.walks.walk import SMALL, walk
 from govtool.model.kinds import EdgeKind
 from govtool.query.changes.change import (
@@ -135,8 +135,7 @@ def impact(
     ranking = with_subjects(index, reach, walk_rules, parts, among, limit)
     affected = ranking.affected
     if depth is not None or wanted is not None:
-        everything = walk(index, seeds, plan.rules(kinds=None), backward=backward, small=small)
-        affected = everything.ranking(list(chain.from_iterable(part.own for part in parts)), 0).affected
+        affected = _affected(parts, walk(index, seeds, plan.rules(kinds=None), backward=backward, small=small))
     write = partial(EntryWriter, index, walk_rules, direction, followed(wanted, semantics), about)
     own, others = write(reach), {one.found.node: write(one.reach) for one in among}
     listed = {each.node: each for each in (*ranking.lines, *ranking.shown)}
@@ -159,6 +158,11 @@ def impact(
         kinds=tuple(sorted(one.label for one in wanted or ())),
         reached_subjects=tuple(sorted({one.text for one in among} - {""})),
     )
+
+
+def _affected(parts: Sequence[SubjectPart], everything: Reach) -> int:
+    """How many columns are reached where nothing limits the walk."""
+    return everything.ranking(list(chain.from_iterable(part.own for part in parts)), 0).affected
 
 
 def _lines(index: Index, ranking: Ranking, entries: Mapping[int, Impacted]) -> Iterator[ImpactLine]:

@@ -140,24 +140,30 @@ def _own(changes: Sequence[RunChange], first: Run, second: Run, way: tuple[str, 
         return Cause("input", "; ".join(_words(change) for change in read), way, runs)
     ruled_out = ("code", "arguments") if _is_same_work(changes, first, second) else ()
     own = [change for change in changes if change.aspect in _CAUSES and change.aspect not in ruled_out]
+    chance = _chance(first, second)
     if own:
-        chance = _chance(first, second)
         more = f"; each run may also differ by {', '.join(chance)}" if chance else ""
         return Cause(own[0].aspect, _listed(own) + more, way, runs)
-    unsettled = [each for each in not_comparable(first, second) if each.aspect == "input" and each.why]
-    if unsettled:  # it may have been other data, which says more than when another input was written
-        texts = [f"input {each.name} may have been other data: {each.why}" for each in unsettled]
-        also = _chance(first, second)
-        more = f"; also: {', '.join(also)}" if also else ""
-        return Cause("unknown", "; ".join(texts) + more, (*way, unsettled[0].name), runs)
-    for change in changes:  # what was read, or only when it was written, follows from nothing else
-        if change.aspect == "input":
-            what = "written again, with the same names and sizes" if change.what == "times" else change.what
-            return Cause("input", f"{change.name} {what}", (*way, change.name), runs)
-    chance = _chance(first, second)
+    unsettled = _unsettled(first, second, chance, way)
+    if unsettled is not None:  # which says more than when another input was written
+        return unsettled
+    other = next((change for change in changes if change.aspect == "input"), None)
+    if other is not None:  # what was read, or only when it was written, follows from nothing else
+        what = "written again, with the same names and sizes" if other.what == "times" else other.what
+        return Cause("input", f"{other.name} {what}", (*way, other.name), runs)
     if chance:
         return Cause("chance", ", ".join(chance), way, runs)
     return Cause("unknown", _nothing(first, second), way, runs)
+
+
+def _unsettled(first: Run, second: Run, chance: Sequence[str], way: tuple[str, ...]) -> Cause | None:
+    """That inputs may have been other data; None where all could be compared."""
+    inputs = [each for each in not_comparable(first, second) if each.aspect == "input" and each.why]
+    if not inputs:
+        return None
+    texts = [f"input {each.name} may have been other data: {each.why}" for each in inputs]
+    more = f"; also: {', '.join(chance)}" if chance else ""
+    return Cause("unknown", "; ".join(texts) + more, (*way, inputs[0].name), (first.id, second.id))
 
 
 def _listed(own: Sequence[RunChange]) -> str:

@@ -68,8 +68,7 @@ def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int])
     schema = None if state is None else _schema(state.metadata.get("schemaString"))
     if state is None or schema is None or delta.why_not(state) or any(file.vector for file in files):
         return None
-    listed = state.metadata.get("partitionColumns")
-    partitioned = tuple(str(each) for each in listed) if isinstance(listed, (list, tuple)) else ()
+    partitioned = _partition_columns(state.metadata)
     fields = _fields_of(columns, schema)
     inner = None if fields is None else _partition_fields(fields, partitioned)
     if fields is None or inner is None:
@@ -80,6 +79,11 @@ def _delta(location: str, columns: Sequence[Attribute], window: tuple[int, int])
     made = Relation(0, "", "parquet", delta.listed(location, files, inner, names), attributes, data, partitioned)
     table = as_table(made, "delta", location, str(version))
     return with_files(table, (), {file.ordinal: names for file in made.files})
+
+
+def _partition_columns(metadata: Mapping[str, object]) -> tuple[str, ...]:
+    listed = metadata.get("partitionColumns")
+    return tuple(str(each) for each in listed) if isinstance(listed, (list, tuple)) else ()
 
 
 def _fields_of(columns: Sequence[Attribute], schema: t.Struct) -> list[t.Field] | None:

@@ -22,16 +22,7 @@ def place_of(facts: Json) -> DatasetPlace | None:
     """The dataset that facts about a leaf or a command name; None if they name none."""
     paths = [path for path in facts.get("paths") or ([facts["path"]] if facts.get("path") else []) if path]
     if facts.get("table"):
-        parts = [str(part) for part in facts["table"]]
-        if "/" in parts[-1]:  # delta.`/lake/orders`
-            return DatasetPlace(path_name(_VERSION.sub("", parts[-1]) if not paths else common_path(paths)), "file")
-        if len(parts) > 2 and "iceberg" in str(facts.get("relation", "")) and _STATE.match(parts[-1]):
-            parts.pop()
-        name = table_name(tuple(parts))
-        aliases = tuple(dict.fromkeys(path_name(path) for path in paths[:1]))
-        if facts.get("url") and facts.get("dbtable"):
-            aliases = (*aliases, table_behind(str(facts["url"]), str(facts["dbtable"])))
-        return DatasetPlace(name, "view" if facts.get("view") else "table", aliases)
+        return _of_table(facts, paths)
     if facts.get("url"):
         table = str(facts.get("dbtable") or "")
         return DatasetPlace(table_behind(str(facts["url"]), table), "table") if table else None
@@ -40,6 +31,20 @@ def place_of(facts: Json) -> DatasetPlace | None:
     if paths:
         return DatasetPlace(path_name(common_path(paths)), "file")
     return None
+
+
+def _of_table(facts: Json, paths: Sequence[str]) -> DatasetPlace:
+    """The dataset of facts that name a table."""
+    parts = [str(part) for part in facts["table"]]
+    if "/" in parts[-1]:  # delta.`/lake/orders`
+        return DatasetPlace(path_name(_VERSION.sub("", parts[-1]) if not paths else common_path(paths)), "file")
+    if len(parts) > 2 and "iceberg" in str(facts.get("relation", "")) and _STATE.match(parts[-1]):
+        parts.pop()
+    name = table_name(tuple(parts))
+    aliases = tuple(dict.fromkeys(path_name(path) for path in paths[:1]))
+    if facts.get("url") and facts.get("dbtable"):
+        aliases = (*aliases, table_behind(str(facts["url"]), str(facts["dbtable"])))
+    return DatasetPlace(name, "view" if facts.get("view") else "table", aliases)
 
 
 def places_of(facts: Json) -> tuple[DatasetPlace, ...]:

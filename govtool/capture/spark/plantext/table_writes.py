@@ -23,6 +23,8 @@ _PLACES = frozenset({"_file", "_pos", "_spec_id", "_partition"})
 _DESCRIBED = re.compile(r"(?:Catalog: (\S+)\s+)?Database: (\S+)\s+Table: (\S+)")
 _QUALIFIED = re.compile(r"(?<!`)`(?:[^`]|``)++`(?:\.`(?:[^`]|``)++`)+")
 _LOGICAL = re.compile(r"\b(?:Project|Aggregate|Relation\w*|Union|Join|Filter|Sort|Window|Generate)\b")
+_CREATES = "AsSelect"
+"""A part of the names of operators that create the table which they write."""
 _DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
 
 
@@ -34,31 +36,12 @@ def replaces_some(text: str) -> bool:
 def table_v2(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """AppendData and its neighbours of data source V2; CREATE and REPLACE TABLE AS of other catalogs."""
     text = operator.fields.get("Arguments", "")
-    create = "AsSelect" in name
-    place = table_of(text, names, create=create)
     query = operator.children[-1] if operator.children else None
-    if place is None and operator.children:
-        for child in operator.children:
-            place = place or (table_of(child.fields.get("Arguments", ""), names) if not child.children else None)
-    if place is None and name.startswith("WriteDelta"):
-        place = _changed_table(operator, names)
+    place = _written_table(operator, name, names)
     if place is None:
         return None
-    if create:
-        replace = name.startswith(("Replace", "AtomicReplace"))
-        save = "overwrite" if replace else "errorifexists"
-        expects = _expected(text)
-        return PlanWrite(
-            place,
-            "create_table_as",
-            save,
-            "append" if replace and replaces_some(text) else "replace",
-            query,
-            final=query is not None,
-            expects=expects,
-            columns=tuple(name for _, name in expects) or None,
-            format="delta" if "Some(delta)" in text else "",
-        )
+    if _CREATES in name:
+        return _created(place, name, text, query)
     if name.startswith("Append"):
         return PlanWrite(place, "insert", "append", "append", query, final=query is not None, expects=_expected(text))
     if name.startswith(("ReplaceData", "WriteDelta")):
@@ -75,6 +58,33 @@ def table_v2(operator: Operator, name: str, names: Names) -> PlanWrite | None:
         query,
         final=query is not None,
         expects=_expected(text),
+    )
+
+
+def _written_table(operator: Operator, name: str, names: Names) -> DatasetPlace | None:
+    """The table that a write of data source V2 names, itself or in a leaf below it."""
+    place = table_of(operator.fields.get("Arguments", ""), names, create=_CREATES in name)
+    for child in operator.children if place is None else ():
+        place = place or (table_of(child.fields.get("Arguments", ""), names) if not child.children else None)
+    if place is None and name.startswith("WriteDelta"):
+        place = _changed_table(operator, names)
+    return place
+
+
+def _created(place: DatasetPlace, name: str, text: str, query: Operator | None) -> PlanWrite:
+    """CREATE and REPLACE TABLE AS."""
+    replace = name.startswith(("Replace", "AtomicReplace"))
+    expects = _expected(text)
+    return PlanWrite(
+        place,
+        "create_table_as",
+        "overwrite" if replace else "errorifexists",
+        "append" if replace and replaces_some(text) else "replace",
+        query,
+        final=query is not None,
+        expects=expects,
+        columns=tuple(name for _, name in expects) or None,
+        format="delta" if "Some(delta)" in text else "",
     )
 
 

@@ -228,8 +228,7 @@ class Emitter:
             deciding = [edge.source for edge in edges if edge.kind is not _UNION_ALL]
             shown |= positions.intersection(deciding)
         if draft.bound:
-            names = self._bound_names(draft.bound)
-            refs = {ColumnRef(name, ref.path) for ref in refs for name in names.get(ref.dataset, (ref.dataset,))}
+            refs = self._bound_refs(refs, draft.bound)
         found = {ref for ref in refs if ref not in shown or ref.path == _ROWS}
         found.update(self._filled(draft))
         if draft.write.fills == BY_POSITION and draft.target:
@@ -259,12 +258,13 @@ class Emitter:
         for least, what, deps, joined in draft.write.bounds:
             refs = {self._ref(dep >> REF_SHIFT) for dep in deps}
             if draft.bound:
-                bound_names = self._bound_names(draft.bound)
-                refs = {
-                    ColumnRef(name, ref.path) for ref in refs for name in bound_names.get(ref.dataset, (ref.dataset,))
-                }
+                refs = self._bound_refs(refs, draft.bound)
             found.append(Counted(least, what, tuple(sorted(refs)), joined))
         return tuple(found)
+
+    def _bound_refs(self, refs: set[ColumnRef], bound: Mapping[str, tuple[str, ...]]) -> set[ColumnRef]:
+        names = self._bound_names(bound)
+        return {ColumnRef(name, ref.path) for ref in refs for name in names.get(ref.dataset, (ref.dataset,))}
 
     def _bound_names(self, bound: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         return {
