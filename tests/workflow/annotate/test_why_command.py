@@ -347,6 +347,45 @@ def test_the_caret_is_below_the_function(run, query, column):
     assert f":1:{column}" in err
 
 
+WORLDS = [
+    ("sum(v) = 2000000000", 0.25),  # not the 2000000001 of a alone, close as it is
+    ("sum(v) < 2000000001", 0.5),
+    ("sum(v) = 2000000001", 0.25),
+    ("avg(v) > 1000000000", 0.25),
+    ("cast(sum(v) as decimal(12, 1)) = 2000000000.0", 0.25),
+    ("sum(cast(v as decimal(12, 1))) * 2 = 4000000000", 0.25),
+    ("max(v) - min(v) = 2000000002", 0.25),
+    ("coalesce(sum(v), 7) = 7", 0.25),
+]
+
+
+@pytest.mark.parametrize(("condition", "chance"), WORLDS)
+def test_whole_numbers_are_compared_exactly_in_possible_worlds(run, data, condition, chance):
+    (data / "v.csv").write_text("_tok,v\na,2000000001\nb,-1\n", encoding="utf-8")
+    (data / "chance.json").write_text('{"a": 0.5, "b": 0.5}', encoding="utf-8")
+    words = ("--as", "prob", "--values", f"prob={data / 'chance.json'}")
+    found = rows(run, f"select 1 as one from v having {condition}", *words)
+    assert found[1,]["prob"] == chance
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("cast(avg(v) as int) = 1", "casts that change a value"),
+        ("cast(sum(v) as string) = '3'", "casts that change a value"),
+        ("max(s) > '5'", "values that are no finite numbers"),  # as texts 10 < 9
+        ("max(f) > 1", "values that are no finite numbers"),
+        ("sum(v) * 10000000000000000 > 5", "numbers of more than 15 digits"),
+        ("sum(v) / 2 > 0", "conditions with /"),
+    ],
+)
+def test_what_worlds_do_not_compute_exactly_is_refused(run, data, condition, reason):
+    (data / "v.csv").write_text("_tok,v,s,f\na,1,10x,NaN\nb,2,9x,1.5\n", encoding="utf-8")
+    code, _, err = run("why", f"select 1 as one from v having {condition}", "--as", "shapley")
+    assert code == 2, err
+    assert f"not computed over {reason}" in err
+
+
 @pytest.mark.parametrize(
     ("condition", "error"), [("true", "0.091"), ("not exists (select 1 from others where others.x = many.x)", "0.18")]
 )
