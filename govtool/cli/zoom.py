@@ -104,3 +104,6 @@ def depends(
     if answer.depends == "unknown":
         return EXIT_EVIDENCE
     return EXIT_FINDINGS if answer.depends and exit_code else EXIT_OK
+
+
+depends.spellings = {"--fail-on=depends": "--exit-code"}  # type: ignore[attr-defined]  # the former name

@@ -89,6 +89,9 @@ def test_the_answers_have_the_keys_of_the_specification(project, capsys):
         (("depends", "Bid", "--on", "Requests:B1"), 0),
         (("depends", "Bid", "--on", "Requests:B1", "--exit-code"), 1),
         (("depends", "Bid", "--on", "Cars:C2", "--exit-code"), 0),
+        (("depends", "Bid", "--on", "Requests:B1", "--fail-on", "depends"), 1),  # the former spelling
+        (("depends", "Bid", "--fail-on=depends", "--on", "Cars:C2"), 0),
+        (("depends", "Bid", "--on", "Cars:C2", "--fail-on", "unknown"), 2),
         (("depends", "Bid", "--on", "Cars:C9"), 2),
         (("whatif", "delete", "Cars:C2", "--strict"), 3),
         (("whatif", "delete", "Cars:C1", "--strict"), 0),

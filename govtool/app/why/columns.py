@@ -161,8 +161,6 @@ def _prob(request: Request) -> Columns:
     from govtool.workflow.semirings.shares import probability
 
     chances = token_values(request, "prob")
-    if ((chances < 0) | (chances > 1)).any():
-        raise UsageError("a probability is from 0 to 1", code="usage.values")
     worst = 0.0
 
     def compute(rows: list[ResultRow]) -> list[Any]:

@@ -151,9 +151,12 @@ def read_values(options: Sequence[str]) -> dict[str, dict[str, float]]:
         try:
             read = json.loads(read_given_text(Path(file), "utf-8-sig"), object_pairs_hook=_once)
         except (OSError, ValueError) as error:
-            raise UsageError(f"cannot read values: {error}", code="usage.values", location=file) from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"cannot read values: {reason.lower()}", code="usage.values", location=file) from error
         if not isinstance(read, dict):
             raise UsageError("values are an object of numbers by token", code="usage.values", location=file)
+        for token, value in read.items():
+            _check_value(name, token, value, file)
         found[name] = read
     return found
 
@@ -171,21 +174,29 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _check_value(name: str, token: str, value: object) -> None:
+def _check_value(name: str, token: str, value: object, file: str | None = None) -> None:
     """Refuse what is not a number that is computed with as it stands.
 
     Raises:
-        UsageError: It is text, not finite, or a whole number of more digits than a float has (``usage.values``).
+        UsageError: It is text, not finite, a whole number of more digits than a float has, or a probability that is
+            none (``usage.values``).
     """
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole and not (isinstance(value, float) and isfinite(value)):
         raise UsageError(
             f"the {name} of {token} is no finite number: {str(value)[:40]}",
             code="usage.values",
+            location=file,
             hint="values are an object of numbers by token",
         )
     if isinstance(value, Integral) and abs(int(value)) > _WHOLE:
-        raise UsageError(f"the {name} of {token} has more digits than are computed with", code="usage.values")
+        raise UsageError(
+            f"the {name} of {token} has more digits than are computed with", code="usage.values", location=file
+        )
+    if name == "prob" and isinstance(value, (int, float)) and not 0 <= value <= 1:
+        raise UsageError(
+            f"the probability of {token} is {value}: it has to be from 0 to 1", code="usage.values", location=file
+        )
 
 
 def read_keys(options: Sequence[str]) -> dict[str, str]:

@@ -21,7 +21,8 @@ _ALLOW = "allow_empty"
 def as_command(name: str, function: Callable[..., int | None]) -> Any:
     """Make the command ``name`` of a function whose first parameter is the ``Ui``; its result is the exit code.
 
-    An attribute ``spellings`` of the function has other ways to write a flag: of one that may have a value.
+    An attribute ``spellings`` of the function has other ways to write a flag: of one that may have a value,
+    or of one with its value.
     """
     bundles, own = _parameters(function)
     if getattr(function, "selects", False):
@@ -116,9 +117,20 @@ def _spelled(parse: Callable[..., list[str]], spellings: dict[str, str]) -> Call
 
     def parsed(context: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        return parse(context, [*(_spell(word, spellings) for word in args[:end]), *args[end:]])
+        return parse(context, [*(_spell(word, spellings) for word in _paired(args[:end], spellings)), *args[end:]])
 
     return parsed
+
+
+def _paired(words: list[str], spellings: dict[str, str]) -> list[str]:
+    """Words, with a flag and its value in one, ``--fail-on=depends``, where the two are another spelling of a flag."""
+    found: list[str] = []
+    for word in words:
+        if found and f"{found[-1]}={word}" in spellings:
+            found[-1] = f"{found[-1]}={word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _spell(word: str, spellings: dict[str, str]) -> str:

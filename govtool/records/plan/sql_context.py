@@ -104,6 +104,8 @@ def _shortened(text: str) -> str:
 
 _NEAR = 40
 """Characters of the word at which a text stops to parse."""
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(\s*(?:distinct\s+)?$", re.I)
+"""The name of a function, before its first argument."""
 _REASONS = {
     "Expecting )": "a closing parenthesis is expected",
     "Expecting (": "an opening parenthesis is expected",
@@ -264,15 +266,23 @@ class Context:
         )
 
     def position(self, at: Any) -> str:
-        """``line:column`` of a token or of the first name in an expression; both count from 1."""
+        """``line:column`` of a token or of the first name in an expression, be it a function's; both count from 1."""
         if not isinstance(at, exp.Expr):
             start = at.start
         else:
             starts = [each.meta["start"] for each in at.walk() if "start" in each.meta]
             start = min(starts, default=0)
+            start -= _name_before(self.text[max(0, start - _NEAR) : start], at) if isinstance(at, exp.Func) else 0
         line = self.text.count("\n", 0, start) + 1
         return f"{line}:{start - (self.text.rfind(chr(10), 0, start) + 1) + 1}"
 
 
 QueryReader = Callable[[Context, exp.Expr, Scope | None], tuple[Node, Scope]]
 """Reads a query below a scope: ``sql_query.bound_query``."""
+
+
+def _name_before(text: str, called: exp.Func) -> int:
+    """How far before the end of a text the name of the function is whose first argument follows; 0: it is not there."""
+    found = _CALLED.search(text)
+    names = {*called.sql_names(), called.name.upper()}
+    return len(text) - found.start() if found is not None and found[1].upper() in names else 0

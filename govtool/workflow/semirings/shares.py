@@ -214,7 +214,7 @@ def shares(circuit: Circuit, roots: Array, names: Sequence[str], *, exact: bool 
 def _by_removal(worlds: Worlds, rng: np.random.Generator, name: str) -> tuple[Array, float]:
     """Tokens removed in random orders: the marginal of each, and the least number removed before one that decided."""
     count = len(worlds.tokens)
-    total, best = np.zeros(count), np.zeros(count)
+    total, best, spread = np.zeros(count), np.zeros(count), 0.5
     for _ in range(PERMUTATIONS):
         order = rng.permutation(count)
         rank = np.empty(count, np.int64)
@@ -222,19 +222,22 @@ def _by_removal(worlds: Worlds, rng: np.random.Generator, name: str) -> tuple[Ar
         there = worlds.present(rank[:, None] >= np.arange(count + 1)[None, :])
         steps = there[:-1].astype(float) - there[1:]
         total[order] += steps
+        spread = 1.0 if (steps < 0).any() else spread  # then a token counts from -1 to 1, not from 0
         decided = np.flatnonzero(there[:-1] & ~there[1:])
         best[order[decided]] = np.maximum(best[order[decided]], 1 / (1 + decided))
     if name == "responsibility":
         return best, 1.0
-    return total / PERMUTATIONS, _Z * 0.5 / float(np.sqrt(PERMUTATIONS))
+    return total / PERMUTATIONS, _Z * spread / float(np.sqrt(PERMUTATIONS))
 
 
 def _sampled_banzhaf(worlds: Worlds, rng: np.random.Generator) -> tuple[Array, float]:
     count, samples = len(worlds.tokens), 1000
     base = rng.random((count, samples)) < 0.5
-    found = np.zeros(count)
+    found, spread = np.zeros(count), 0.5
     for at in range(count):
         with_, without = base.copy(), base.copy()
         with_[at], without[at] = True, False
-        found[at] = float((worlds.present(with_).astype(float) - worlds.present(without)).mean())
-    return found, _Z * 0.5 / float(np.sqrt(samples))
+        gain = worlds.present(with_).astype(float) - worlds.present(without)
+        spread = 1.0 if (gain < 0).any() else spread
+        found[at] = float(gain.mean())
+    return found, _Z * spread / float(np.sqrt(samples))

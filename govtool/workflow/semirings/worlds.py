@@ -1,17 +1,20 @@
 """Annotations evaluated in many possible worlds at once: each world has some of the tokens.
 
 A node is an array of counts, one a world. Aggregates and conditions are evaluated with numbers; other values do not
-fit.
+fit. Numbers are float64: whole numbers and decimals have to be so small that they are exact, and floats are compared
+within 1e-9 of their size.
 """
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
 from govtool.arrays.sets import Array
 from govtool.errors import UsageError
+from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Case, Cast, Expression, Literal
 from govtool.workflow.annotate.circuit import (
     NONE,
@@ -32,6 +35,9 @@ from govtool.workflow.semirings.ancestors import ancestors
 
 Numbers = tuple[Array, Array]
 """float64 a world, and where it is NULL."""
+_WHOLE = float(1 << 53)
+"""Up to here every whole number is a float64."""
+_FLOATS = (t.FLOAT, t.DOUBLE)
 
 
 def unfit(what: str) -> UsageError:
@@ -132,7 +138,8 @@ def _aggregate(block: Terms, at: int, known: dict[int, Any], count: int) -> Numb
         cell = NONE if block.cells is None else int(block.cells[place])
         number, null = known[cell] if cell != NONE else _constant(value, count, block.call.name == "count")
         terms.append((np.where(null, 0, times), number))
-    return _folded(block.call.name, terms, count)
+    value, none = _folded(block.call.name, terms, count)
+    return _exact(value, block.call.type), none
 
 
 def _folded(name: str, terms: list[tuple[Array, Array]], count: int) -> Numbers:
@@ -158,11 +165,9 @@ def _constant(value: Any, count: int, is_counted: bool = False) -> Numbers:
         return np.zeros(count), np.ones(count, bool)
     if is_counted:
         return np.ones(count), np.zeros(count, bool)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise unfit("values that are no numbers") from None
-    return np.full(count, number), np.zeros(count, bool)
+    if not isinstance(value, (int, float, Decimal)) or not np.isfinite(float(value)):
+        raise unfit("values that are no finite numbers")
+    return np.full(count, float(value)), np.zeros(count, bool)
 
 
 def _function(function: ValueFunction, at: int, known: dict[int, Any], count: int) -> Numbers:
@@ -186,12 +191,47 @@ def _evaluated(term: Expression, column: Any, count: int) -> Numbers:
     if isinstance(term, Literal):
         return _constant(term.value, count)
     if isinstance(term, Cast):
+        if not _keeps(term.value.type, term.type):
+            raise unfit("casts that change a value")
         return _evaluated(term.value, column, count)
     if isinstance(term, Case):
         return _case(term, column, count)
     if isinstance(term, Call):
-        return _call(term.name, [_evaluated(each, column, count) for each in term.arguments])
+        value, null = _call(term, [_evaluated(each, column, count) for each in term.arguments])
+        return _exact(value, term.type), null
     raise unfit("this condition")
+
+
+def _scale(kind: t.Type) -> int | None:
+    """Digits after the point of whole numbers, decimals and truth values; None: floats, or no numbers."""
+    if isinstance(kind, t.Decimal):
+        return kind.scale
+    return 0 if kind in t.INTEGRAL or kind in (t.BOOLEAN, t.VOID) else None
+
+
+def _keeps(before: t.Type, after: t.Type) -> bool:
+    """Return whether a cast gives the same number."""
+    if before == after:
+        return True
+    digits, kept = _scale(before), _scale(after)
+    if t.BOOLEAN in (before, after) or (digits is None and before not in _FLOATS):
+        return False
+    if after in _FLOATS:
+        return after == t.DOUBLE or before in t.INTEGRAL[:2]
+    return digits is not None and kept is not None and kept >= digits
+
+
+def _exact(value: Array, kind: t.Type) -> Array:
+    """Numbers as they are.
+
+    Raises:
+        UsageError: They are whole numbers or decimals with more digits than a float64 holds.
+    """
+    digits = _scale(kind)
+    largest = float(np.abs(value).max(initial=0.0))
+    if digits is not None and largest * 10.0**digits > _WHOLE:
+        raise unfit("numbers of more than 15 digits")
+    return value
 
 
 def _case(term: Case, column: Any, count: int) -> Numbers:
@@ -205,7 +245,8 @@ def _case(term: Case, column: Any, count: int) -> Numbers:
     return value, null
 
 
-def _call(name: str, arguments: list[Numbers]) -> Numbers:
+def _call(call: Call, arguments: list[Numbers]) -> Numbers:
+    name, kinds = call.name, [each.type for each in call.arguments]
     if name == "not":
         ((value, null),) = arguments
         return (value == 0).astype(float), null
@@ -217,15 +258,48 @@ def _call(name: str, arguments: list[Numbers]) -> Numbers:
         for own, own_null in reversed(arguments[:-1]):
             value, null = np.where(own_null, value, own), own_null & null
         return value, null
-    if len(arguments) != 2 or name not in _BINARY:
+    if len(arguments) != 2 or name not in (*_ARITHMETIC, *_COMPARISONS, "and", "or"):
         raise unfit(f"conditions with {name}")
     (a, a_null), (b, b_null) = arguments
     if name in ("and", "or"):
         return _logical(name, a, a_null, b, b_null)
+    if name in _ARITHMETIC:
+        _require_digits(call)
+        return _ARITHMETIC[name](a, b), a_null | b_null
+    is_same = _same(a, b, kinds)
     if name == "<=>":
-        both = a_null & b_null
-        return (both | (np.isclose(a, b, 1e-9, 0) & ~a_null & ~b_null)).astype(float), np.zeros(len(a), bool)
-    return _BINARY[name](a, b).astype(float), a_null | b_null
+        return ((a_null & b_null) | (is_same & ~a_null & ~b_null)).astype(float), np.zeros(len(a), bool)
+    return _COMPARISONS[name](a, b, is_same).astype(float), a_null | b_null
+
+
+def _require_digits(call: Call) -> None:
+    """Refuse decimals that are rounded as they are computed."""
+    digits, kept = [_scale(_uncast(each).type) for each in call.arguments], _scale(call.type)
+    if kept is None or None in digits:
+        return
+    wanted = sum(map(int, digits)) if call.name == "*" else max(map(int, digits))  # type: ignore[arg-type]
+    if kept < wanted:
+        raise unfit("decimals that are rounded")
+
+
+def _uncast(value: Expression) -> Expression:
+    """What a cast to more digits was made of."""
+    return _uncast(value.value) if isinstance(value, Cast) and _keeps(value.value.type, value.type) else value
+
+
+def _same(a: Array, b: Array, kinds: list[t.Type]) -> Array:
+    """Where two numbers are equal: floats within 1e-9 of their size, others by all of their digits."""
+    digits = [_scale(kind) for kind in kinds]
+    if not all(kind in _FLOATS or _scale(kind) is not None for kind in kinds):
+        raise unfit("values that are no numbers")
+    is_float = None in digits
+    found: Array = np.isclose(a, b, 1e-9, 0) if is_float else np.abs(a - b) < _half(max(each or 0 for each in digits))
+    return found
+
+
+def _half(digits: int) -> float:
+    """Half of the last of some digits after the point."""
+    return 0.5 * 10.0**-digits
 
 
 def _logical(name: str, a: Array, a_null: Array, b: Array, b_null: Array) -> Numbers:
@@ -234,17 +308,12 @@ def _logical(name: str, a: Array, a_null: Array, b: Array, b_null: Array) -> Num
     return np.where(decided, decides, 1 - decides).astype(float), (a_null | b_null) & ~decided
 
 
-def _near(a: Array, b: Array) -> Array:
-    found: Array = np.isclose(a, b, 1e-9, 0)
-    return found
-
-
-_BINARY: dict[str, Any] = {
-    "=": _near,
-    "<": lambda a, b: (a < b) & ~_near(a, b),
-    "<=": lambda a, b: (a < b) | _near(a, b),
-    ">": lambda a, b: (a > b) & ~_near(a, b),
-    ">=": lambda a, b: (a > b) | _near(a, b),
-    "+": np.add, "-": np.subtract, "*": np.multiply,
-    "and": None, "or": None, "<=>": None,
-}  # fmt: skip
+_ARITHMETIC: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply}
+_COMPARISONS: dict[str, Any] = {
+    "=": lambda a, b, same: same,
+    "<=>": None,
+    "<": lambda a, b, same: (a < b) & ~same,
+    "<=": lambda a, b, same: (a < b) | same,
+    ">": lambda a, b, same: (a > b) & ~same,
+    ">=": lambda a, b, same: (a > b) | same,
+}

@@ -309,9 +309,9 @@ def test_options_of_columns_are_refused_for_records(run, option):
         ('{"o1": 1' + "0" * 400 + "}", "more digits"),
         ('{"o1": 9007199254740993}', "more digits"),
         ('{"o1": 1e400}', "no finite number"),
-        ('{"o1": NaN}', "not numbers by name"),
-        ('{"o1": true}', "not numbers by name"),
-        ('{"o1": "1"}', "not numbers by name"),
+        ('{"o1": NaN}', "the cost of o1 is no finite number: nan"),
+        ('{"o1": true}', "the cost of o1 is no finite number: True"),
+        ('{"o1": "1"}', "the cost of o1 is no finite number: 1"),
         ('{"o1": 1, "o2": 1, "o1": 2}', "two values of o1"),
         ("[1]", "an object of numbers"),
     ],
@@ -321,6 +321,81 @@ def test_values_that_are_not_computed_with_as_they_stand_are_refused(run, tmp_pa
     code, _, err = run("why", "select cust from orders", "--as", "cost", "--values", f"cost={tmp_path / 'cost.json'}")
     assert code == 2
     assert message in err
+    assert "cost.json" in err
+
+
+def test_a_probability_out_of_bounds_is_named(run, tmp_path):
+    file = tmp_path / "prob.json"
+    file.write_text('{"o1": 0.5, "o2": 1.5}', encoding="utf-8")
+    code, _, err = run("why", "select cust from orders", "--as", "prob", "--values", f"prob={file}")
+    assert code == 2
+    assert "the probability of o2 is 1.5" in err
+    assert "prob.json" in err
+
+
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ("select max_by(city, id) from customers", 8),
+        ("select id, first( city) from customers group by id", 12),
+        ("select foo(id) from customers", 8),
+    ],
+)
+def test_the_caret_is_below_the_function(run, query, column):
+    code, _, err = run("why", query)
+    assert code == 2
+    assert f":1:{column}" in err
+
+
+WORLDS = [
+    ("sum(v) = 2000000000", 0.25),  # not the 2000000001 of a alone, close as it is
+    ("sum(v) < 2000000001", 0.5),
+    ("sum(v) = 2000000001", 0.25),
+    ("avg(v) > 1000000000", 0.25),
+    ("cast(sum(v) as decimal(12, 1)) = 2000000000.0", 0.25),
+    ("sum(cast(v as decimal(12, 1))) * 2 = 4000000000", 0.25),
+    ("max(v) - min(v) = 2000000002", 0.25),
+    ("coalesce(sum(v), 7) = 7", 0.25),
+]
+
+
+@pytest.mark.parametrize(("condition", "chance"), WORLDS)
+def test_whole_numbers_are_compared_exactly_in_possible_worlds(run, data, condition, chance):
+    (data / "v.csv").write_text("_tok,v\na,2000000001\nb,-1\n", encoding="utf-8")
+    (data / "chance.json").write_text('{"a": 0.5, "b": 0.5}', encoding="utf-8")
+    words = ("--as", "prob", "--values", f"prob={data / 'chance.json'}")
+    found = rows(run, f"select 1 as one from v having {condition}", *words)
+    assert found[1,]["prob"] == chance
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("cast(avg(v) as int) = 1", "casts that change a value"),
+        ("cast(sum(v) as string) = '3'", "casts that change a value"),
+        ("max(s) > '5'", "values that are no finite numbers"),  # as texts 10 < 9
+        ("max(f) > 1", "values that are no finite numbers"),
+        ("sum(v) * 10000000000000000 > 5", "numbers of more than 15 digits"),
+        ("sum(v) / 2 > 0", "conditions with /"),
+    ],
+)
+def test_what_worlds_do_not_compute_exactly_is_refused(run, data, condition, reason):
+    (data / "v.csv").write_text("_tok,v,s,f\na,1,10x,NaN\nb,2,9x,1.5\n", encoding="utf-8")
+    code, _, err = run("why", f"select 1 as one from v having {condition}", "--as", "shapley")
+    assert code == 2, err
+    assert f"not computed over {reason}" in err
+
+
+@pytest.mark.parametrize(
+    ("condition", "error"), [("true", "0.091"), ("not exists (select 1 from others where others.x = many.x)", "0.18")]
+)
+def test_the_error_of_samples_counts_tokens_that_stand_against_a_row(run, data, condition, error):
+    """A token adds from 0 to 1 to a row, and from -1 to 1 where it may take it away."""
+    (data / "many.csv").write_text("x\n" + "".join(f"{n % 2}\n" for n in range(22)), encoding="utf-8")
+    (data / "others.csv").write_text("x\n1\n", encoding="utf-8")
+    code, out, _ = run("why", f"select distinct 1 as one from many where {condition}", "--as", "shapley", "-f", "json")
+    assert code == 0
+    assert json.loads(out)["notes"] == [f"shapley is sampled where a row has more than 20 tokens: ±{error} (99%)"]
 
 
 def test_two_keys_of_one_relation_are_refused(run):
