@@ -191,6 +191,15 @@ class OpenedWrite:
         grade = position.grade.worst(grade)
         return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
 
+    def gives_its_rows(self) -> bool:
+        """Return whether the plan's rows are those that the run wrote, though its files are gone or were written again.
+
+        Its inputs are what they were, and nothing is chosen or computed that another evaluation may give otherwise.
+        """
+        lineage = self.lineage
+        is_loose = lineage.refused or lineage.blank or lineage.lists or lineage.looseness
+        return self.output is None and not is_loose and not _chooses_rows(self.plan.root)
+
     def _found_again(self, kept: Node, rows: Node) -> Grade | None:
         """The grade of written rows with the values of rows of the plan; None if there are too few."""
         there, wanted = count_rows(self.executor, rows), count_rows(self.executor, kept)

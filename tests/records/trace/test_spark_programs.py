@@ -28,3 +28,12 @@ def test_programs(spark, tmp_path, checked):
     assert checked.wrong == []
     assert checked.counts["programs"] == 6
     assert checked.counts["back"] > checked.counts["back, superset"]
+
+
+@pytest.mark.slow
+def test_chains_of_writes(spark, tmp_path, checked):
+    from spark_programs import chains
+
+    chains(range(2), tmp_path, spark, checked)
+    assert checked.wrong == []
+    assert checked.counts["chains"] == 2
