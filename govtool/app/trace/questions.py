@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from govtool.model.records import RecordRun
+    from govtool.records.recordset import RecordSet
     from govtool.records.trace.traced import TracedRecords
     from govtool.store import Commit, Reader
 
@@ -36,7 +37,15 @@ def record_set(store: Reader, commit: Commit, output: str | None, run: str | Non
     found = find_writer(store, commit, output, run)
     if found.program:
         return program_records(store, commit, found)
-    return open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True).rows()
+    opened = open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True, chosen_by=_EVERY)
+    if not opened.untouched:
+        return opened.rows()
+    from govtool.app.records.written_records import WrittenRecords
+
+    def look() -> RecordSet:
+        return open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True).rows()
+
+    return WrittenRecords(opened.rows(), look)
 
 
 def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:
