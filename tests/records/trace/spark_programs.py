@@ -338,12 +338,13 @@ def contradiction(relations: Sequence[dict[str, Any]], left: Counter[Values]) ->
     """What the rows of a dataset after a deletion contradict of an answer; empty if nothing."""
     rest, missing = Counter(left), []
     for relation in relations:
+        order = sorted(range(3), key=relation["columns"].__getitem__)  # a partition's column is the last
         for row in relation["tuples"]:
             if row["status"] in ("kept", "recomputed"):
-                values = tuple(row["after"])
+                values = tuple(row["after"][n] for n in order)
                 missing += [] if rest[values] else [values]
                 rest[values] -= 1
-        rest -= Counter(tuple(row) for row in relation["gains"])
+        rest -= Counter(tuple(row[n] for n in order) for row in relation["gains"])
     unknown = any(map(has_unknown, relations))
     if missing:
         return f"{missing} are not left"
