@@ -149,6 +149,20 @@ def test_forward_to_an_output_that_was_overwritten_is_exact(house):
     ]
 
 
+def test_a_trace_is_no_more_exact_than_the_rows_that_it_begins_with(house):
+    house.commit(house.run("SELECT name FROM orders", "persons", "orders", run="e/0"))  # ann twice
+    house.commit(house.run("SELECT name, count(*) AS n FROM persons GROUP BY name", "counts", "persons", run="f/0"))
+    house.commit(house.run("SELECT n FROM counts", "numbers", "counts", run="g/0"))
+    answer = answered(govtool.open().trace_forward("orders", "id = 1", all_runs=True))
+    grades = {hop["run"]: (hop["outputs"][0]["exactness"], hop["outputs"][0]["why"]) for hop in answer["hops"]}
+    assert grades["e/0"] == ("superset", "duplicates: other rows of the output have the same values")
+    begins = (
+        "it begins with rows of persons that are not exact: duplicates: other rows of the output have the same values"
+    )
+    assert grades["f/0"] == grades["g/0"] == ("superset", begins)
+    assert grades["b/0"] == ("exact", "")
+
+
 def test_an_overwritten_output_that_nobody_read_is_an_end_and_no_loss(house):
     house.commit(house.run("SELECT person AS name FROM people", "names", "people", run="e/0"))
     report = govtool.open().trace_forward("clean", "id = 1", all_runs=True)

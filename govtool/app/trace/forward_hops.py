@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from govtool.answers.trace import HopAnswer, TraceReport
+from govtool.answers.trace import TraceReport
 from govtool.app.rdd.hops import program_hop_forward, written_lines
 from govtool.app.rdd.program_records import input_records
 from govtool.app.records.opened import OpenedWrite, open_write
@@ -14,7 +14,7 @@ from govtool.app.records.runs import NO_ROWS, input_name, recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.file_rows import Found, Rows, rows_at, rows_by_file, together
 from govtool.app.trace.report import output_rows
-from govtool.app.trace.run_walk import Hops, ReachedRun, RecordedFiles, RunWalk
+from govtool.app.trace.run_walk import Followed, Hops, ReachedRun, RecordedFiles, RunWalk
 from govtool.errors import GovtoolError
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import StagePosition, count_rows
@@ -63,23 +63,25 @@ class ForwardHops:
             raise self._errors[0]
         return tuple(sorted(hops, key=lambda hop: hop.depth)), ends
 
-    def _follow(self, run: RecordRun, rows: Rows, reached: ReachedRun) -> tuple[HopAnswer | None, Found]:
+    def _follow(self, run: RecordRun, rows: Rows, reached: ReachedRun) -> Followed:
         if run.run in self._starts:
             if not rows:
-                return self._started(run, reached)
+                return self._started(run)
             rows = together(rows, self._chosen(run))
         if run.program:
             trace, lines, found = program_hop_forward(self._store, self._commit, run, rows, self._request.limit)
-            return reached.hop(trace, lines), found
+            hop = reached.hop(trace, lines)
+            return hop, found, hop.outputs
         write = open_write(self._store, self._commit, run, sidecar_use(self._request.sidecars), kept=True, in_part=True)
         chosen = rows_at(write, rows)
         reached_rows = chosen.go_next_all()
         trace = replace(reached_rows.answer(self._request.limit), selected=chosen.count())
         places = [part for part in reached_rows.parts if isinstance(part, StagePosition)]
         outputs = tuple(output_rows(write, reached_rows, part, self._request.limit) for part in places)
-        return reached.hop(trace, outputs), self._written(write, reached_rows)
+        hop = reached.hop(trace, outputs)
+        return hop, self._written(write, reached_rows), hop.outputs
 
-    def _started(self, run: RecordRun, reached: ReachedRun) -> tuple[HopAnswer | None, Found]:
+    def _started(self, run: RecordRun) -> Followed:
         """The trace through a run that read the input, and none of the files that other traces came to."""
         assert self._first is not None
         try:
@@ -88,9 +90,9 @@ class ForwardHops:
             self._errors.append(error)
             if error.code != NO_ROWS:  # another version of the dataset, without such rows
                 self._walk.ended(run.run, self._request.dataset, "", 0, error.message, True)
-            return None, []
+            return None, [], ()
         self.reports.append(report)
-        return None, self._left(report)
+        return None, self._left(report), report.outputs
 
     def _chosen(self, run: RecordRun) -> Rows:
         """The chosen rows of the input, by file."""

@@ -73,7 +73,7 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     from govtool.records.recordset import RecordSet
 
     assert isinstance(report.records, RecordSet)
-    hops, ends = hops_back(store, commit, opened, report.records, request)
+    hops, ends = hops_back(store, commit, opened, report.records, report.trace.inputs, request)
     return replace(report, hops=hops, ends=ends)
 
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from govtool.answers.trace import HopAnswer, HopEnd
 from govtool.app.records.exchange import FileExchange
 from govtool.app.trace.file_rows import MAX_ROWS, Found, Rows
 from govtool.errors import GovtoolError, UsageError
 from govtool.records.execute.places import Place, place_of
+from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
+from govtool.records.trace.segment import EXACT, Grade
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
-    from govtool.records.trace.answer import InputAnswer, TraceAnswer
 
 Hops = tuple[tuple[HopAnswer, ...], tuple[HopEnd, ...]]
+Followed = tuple[HopAnswer | None, Found, Sequence[InputAnswer]]
+"""A trace through a run: as a part of the answer, unless it stands elsewhere; the rows that it came to, by file; and
+these as the answer has them."""
+_BEGINS = "it begins with rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,9 @@ class RecordedFiles:
         return found
 
 
+_Graded = TypeVar("_Graded", StepAnswer, InputAnswer)
+
+
 @dataclass(slots=True)
 class ReachedRun:
     """A run that a trace came to.
@@ -57,15 +65,29 @@ class ReachedRun:
         depth: How many runs it is away from the first at least.
         paths: How many ways from run to run lead to it.
         via: The runs that its rows come from.
+        grade: How exact these rows are.
     """
 
     depth: int = 0
     paths: int = 0
     via: dict[str, None] = field(default_factory=dict)
+    grade: Grade = EXACT
 
     def hop(self, trace: TraceAnswer, outputs: tuple[InputAnswer, ...] = ()) -> HopAnswer:
-        """The trace through it, as a part of the answer."""
+        """The trace through it, as a part of the answer: no more exact than the rows that it begins with."""
+        if self.grade != EXACT:
+            trace = replace(
+                trace,
+                steps=tuple(map(self._graded, trace.steps)),
+                inputs=tuple(map(self._graded, trace.inputs)),
+                against=tuple(map(self._graded, trace.against)),
+            )
+            outputs = tuple(map(self._graded, outputs))
         return HopAnswer(self.depth, trace, outputs, tuple(self.via), self.paths)
+
+    def _graded(self, answer: _Graded) -> _Graded:
+        grade = Grade(answer.exactness, answer.why).worst(self.grade)
+        return replace(answer, exactness=grade.exactness, why=grade.why)
 
 
 class RunWalk:
@@ -86,7 +108,7 @@ class RunWalk:
         files: RecordedFiles,
         back: bool,
         candidates: Callable[[Place], Sequence[str]],
-        follow: Callable[[RecordRun, Rows, ReachedRun], tuple[HopAnswer | None, Found]],
+        follow: Callable[[RecordRun, Rows, ReachedRun], Followed],
         why: Callable[[Place], tuple[str, bool]],
     ) -> None:
         self._files = files
@@ -115,24 +137,32 @@ class RunWalk:
             try:
                 if sum(map(len, rows.values())) > MAX_ROWS:
                     raise UsageError(f"more than {MAX_ROWS:,} rows: trace them in parts")
-                hop, found = self._follow(run, rows, reached)
+                hop, found, groups = self._follow(run, rows, reached)
             except GovtoolError as error:
                 for place, ids in rows.items():
                     self.ended(name, run.output, place[0], len(ids), error.message, True)
                 continue
             self.hops += [] if hop is None else [hop]
-            self.come(name, found)
+            self.come(name, found, groups)
         return tuple(self.hops), tuple(_end(*what, files) for what, files in self.ends.items())
 
-    def come(self, run: str, found: Found) -> None:
-        """Take in the rows that the trace of a run came to."""
+    def come(self, run: str, found: Found, groups: Sequence[InputAnswer]) -> None:
+        """Take in the rows that the trace of a run came to.
+
+        Args:
+            run: The run.
+            found: The rows.
+            groups: The same as the answer has them, with how exact they are.
+        """
         for dataset, rows in found:
+            grade = _grade_of(dataset, groups)
             for place, ids in rows.items():
                 candidates = self._candidates(place)
                 if not candidates:
                     self.ended(run, dataset, place[0], len(ids), *self._why(place))
                 for name in candidates:
                     self._want(run, name, place, ids)
+                    self._reached[name].grade = self._reached[name].grade.worst(grade)
 
     def _want(self, source: str, run: str, place: Place, ids: set[int]) -> None:
         before = self._reached.setdefault(source, ReachedRun(0, 1))
@@ -153,6 +183,19 @@ class RunWalk:
         """Note that a trace does not go on from rows of a file."""
         files = self.ends.setdefault((run, dataset, why, lost), {})
         files[uri] = max(files.get(uri, 0), rows)
+
+
+def _grade_of(dataset: str, groups: Sequence[InputAnswer]) -> Grade:
+    """The grade of what begins with rows of a dataset."""
+    own = [group for group in groups if group.dataset == dataset] or groups
+    worst = EXACT
+    for group in own:
+        worst = worst.worst(Grade(group.exactness, group.why))
+    if worst == EXACT:
+        return worst
+    name = dataset.rpartition("/")[2]
+    why = worst.why if worst.why.startswith(_BEGINS) else f"{_BEGINS} of {name} that are not exact: {worst.why}"
+    return Grade("incomplete" if worst.exactness == "incomplete" else "superset", why)
 
 
 def _end(run: str, dataset: str, why: str, lost: bool, files: dict[str, int]) -> HopEnd:

@@ -6,16 +6,16 @@ of writing are those that both recorded. Where they are not, the trace ends ther
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from govtool.answers.trace import HopAnswer
 from govtool.app.rdd.hops import program_hop_back
 from govtool.app.records.opened import OpenedWrite, open_write, written_output
 from govtool.app.records.runs import recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.trace.file_rows import Found, Rows, rows_by_file
 from govtool.app.trace.listed_rows import ListedRows
-from govtool.app.trace.run_walk import Hops, ReachedRun, RecordedFiles, RunWalk
+from govtool.app.trace.run_walk import Followed, Hops, ReachedRun, RecordedFiles, RunWalk
 from govtool.errors import EvidenceError
 from govtool.records.execute.places import Place, place_of
 from govtool.records.recordset import RecordSet
@@ -23,27 +23,38 @@ from govtool.records.recordset import RecordSet
 if TYPE_CHECKING:
     from govtool.app.trace.report import TraceRequest
     from govtool.model.records import RecordRun
+    from govtool.records.trace.answer import InputAnswer
     from govtool.store import Commit, Reader
 
 
-def hops_back(store: Reader, commit: Commit, opened: OpenedWrite, found: RecordSet, request: TraceRequest) -> Hops:
+def hops_back(
+    store: Reader,
+    commit: Commit,
+    opened: OpenedWrite,
+    found: RecordSet,
+    groups: Sequence[InputAnswer],
+    request: TraceRequest,
+) -> Hops:
     """The traces through the runs that wrote what a trace back came to, and through those before them."""
-    return go_back_from(store, commit, (opened.run.run, rows_by_file(found)), request)
+    return go_back_from(store, commit, (opened.run.run, rows_by_file(found)), groups, request)
 
 
-def go_back_from(store: Reader, commit: Commit, start: tuple[str, Found], request: TraceRequest) -> Hops:
+def go_back_from(
+    store: Reader, commit: Commit, start: tuple[str, Found], groups: Sequence[InputAnswer], request: TraceRequest
+) -> Hops:
     """The traces through the runs that wrote rows that a run read, and through those before them.
 
     Args:
         store: The store.
         commit: Runs are those of this commit.
         start: The run, and rows by dataset and file.
+        groups: The rows as its answer has them.
         request: The question.
     """
     files, listed = RecordedFiles.of(recorded(store, commit)), ListedRows()
     listed.add(start[1])
 
-    def follow(run: RecordRun, rows: Rows, reached: ReachedRun) -> tuple[HopAnswer, Found]:
+    def follow(run: RecordRun, rows: Rows, reached: ReachedRun) -> Followed:
         if run.program:
             trace, found = program_hop_back(store, commit, run, rows, request.limit)
             trace = listed.of_program(trace, found)
@@ -51,7 +62,8 @@ def go_back_from(store: Reader, commit: Commit, start: tuple[str, Found], reques
             write = open_write(store, commit, run, sidecar_use(request.sidecars), kept=True, in_part=True)
             trace, found = listed.answer(_written_rows(write, rows).go_back_all().kept(), request.limit)
         listed.add(found)
-        return reached.hop(trace), found
+        hop = reached.hop(trace)
+        return hop, found, hop.trace.inputs
 
     def why(place: Place) -> tuple[str, bool]:
         writer = files.exchange.paths.get(place[0])
@@ -60,7 +72,7 @@ def go_back_from(store: Reader, commit: Commit, start: tuple[str, Found], reques
         return f"{writer} wrote it, but it was written again before it was read", True
 
     walk = RunWalk(files, True, lambda place: files.exchange.writers.get(place, ()), follow, why)
-    walk.come(*start)
+    walk.come(*start, groups)
     return walk.go()
 
 
