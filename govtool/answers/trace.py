@@ -54,15 +54,19 @@ class HopAnswer:
     """The trace through one more run.
 
     Attributes:
-        depth: How many runs away from the first.
-        trace: The trace in that run. Back: from the rows of its output that the run above read. Forward: from the rows
-            of its inputs that the run before wrote.
+        depth: How many runs away from the first at least.
+        trace: The trace in that run. Back: from the rows of its output that the runs above read. Forward: from the rows
+            of its inputs that the runs before wrote.
         outputs: Rows of its output, of a trace forward.
+        via: The runs from which the trace came to it; empty for one that read the input itself.
+        paths: How many ways from run to run lead to it from the first.
     """
 
     depth: int
     trace: TraceAnswer
     outputs: tuple[InputAnswer, ...] = ()
+    via: tuple[str, ...] = ()
+    paths: int = 1
 
     @property
     def parts(self) -> tuple[tuple[str, InputAnswer], ...]:
@@ -73,7 +77,8 @@ class HopAnswer:
     def to_dict(self) -> dict[str, Any]:
         """The hop in JSON's types."""
         found = {name: value for name, value in self.trace.to_dict().items() if name != "schema"}
-        return {"depth": self.depth, **found, "outputs": [rows.to_dict() for rows in self.outputs]}
+        ways = {"via": list(self.via), "paths": self.paths}
+        return {"depth": self.depth, **ways, **found, "outputs": [rows.to_dict() for rows in self.outputs]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,13 +65,15 @@ def _tables(report: TraceReport, show: int, room: int | None) -> Iterator[Table]
 
 
 def _hops(report: TraceReport) -> Table:
-    rows = []
+    several = any(hop.paths > 1 for hop in report.hops)
+    rows: list[tuple[str, ...]] = []
     for hop in report.hops:
         groups = [group for part, group in hop.parts if part != "against"]
         grades = [*(step.exactness for step in hop.trace.steps), *(group.exactness for group in groups)]
         worst = max(grades, key=list(_STYLES).index, default="exact")
         found = f"{sum(group.count for group in groups):,}"
-        rows.append((str(hop.depth), hop.trace.run, hop.trace.output, f"{hop.trace.selected:,}", found, worst))
+        cells = (str(hop.depth), hop.trace.run, hop.trace.output, f"{hop.trace.selected:,}", found, worst)
+        rows.append((*cells, f"{hop.paths:,}") if several else cells)
     columns = (
         TableColumn("hop", justify="right"),
         TableColumn("run", style="bold"),
@@ -79,8 +81,13 @@ def _hops(report: TraceReport) -> Table:
         TableColumn("from", justify="right"),
         TableColumn("rows", justify="right"),
         TableColumn("trace"),
+        TableColumn("paths", justify="right"),
     )
-    return Table(columns=columns, rows=rows, heading=f"through {count(len(report.hops), 'more run')}")
+    return Table(
+        columns=columns if several else columns[:-1],
+        rows=rows,
+        heading=f"through {count(len(report.hops), 'more run')}",
+    )
 
 
 def _ends(report: TraceReport) -> Table:
@@ -117,7 +124,7 @@ def _steps(report: TraceReport) -> Table:
 
 def _summary(report: TraceReport) -> str:
     trace = report.trace
-    total = sum(group.count for part, group in report.parts if part != "against")
+    total = sum(group.count - group.repeated for part, group in report.parts if part != "against")
     places = sum(part != "against" for part, _ in report.parts)
     parts = [
         f"{count(trace.selected, 'row')} selected → {count(total, 'row')} in {count(places, 'place')}",
@@ -136,12 +143,12 @@ def _summary(report: TraceReport) -> str:
 
 
 def _rows(part: str, group: InputAnswer, show: int, room: int | None) -> Table:
-    shown = group.rows[:show]
+    shown, new = group.rows[:show], group.count - group.repeated
     names = list(dict.fromkeys(name for row in shown for name in row if name not in ("_id", "_file", "_row")))
     titles = (["record"] if any("_id" in row for row in shown) else []) + names
     cells = [[_cell(row, title) for title in titles] for row in shown]
     kept = _fitting(titles, cells, room)
-    rest = [f"{group.count - len(shown):,} more rows (--show N)"] if group.count > len(shown) else []
+    rest = [f"{new - len(shown):,} more rows (--show N)"] if new > len(shown) else []
     rest += [f"{len(titles) - kept} more columns (--format json)"] if kept < len(titles) else []
     numbers = [all(_is_number(row.get(title)) for row in shown) for title in titles]
     columns = [
@@ -160,7 +167,8 @@ def _heading(part: str, group: InputAnswer) -> str:
     lead = {"against": "against: ", "between": "at "}.get(part, "")
     name = f"{group.dataset}@{group.version}" if group.version else group.dataset
     why = f": {group.why}" if group.why else ""
-    return f"{lead}{name} · {count(group.count, 'row')} · {group.exactness}{why}"
+    above = f", {group.repeated:,} of them above" if group.repeated else ""
+    return f"{lead}{name} · {count(group.count, 'row')}{above} · {group.exactness}{why}"
 
 
 def _cell(row: dict[str, Any], title: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import govtool
 from govtool.cli.main import main
 from govtool.records.plan.expressions import AggregateCall, Call, Opaque
 from govtool.records.plan.nodes import Break, Plan, Project, outputs
@@ -159,6 +160,24 @@ def test_ties_are_looked_for_where_what_is_asked_reads_the_cell(traced, looked, 
     if "--step" not in words:
         assert reached(answer) == {"views": (4 if where == "n = 2" else 2, "exact")}
     assert answer["run"] == "app-2/0"
+
+
+def test_records_in_python_look_for_ties_where_a_question_reads_the_cell(traced, looked):
+    sql = "SELECT user, max(page) AS f, count(*) AS n FROM views WHERE user = 'bob' GROUP BY user"
+    traced(sql, choosing("first"), "back", "out", "--where", "user = 'bob'")
+    rows = govtool.open().records("out")
+    bob = rows.where("user = 'bob'")
+    behind = bob.go_back_all()
+    assert (rows.count(), behind.count(), len(behind.ids()), behind.answer().inputs[0].count) == (1, 2, 2, 2)
+    assert [row["spent"] for row in behind.arrow("views").to_pylist()] == [30, 30]
+    assert (behind.where("spent = 30").go_next_all().count(), bob.go_back().names()) == (1, ["aggregate"])
+    assert "views: 2 rows, exact" in behind.explain()
+    assert looked == []
+    assert bob.arrow().to_pylist() == [{"user": "bob", "f": 1, "n": 2}]  # all rows of bob have the page
+    assert bob.where("f = 1").go_back_all().count() == 2
+    assert behind.go_next_all().arrow().to_pylist() == [{"user": "bob", "f": 1, "n": 2}]
+    assert rows.replay(exclude=behind).gone == (("bob", 1, 2),)
+    assert len(looked) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from govtool.records.plan.expressions import Attribute, Call, Named, Opaque, Udf
 from govtool.records.plan.nodes import LocalRows, Project
 from govtool.records.plan.tree import walk
 from govtool.records.plan.types import LONG
-from govtool.spark.live.records.exact import source_digest
+from govtool.spark.live.records.function_source import source_digest
 
 SCRIPT = "def twice(n):\n    return n * 2\n"
 N = Attribute(1, "n", LONG)
@@ -34,8 +34,15 @@ def digest_of(source, folder):
     return digest
 
 
-@pytest.mark.parametrize("script", [None, SCRIPT.replace("2", "3"), "import nothing_of_this_name\n"])
-def test_a_function_that_is_gone_or_changed_is_an_opaque_cell(tmp_path, monkeypatch, script):
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (None, "the function twice of the script is not found in the Python files of the working folder"),
+        ("import nothing_of_this_name\n", "the function twice of the script is not found in the Python files"),
+        (SCRIPT.replace("2", "3"), "the function twice has changed since, or what it uses"),
+    ],
+)
+def test_a_function_that_is_gone_or_changed_is_an_opaque_cell(tmp_path, monkeypatch, script, reason):
     monkeypatch.chdir(tmp_path)
     if script is not None:
         (tmp_path / "job.py").write_text(script)
@@ -44,7 +51,51 @@ def test_a_function_that_is_gone_or_changed_is_an_opaque_cell(tmp_path, monkeypa
     assert not [term for term in terms if isinstance(term, Udf)]
     (opaque,) = [term for term in terms if isinstance(term, Opaque)]
     assert opaque.arguments == (N,)
-    assert "twice has changed since" in opaque.reason
+    assert reason in opaque.reason
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "digest", "reason"),
+    [
+        ("helpers", "initial", "0" * 64, "the function initial of the module helpers is not found"),
+        ("job", "<lambda>", "0" * 64, "a lambda is not found again: only functions with a name are"),
+        ("job", "make.<locals>.inner", "0" * 64, "not those within a function or a class"),
+        ("job", "boxed", "", "a change of it could not be seen: it refers to box, which is no plain data"),
+    ],
+)
+def test_the_reason_says_what_is_missing(tmp_path, monkeypatch, module, name, digest, reason):
+    monkeypatch.chdir(tmp_path)
+    why = "" if digest else "it refers to box, which is no plain data"
+    call = Udf(UdfReference(module, name, digest, "python", why), (N,), LONG)
+    found = without_lost_functions(Project(ROWS, (Named(call, 2, "m"),)))
+    (opaque,) = [term for term in walk(found) if isinstance(term, Opaque)]
+    assert reason in opaque.reason
+
+
+def test_a_function_that_uses_another_module_of_the_users_changes_with_it(tmp_path, monkeypatch):
+    """Also with the modules that this one uses, and whether the function or the module is imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "deep_of_test.py").write_text("def double(n):\n    return n * 2\n")
+    (tmp_path / "near_of_test.py").write_text("from deep_of_test import double\n\ndef make(n):\n    return double(n)\n")
+    sources = [
+        "from near_of_test import make\n\ndef twice(n):\n    return make(n)\n",
+        "import near_of_test\n\ndef twice(n):\n    return near_of_test.make(n)\n",
+    ]
+    digests = [digest_of(source, tmp_path) for source in sources]
+    assert [digest_of(source, tmp_path) for source in sources] == digests
+    (tmp_path / "deep_of_test.py").write_text("def double(n):\n    return n * 2  # a remark changes nothing\n")
+    assert [digest_of(source, tmp_path) for source in sources] == digests
+    (tmp_path / "job.py").write_text(sources[0])
+    assert not lost(plan(digests[0]))
+    (tmp_path / "deep_of_test.py").write_text("def double(n):\n    return n * 3\n")
+    for source, digest in zip(sources, digests, strict=True):
+        assert digest_of(source, tmp_path) != digest
+    assert lost(plan(digests[0]))
+
+
+def lost(given):
+    return [term for term in walk(without_lost_functions(given)) if isinstance(term, Opaque)]
 
 
 def test_a_function_that_is_there_stays(tmp_path, monkeypatch):

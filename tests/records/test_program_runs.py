@@ -133,6 +133,17 @@ def test_what_is_gone_and_not_determined_is_lost_not_guessed(tmp_path):
     assert Counter(row["status"] for row in rows["stage"]["tuples"]) == {"deleted": 1, "kept": 4}
 
 
+def test_a_note_names_outputs_of_which_a_later_write_replaced_a_part(tmp_path, capsys):
+    program = Program(tmp_path)
+    program.write("SELECT user, spent FROM views WHERE page = 1", "log", "views")
+    program.write("SELECT user, spent FROM views WHERE page = 2", "log", "views", mode="overwrite_some")
+    store = program.done()
+    token = records(store)["views"][0]
+    assert main(["whatif", "delete", token, "--run", "app-1", "--store", store, "-f", "json"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert note == "log: rows of earlier writes that app-1/1 may have replaced are among its rows"
+
+
 def test_an_input_that_is_gone_makes_a_black_box_of_what_read_it(tmp_path):
     program = Program(tmp_path)
     program.write("SELECT user FROM views UNION SELECT name FROM users", "names", "views", "users")

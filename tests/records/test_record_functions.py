@@ -9,7 +9,7 @@ import pytest
 
 from govtool.records.execute.functions import find
 from govtool.records.plan.expressions import UdfReference
-from govtool.spark.live.records.exact import identity, source_digest
+from govtool.spark.live.records.function_source import identity, source_digest
 
 SCRIPT = """
 import os
@@ -86,6 +86,52 @@ def test_only_what_the_function_does_counts(script, old, new, same):
     script.write_text(SCRIPT.replace(old, new), encoding="utf-8")
     __import__("linecache").clearcache()
     assert (find(wanted, [script]) is not None) == same
+
+
+DECORATED = """
+import functools
+
+LIMIT = 3
+
+
+def plus(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x) + 1
+
+    return wrapper
+
+
+@plus
+def decorated(x):
+    return x * 2
+
+
+@functools.lru_cache
+def cached(x):
+    return x * 2
+
+
+def limited(x, most=LIMIT):
+    return min(x, most)
+"""
+
+
+def test_a_decorator_is_part_of_a_function(script):
+    """Without it the function would be found again, and give other values than in the run."""
+    script.write_text(DECORATED, encoding="utf-8")
+    made = module_of(script)
+    assert find(reference(made.decorated), [script]) is None
+    assert find(reference(made.cached), [script])(4) == 8
+
+
+def test_the_values_of_defaults_count(script):
+    script.write_text(DECORATED, encoding="utf-8")
+    wanted = reference(module_of(script).limited)
+    assert find(wanted, [script])(9) == 3
+    script.write_text(DECORATED.replace("LIMIT = 3", "LIMIT = 4"), encoding="utf-8")
+    __import__("linecache").clearcache()
+    assert find(wanted, [script]) is None
 
 
 def test_no_digest_without_plain_data():

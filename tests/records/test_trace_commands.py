@@ -311,6 +311,17 @@ def test_unknown_names_come_with_near_ones(run, words, code, near):
     assert near in err
 
 
+def test_the_other_direction_is_named_where_a_dataset_has_but_that(run):
+    code, _, err = run("trace", "forward", "report", "--where", "land = 'de'")
+    assert code == 2
+    assert "no recorded run read 'report'; app-1/0 wrote it" in err
+    assert "govtool trace back" in err
+    code, _, err = run("trace", "back", "views", "--where", "page = 1")
+    assert code == 2
+    assert "no recorded run wrote 'views'; app-1/0 read it" in err
+    assert "govtool trace forward" in err
+
+
 def test_a_store_without_records_names_the_command_that_records(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GOVTOOL_STORE", raising=False)

@@ -97,6 +97,87 @@ def test_an_input_that_several_runs_read_is_followed_through_all(house):
     assert {answer["run"], *(hop["run"] for hop in answer["hops"])} == {"b/0", "d/0", "c/0"}
 
 
+@pytest.fixture
+def diamond(house):
+    """Two runs more: one reads clean and by_land's reader, so that several paths lead to clean and to it."""
+    both = (
+        "SELECT c.id, b.total FROM clean AS c JOIN people ON c.name = person JOIN by_land AS b ON people.land = b.land"
+    )
+    house.commit(house.run(both, "both", "clean", "people", "by_land", run="e/0"))
+    return house
+
+
+def test_back_lists_a_row_once_and_counts_the_paths(diamond, capsys):
+    answer = answered(govtool.open().trace_back("both", "id = 1", all_runs=True))
+    (clean,) = [group for group in answer["inputs"] if name_of(group["dataset"]) == "clean"]
+    assert [row["id"] for row in clean["rows"]] == [1]  # by_land is of both rows of fr's people
+    by_land, first = answer["hops"]
+    (again,) = [group for group in by_land["inputs"] if name_of(group["dataset"]) == "clean"]
+    assert (again["count"], again["repeated"], [row["id"] for row in again["rows"]]) == (2, 1, [3])
+    assert (by_land["run"], by_land["depth"], by_land["via"], by_land["paths"]) == ("b/0", 1, ["e/0"], 1)
+    assert (first["run"], first["depth"], first["via"], first["paths"]) == ("a/0", 1, ["e/0", "b/0"], 2)
+    assert [row["id"] for row in first["inputs"][0]["rows"]] == [1, 3]
+    ids = [row["_id"] for each in (answer, *answer["hops"]) for group in each["inputs"] for row in group["rows"]]
+    assert len(ids) == len(set(ids)) == 6
+    assert main(["trace", "back", "both", "--where", "id = 1", "--all-runs"]) == 0
+    shown = capsys.readouterr().out
+    assert "2 rows, 1 of them above" in shown
+    assert "6 rows in 6 places" in shown
+    assert "paths" in shown
+
+
+def test_forward_has_each_run_once_with_the_rows_of_all_paths(diamond):
+    answer = answered(govtool.open().trace_forward("clean", "id = 3", all_runs=True))
+    assert sorted([answer["run"], *(hop["run"] for hop in answer["hops"])]) == ["b/0", "c/0", "d/0", "e/0"]
+    (both,) = [hop for hop in answer["hops"] if hop["run"] == "e/0"]
+    assert (both["depth"], both["via"], both["paths"]) == (0, ["b/0"], 2)
+    # 3 is read with its total, and the total of fr is also beside 1
+    assert sorted(row["id"] for row in both["outputs"][0]["rows"]) == [1, 3]
+
+
+def test_forward_to_an_output_that_was_overwritten_is_exact(house):
+    house.commit(house.run("SELECT land FROM people", "by_land", "people", run="e/0"))
+    answer = answered(govtool.open().trace_forward("orders", "id = 1", all_runs=True))
+    (gone,) = [hop for hop in answer["hops"] if hop["run"] == "b/0"]
+    (rows,) = gone["outputs"]
+    assert (rows["exactness"], rows["why"], rows["rows"]) == ("exact", "", [{"land": "fr", "total": 40}])
+    lost = {end["run"]: (end["reason"], end["broken"]) for end in answer["ends"]}
+    assert lost["b/0"] == ("the files that it wrote are gone or were written again", True)  # c/0 read them
+    single = answered(govtool.open().trace_forward("people", "person = 'bob'", run="b/0"))
+    assert [(group["exactness"], group["rows"]) for group in single["outputs"]] == [
+        ("exact", [{"land": "de", "total": 20}])
+    ]
+
+
+def test_a_trace_is_no_more_exact_than_the_rows_that_it_begins_with(house):
+    house.commit(house.run("SELECT name FROM orders", "persons", "orders", run="e/0"))  # ann twice
+    house.commit(house.run("SELECT name, count(*) AS n FROM persons GROUP BY name", "counts", "persons", run="f/0"))
+    house.commit(house.run("SELECT n FROM counts", "numbers", "counts", run="g/0"))
+    answer = answered(govtool.open().trace_forward("orders", "id = 1", all_runs=True))
+    grades = {hop["run"]: (hop["outputs"][0]["exactness"], hop["outputs"][0]["why"]) for hop in answer["hops"]}
+    assert grades["e/0"] == ("superset", "duplicates: other rows of the output have the same values")
+    begins = (
+        "it begins with rows of persons that are not exact: duplicates: other rows of the output have the same values"
+    )
+    assert grades["f/0"] == grades["g/0"] == ("superset", begins)
+    assert grades["b/0"] == ("exact", "")
+
+
+def test_an_overwritten_output_that_nobody_read_is_an_end_and_no_loss(house):
+    house.commit(house.run("SELECT person AS name FROM people", "names", "people", run="e/0"))
+    report = govtool.open().trace_forward("clean", "id = 1", all_runs=True)
+    (end,) = [end for end in report.ends if end.run == "d/0"]
+    assert (end.broken, end.reason) == (False, "no recorded run read it before its files were written again or removed")
+    assert report.is_complete
+
+
+def test_an_overwritten_output_of_chosen_rows_is_a_superset(house):
+    house.commit(house.run("SELECT id, name FROM clean LIMIT 2", "some", "clean", run="e/0"))
+    house.commit(house.run("SELECT person AS name FROM people", "some", "people", run="f/0"))
+    (rows,) = govtool.open().trace_forward("clean", "id = 1", run="e/0").outputs
+    assert rows.exactness == "superset"
+
+
 def test_a_file_that_was_written_again_breaks_the_trace_and_the_rest_goes_on(house):
     file = house.folder / "clean" / "out.parquet"
     facts = file.stat()

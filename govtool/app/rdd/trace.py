@@ -39,7 +39,7 @@ def program_back(store: Reader, commit: Commit, run: RecordRun, request: TraceRe
     report = _report(store, commit, BACK, found, request)
     if not request.all_runs:
         return report
-    hops, ends = go_back_from(store, commit, (run.run, found.file_rows()), request)
+    hops, ends = go_back_from(store, commit, (run.run, found.file_rows()), report.trace.inputs, request)
     return replace(report, hops=hops, ends=ends)
 
 

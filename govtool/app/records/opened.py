@@ -191,6 +191,15 @@ class OpenedWrite:
         grade = position.grade.worst(grade)
         return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
 
+    def gives_its_rows(self) -> bool:
+        """Return whether the plan's rows are those that the run wrote, though its files are gone or were written again.
+
+        Its inputs are what they were, and nothing is chosen or computed that another evaluation may give otherwise.
+        """
+        lineage = self.lineage
+        is_loose = lineage.refused or lineage.blank or lineage.lists or lineage.looseness
+        return self.output is None and not is_loose and not _chooses_rows(self.plan.root)
+
     def _found_again(self, kept: Node, rows: Node) -> Grade | None:
         """The grade of written rows with the values of rows of the plan; None if there are too few."""
         there, wanted = count_rows(self.executor, rows), count_rows(self.executor, kept)
@@ -363,19 +372,18 @@ def _by_positions(
 
 def without_lost_functions(root: Node) -> Node:
     """A plan whose functions are all at hand: a call of one that is gone, or was changed, is an opaque cell."""
-    from govtool.records.execute.functions import find
+    from govtool.records.execute.functions import find, lost_reason
 
     used = {term.reference for node in walk_nodes(root) for term in walk(node) if isinstance(term, Udf)}
     files = own_files(Path.cwd()) if used else []
-    lost = {reference for reference in used if find(reference, files) is None}
+    lost = {reference: lost_reason(reference, files) for reference in used if find(reference, files) is None}
     if not lost:
         return root
 
     def replaced(term: Term) -> Term:
         if not isinstance(term, Udf) or term.reference not in lost:
             return term
-        reason = f"the function {term.reference.qualname} has changed since, or is not found here"
-        return Opaque(reason, term.arguments, term.type, term.aggregate)
+        return Opaque(lost[term.reference], term.arguments, term.type, term.aggregate)
 
     def blanked(node: Node) -> Node:
         return node.replaced(terms=tuple(rewrite(term, replaced) for term in node.terms()))

@@ -231,6 +231,28 @@ def _refuse_other_run(
         raise UsageError(f"{problem} {text!r}", code="usage.other-run", hint=f"--run {near[0]}, or leave --run out")
 
 
+def _refuse_other_direction(
+    known: Sequence[RecordRun], text: str, names_of: Callable[[RecordRun], Iterable[str]]
+) -> None:
+    """Refuse an output that no recorded run read, or an input that none wrote: the other direction is meant.
+
+    Raises:
+        UsageError: ``usage.no-run``.
+    """
+    if any(_is_called(name, text) for each in known for name in names_of(each) if name):
+        return
+    wrote = next((each for each in known if each.output and _is_called(each.output, text)), None)
+    read = next((each for each in known if any(_is_called(name, text) for name in inputs_of(each))), None)
+    if wrote is not None:
+        raise UsageError(
+            f"no recorded run read {text!r}; {wrote.run} wrote it", code="usage.no-run", hint="govtool trace back"
+        )
+    if read is not None:
+        raise UsageError(
+            f"no recorded run wrote {text!r}; {read.run} read it", code="usage.no-run", hint="govtool trace forward"
+        )
+
+
 def _of_dataset(
     store: Reader,
     commit: Commit,
@@ -251,13 +273,16 @@ def _of_dataset(
     if found:
         return [each for each in found if text not in names or text in names_of(each)]
     _refuse_untraceable(store, commit, concerned)
+    is_read = names_of is inputs_of
+    for run in read_history(store, commit).runs:
+        if any(_is_called(one.dataset, text) for one in (run.inputs if is_read else run.outputs)):
+            did = "read" if is_read else "wrote"
+            raise UsageError(
+                f"{problem} {text!r}, though runs that {did} it are known", code="usage.no-records", hint=RECORDING
+            )
+    _refuse_other_direction(recorded(store, commit), text, names_of)
     every = sorted({name for each in writes for name in names_of(each) if name})
     near = _near(text, every)
-    unrecorded = any(_is_called(one.dataset, text) for run in read_history(store, commit).runs for one in run.outputs)
-    if unrecorded:
-        raise UsageError(
-            f"{problem} {text!r}, though runs that wrote it are known", code="usage.no-records", hint=RECORDING
-        )
     raise UnknownNameError(
         f"{problem} {text!r}", code="usage.unknown-dataset", nearest=tuple(near or every[:3]), hint="govtool runs"
     )

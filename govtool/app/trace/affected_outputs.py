@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from govtool.app.rdd.hops import program_hop_forward
 from govtool.app.records.opened import OpenedWrite
-from govtool.app.trace.runs import MAX_ROWS, Rows, rows_by_file
+from govtool.app.trace.file_rows import MAX_ROWS, Rows, rows_by_file
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.segment import EXACT, Grade

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from govtool.answers.trace import BACK, FORWARD, HopAnswer, HopEnd, TraceReport
+from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
 from govtool.app.rdd.program_records import program_records
 from govtool.app.rdd.trace import program_back, program_forward
 from govtool.app.records.opened import OpenedWrite, open_write
-from govtool.app.records.runs import NO_ROWS, find_readers, find_writer, input_name, no_rows, only
+from govtool.app.records.runs import find_readers, find_writer, input_name, no_rows, only
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.writes import FILES_FIRST, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
-from govtool.errors import EngineError, GovtoolError, UsageError, output_error
+from govtool.errors import EngineError, UsageError, output_error
 
 _EVERY = "true"
 """The condition that all rows of an output meet."""
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from govtool.model.records import RecordRun
+    from govtool.records.recordset import RecordSet
     from govtool.records.trace.traced import TracedRecords
     from govtool.store import Commit, Reader
 
@@ -36,7 +37,15 @@ def record_set(store: Reader, commit: Commit, output: str | None, run: str | Non
     found = find_writer(store, commit, output, run)
     if found.program:
         return program_records(store, commit, found)
-    return open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True).rows()
+    opened = open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True, chosen_by=_EVERY)
+    if not opened.untouched:
+        return opened.rows()
+    from govtool.app.records.written_records import WrittenRecords
+
+    def look() -> RecordSet:
+        return open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True).rows()
+
+    return WrittenRecords(opened.rows(), look)
 
 
 def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:
@@ -64,7 +73,7 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     from govtool.records.recordset import RecordSet
 
     assert isinstance(report.records, RecordSet)
-    hops, ends = hops_back(store, commit, opened, report.records, request)
+    hops, ends = hops_back(store, commit, opened, report.records, report.trace.inputs, request)
     return replace(report, hops=hops, ends=ends)
 
 
@@ -78,34 +87,13 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
     readers = find_readers(store, commit, request.dataset, request.run)
     if not request.all_runs:
         return _forward(store, commit, only(readers, request.dataset, every="--all-runs"), request)
-    from govtool.app.trace.runs import hops_forward
+    from govtool.app.trace.forward_hops import ForwardHops
 
-    reports, lost = _all_forward(store, commit, readers, request)
-    first = next((report for report in reports if report.trace.selected), reports[0])
-    hops, ends = hops_forward(store, commit, reports, request)
-    others = tuple(HopAnswer(0, each.trace, each.outputs) for each in reports if each is not first)
-    return replace(first, hops=(*others, *hops), ends=(*lost, *ends))
-
-
-def _all_forward(
-    store: Reader, commit: Commit, readers: Sequence[RecordRun], request: TraceRequest
-) -> tuple[list[TraceReport], list[HopEnd]]:
-    """The traces through all runs that read a dataset, and the runs through which the trace is lost.
-
-    Raises:
-        GovtoolError: It is lost through all of them, or none has read such rows: that of the first.
-    """
-    reports, lost, errors = [], [], []
-    for run in readers:
-        try:
-            reports.append(_forward(store, commit, run, request))
-        except GovtoolError as error:
-            errors.append(error)
-            if error.code != NO_ROWS:  # another version of the dataset, without such rows
-                lost.append(HopEnd(run.run, request.dataset, (), 0, error.message, True))
-    if not reports:
-        raise errors[0]
-    return reports, lost
+    found = ForwardHops(store, commit, request)
+    hops, ends = found.trace(readers, lambda run: _forward(store, commit, run, request))
+    first = next((report for report in found.reports if report.trace.selected), found.reports[0])
+    others = tuple(HopAnswer(0, each.trace, each.outputs) for each in found.reports if each is not first)
+    return replace(first, hops=(*others, *hops), ends=ends)
 
 
 def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:

@@ -16,7 +16,7 @@ from govtool.records.recordset import RecordSet
 from govtool.records.trace.answer import InputAnswer
 from govtool.records.trace.back import StagePosition, count_rows
 from govtool.records.trace.positions import KEPT
-from govtool.records.trace.segment import Grade
+from govtool.records.trace.segment import EXACT, Grade
 from govtool.records.trace.traced_rows import SHOWN, part_name
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def output_rows(opened: OpenedWrite, found: RecordSet, part: StagePosition, limi
     if written is not None:
         (rows,) = written.answer(limit).inputs
         return rows
-    return _position_rows(found, part, limit, opened.run.output or opened.run.run, _NOT_FOUND)
+    name = opened.run.output or opened.run.run
+    return _position_rows(found, part, limit, name, EXACT if opened.gives_its_rows() else _NOT_FOUND)
 
 
 def _position_rows(

@@ -70,17 +70,44 @@ def find(reference: UdfReference, files: Iterable[Path]) -> types.FunctionType |
     return None
 
 
-def _in_file(reference: UdfReference, file: Path) -> types.FunctionType | None:
-    from govtool.spark.live.records.exact import source_digest
+def lost_reason(reference: UdfReference, files: Iterable[Path]) -> str:
+    """Why ``find`` does not find a function, for people."""
+    name = f"the function {reference.qualname}"
+    if "<lambda>" in reference.qualname:
+        return "a lambda is not found again: only functions with a name are"
+    if not reference.qualname.isidentifier():
+        return f"{name} is not found again: only functions of a module are, not those within a function or a class"
+    if not reference.digest:
+        why = reference.reason or "its source is not known"
+        return f"{name} is not found again, as a change of it could not be seen: {why}"
+    trees = [(file, tree) for file in files if _may_have(reference, file) and (tree := _tree(file)) is not None]
+    defined = [file for file, tree in trees if isinstance(_statements(tree).get(reference.qualname), _DEFINITIONS)]
+    if not defined:
+        module = reference.module.removeprefix(WORKFLOW_MODULE)
+        where = "the script" if module == "__main__" else f"the module {module}"
+        return f"{name} of {where} is not found in the Python files of the working folder"
+    files_with = ", ".join(file.name for file in defined)
+    return f"{name} has changed since, or what it uses, or a decorator makes it another one than that in {files_with}"
 
+
+def _may_have(reference: UdfReference, file: Path) -> bool:
+    """Return whether a file is called as the function's module is; a script may be called anything."""
     module = reference.module.removeprefix(WORKFLOW_MODULE)
-    if module not in ("__main__", file.stem) and module.rpartition(".")[2] != file.stem:
-        return None
+    return module in ("__main__", file.stem) or module.rpartition(".")[2] == file.stem
+
+
+def _tree(file: Path) -> ast.Module | None:
     try:
-        if file.stat().st_size > MAX_FILE:
-            return None
-        tree = ast.parse(file.read_bytes(), str(file))
+        return ast.parse(file.read_bytes(), str(file)) if file.stat().st_size <= MAX_FILE else None
     except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def _in_file(reference: UdfReference, file: Path) -> types.FunctionType | None:
+    from govtool.spark.live.records.function_source import source_digest
+
+    tree = _tree(file) if _may_have(reference, file) else None
+    if tree is None:
         return None
     function = _compiled(tree, reference, file)
     try:

@@ -48,6 +48,7 @@ class InputAnswer:
         count: How many rows there are.
         truncated: Whether ``rows`` holds fewer.
         rows: Rows as flat objects: ``_id`` (a record token), ``_file``, ``_row``, and the columns by name.
+        repeated: How many of them an earlier part of the answer has; they are not listed again.
     """
 
     dataset: str
@@ -57,9 +58,11 @@ class InputAnswer:
     count: int
     truncated: bool
     rows: tuple[dict[str, Any], ...]
+    repeated: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The rows in JSON's types."""
+        repeated = {"repeated": self.repeated} if self.repeated else {}
         return {
             "dataset": self.dataset,
             "version": self.version,
@@ -67,6 +70,7 @@ class InputAnswer:
             "why": self.why,
             "count": self.count,
             "truncated": self.truncated,
+            **repeated,
             "rows": [dict(row) for row in self.rows],
         }
 

@@ -10,13 +10,14 @@ import ast
 import builtins
 import hashlib
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from govtool.records.execute.functions import MAX_FILE, statements_for
-from govtool.spark.live.records.exact import used_globals
+from govtool.spark.live.records.function_source import own_source, used_globals
 
 Reference = dict[str, str]
 
@@ -163,9 +164,10 @@ def _syntax_of(function: types.FunctionType, file: Path) -> str:
 
 def _named(name: str, value: Any) -> str:
     if isinstance(value, types.ModuleType):
-        return f"module {value.__name__}"
+        return f"module {value.__name__}{own_source(value)}"
     if callable(value) and getattr(value, "__module__", None) not in (None, "__main__"):
-        return f"{value.__module__}.{getattr(value, '__qualname__', name)}"
+        of_user = own_source(sys.modules.get(value.__module__))
+        return f"{value.__module__}.{getattr(value, '__qualname__', name)}{of_user}"
     if _is_plain(value):
         return repr(value)
     return _unknown(name).decode()

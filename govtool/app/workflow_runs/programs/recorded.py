@@ -31,7 +31,8 @@ class RecordedRun:
         commit: The version of the store.
         program: The program; None for a workflow.
         workflow: The run of a workflow; None for a program.
-        notes: Where a program that is joined with other runs begins although a run wrote to that place.
+        notes: Where a program that is joined with other runs begins although a run wrote to that place; and outputs of
+            which a later write replaced a part.
     """
 
     store: Reader
@@ -116,8 +117,13 @@ def find_recorded_run(store: Reader, commit: Commit, text: str, *, all_runs: boo
         AmbiguousNameError: Several begin so (``usage.ambiguous-run``).
         UsageError: A workflow exchanges files with other runs, which it cannot go on through (``usage.all-runs``).
     """
+    from govtool.app.workflow_runs.programs.layout import partly_replaced
+
     found = _named_run(store, commit, text)
-    return _joined(found) if all_runs else found
+    found = _joined(found) if all_runs else found
+    if found.program is None:
+        return found
+    return replace(found, notes=(*found.notes, *partly_replaced(found.program)))
 
 
 def _joined(found: RecordedRun) -> RecordedRun:

@@ -9,13 +9,8 @@ that Spark carries for its generated code. Where that is not to be had, the even
 
 from __future__ import annotations
 
-import ast
-import dis
 import hashlib
-import inspect
 import os
-import textwrap
-import types
 from functools import partial
 from typing import Any
 
@@ -25,6 +20,7 @@ from govtool.spark.live.jvm.scala import safely, sequence
 from govtool.spark.live.records import by_plan
 from govtool.spark.live.records.carried import PlanCarrier
 from govtool.spark.live.records.eager import EagerWrites, newest_note
+from govtool.spark.live.records.function_source import identity, undecorated
 from govtool.spark.live.records.rewritten import replaced
 from govtool.spark.live.records.stream_batches import StreamBatches
 from govtool.spark.live.spool import EAGER, POSITIONS, RECORDS, Spool
@@ -231,7 +227,7 @@ class Functions:
         if len(self.known) < MAX_UDFS:
             found = self.known.setdefault(hashlib.sha256(command).hexdigest(), identity(function))
             if found["digest"]:
-                self.live[found["module"], found["qualname"], found["digest"]] = inspect.unwrap(function)
+                self.live[found["module"], found["qualname"], found["digest"]] = undecorated(function)
 
     def fresh(self) -> dict[str, dict[str, str]]:
         """Return what was not handed out before."""
@@ -258,92 +254,3 @@ class Functions:
             return result
 
         made._prepare_for_python_RDD = prepared  # type: ignore[assignment]
-
-
-def identity(function: Any) -> dict[str, str]:
-    """Module, qualified name, and digest of a function's source and of what it refers to, or the reason for none."""
-    function = inspect.unwrap(function) if callable(function) else function
-    found = {
-        "module": str(getattr(function, "__module__", "") or ""),
-        "qualname": str(getattr(function, "__qualname__", "") or type(function).__name__),
-        "digest": "",
-    }
-    try:
-        found["digest"] = source_digest(function)
-    except Exception as error:
-        found["reason"] = str(error) if isinstance(error, ValueError) else f"no source: {type(error).__name__}"
-    return found
-
-
-def source_digest(function: Any, depth: int = 0) -> str:
-    """SHA-256 of a function's source, whatever its layout, and of the plain data and functions that it refers to.
-
-    Raises:
-        ValueError: It refers to something else, which cannot be told apart by its source.
-    """
-    if not isinstance(function, types.FunctionType):
-        raise ValueError(f"{type(function).__name__} is no plain function")
-    if depth > 20:
-        raise ValueError("functions that refer to each other without end")
-    digest = hashlib.sha256(ast.dump(_definition(function)).encode())
-    for name, value in sorted({**used_globals(function), **inspect.getclosurevars(function).nonlocals}.items()):
-        digest.update(f"{name}={_reference(name, value, function, depth)}".encode())
-    return digest.hexdigest()
-
-
-def used_globals(function: types.FunctionType) -> dict[str, Any]:
-    """Return the globals that a function uses, in comprehensions and inner functions too."""
-    names: set[str] = set()
-    waiting = [function.__code__]
-    while waiting:
-        code = waiting.pop()
-        names.update(each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
-        waiting.extend(each for each in code.co_consts if isinstance(each, types.CodeType))
-    return {name: function.__globals__[name] for name in names if name in function.__globals__}
-
-
-def _definition(function: types.FunctionType) -> ast.AST:
-    """The syntax tree of a function; of a lambda within its line, the one with the same code."""
-    source = textwrap.dedent(inspect.getsource(function))
-    try:
-        tree = ast.parse(source)
-    except SyntaxError as error:
-        raise ValueError("a function in the middle of a statement") from error
-    kind: Any = ast.Lambda if function.__name__ == "<lambda>" else (ast.FunctionDef, ast.AsyncFunctionDef)
-    found = [node for node in ast.walk(tree) if isinstance(node, kind)]
-    if function.__name__ != "<lambda>":
-        found = [node for node in found if node.name == function.__name__][:1]
-        for node in found:
-            node.decorator_list = []
-    if len(found) != 1:
-        raise ValueError("several functions in one statement")
-    made: ast.AST = found[0]
-    return made
-
-
-def _reference(name: str, value: Any, function: types.FunctionType, depth: int) -> str:
-    if value is function:
-        return "itself"
-    if isinstance(value, types.ModuleType):
-        return f"module {value.__name__}"
-    if isinstance(value, types.FunctionType):
-        if value.__module__ != function.__module__:
-            return f"{value.__module__}.{value.__qualname__}"
-        return source_digest(value, depth + 1)
-    if isinstance(value, type) and value.__module__ != function.__module__:
-        return f"{value.__module__}.{value.__qualname__}"
-    if _is_plain(value):
-        return repr(value)
-    raise ValueError(f"it refers to {name}, which is no plain data")
-
-
-def _is_plain(value: Any, depth: int = 0) -> bool:
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return len(str(value)) < 100_000
-    if depth > 5:
-        return False
-    if isinstance(value, (list, tuple)):
-        return len(value) < 10_000 and all(_is_plain(item, depth + 1) for item in value)
-    if isinstance(value, dict):
-        return len(value) < 10_000 and all(_is_plain(each, depth + 1) for pair in value.items() for each in pair)
-    return False

@@ -1,0 +1,139 @@
+"""Traces forward through all runs: those that read an input, and those that read what these wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from govtool.answers.trace import TraceReport
+from govtool.app.rdd.hops import program_hop_forward, written_lines
+from govtool.app.rdd.program_records import input_records
+from govtool.app.records.opened import OpenedWrite, open_write
+from govtool.app.records.runs import NO_ROWS, input_name, recorded
+from govtool.app.records.sidecars import sidecar_use
+from govtool.app.trace.file_rows import Found, Rows, rows_at, rows_by_file, together
+from govtool.app.trace.report import output_rows
+from govtool.app.trace.run_walk import Followed, Hops, ReachedRun, RecordedFiles, RunWalk
+from govtool.errors import GovtoolError
+from govtool.records.recordset import RecordSet
+from govtool.records.trace.back import StagePosition, count_rows
+
+if TYPE_CHECKING:
+    from govtool.app.trace.report import TraceRequest
+    from govtool.model.records import RecordRun
+    from govtool.records.execute.places import Place
+    from govtool.store import Commit, Reader
+
+
+class ForwardHops:
+    """The traces through all runs that read an input, and through those that read what they wrote.
+
+    Args:
+        store: The store.
+        commit: Runs are those of this commit.
+        request: The question.
+    """
+
+    def __init__(self, store: Reader, commit: Commit, request: TraceRequest) -> None:
+        self._store, self._commit, self._request = store, commit, request
+        self._files = RecordedFiles.of(recorded(store, commit))
+        readers = self._files.exchange.readers
+        self._walk = RunWalk(self._files, False, lambda place: readers.get(place, ()), self._follow, _no_reader)
+        self._first: Callable[[RecordRun], TraceReport] | None = None
+        self._starts: set[str] = set()
+        self._errors: list[GovtoolError] = []
+        self.reports: list[TraceReport] = []
+
+    def trace(self, readers: Sequence[RecordRun], first: Callable[[RecordRun], TraceReport]) -> Hops:
+        """The traces through runs beside ``reports``, which are those of the runs that read the input alone.
+
+        Args:
+            readers: The runs that read the input.
+            first: The trace of chosen rows of the input through one of them.
+
+        Raises:
+            GovtoolError: The trace is lost through all of them, or none has read such rows: that of the first.
+        """
+        self._first, self._starts = first, {run.run for run in readers}
+        for run in readers:
+            self._walk.start(run.run)
+        hops, ends = self._walk.go()
+        if not self.reports:
+            raise self._errors[0]
+        return tuple(sorted(hops, key=lambda hop: hop.depth)), ends
+
+    def _follow(self, run: RecordRun, rows: Rows, reached: ReachedRun) -> Followed:
+        if run.run in self._starts:
+            if not rows:
+                return self._started(run)
+            rows = together(rows, self._chosen(run))
+        if run.program:
+            trace, lines, found = program_hop_forward(self._store, self._commit, run, rows, self._request.limit)
+            hop = reached.hop(trace, lines)
+            return hop, found, hop.outputs
+        write = open_write(self._store, self._commit, run, sidecar_use(self._request.sidecars), kept=True, in_part=True)
+        chosen = rows_at(write, rows)
+        reached_rows = chosen.go_next_all()
+        trace = replace(reached_rows.answer(self._request.limit), selected=chosen.count())
+        places = [part for part in reached_rows.parts if isinstance(part, StagePosition)]
+        outputs = tuple(output_rows(write, reached_rows, part, self._request.limit) for part in places)
+        hop = reached.hop(trace, outputs)
+        return hop, self._written(write, reached_rows), hop.outputs
+
+    def _started(self, run: RecordRun) -> Followed:
+        """The trace through a run that read the input, and none of the files that other traces came to."""
+        assert self._first is not None
+        try:
+            report = self._first(run)
+        except GovtoolError as error:
+            self._errors.append(error)
+            if error.code != NO_ROWS:  # another version of the dataset, without such rows
+                self._walk.ended(run.run, self._request.dataset, "", 0, error.message, True)
+            return None, [], ()
+        self.reports.append(report)
+        return None, self._left(report), report.outputs
+
+    def _chosen(self, run: RecordRun) -> Rows:
+        """The chosen rows of the input, by file."""
+        name, where = input_name(run, self._request.dataset), self._request.where
+        if run.program:
+            found = input_records(self._store, self._commit, run, name).where(where).file_rows()
+        else:
+            write = open_write(self._store, self._commit, run, kept=True, in_part=True)
+            found = rows_by_file(write.lineage.input(name, where))
+        return together(*(rows for _, rows in found))
+
+    def _left(self, report: TraceReport) -> Found:
+        """The rows of an output that a trace forward came to."""
+        records = report.records
+        if isinstance(records, RecordSet):
+            return self._written(report.opened, records)
+        return written_lines(records) if records is not None else []
+
+    def _written(self, write: OpenedWrite, found: RecordSet) -> Found:
+        """Rows of an output, as rows of the written files."""
+        rows: Found = []
+        for part in found.parts:
+            if not isinstance(part, StagePosition):
+                continue
+            count = count_rows(write.executor, part.rows)
+            written = write.in_output(part) if count else None
+            if written is not None:
+                rows += rows_by_file(written)
+            elif count:
+                self._walk.ended(write.run.run, write.run.output, "", count, *self._lost(write))
+        return rows
+
+    def _lost(self, write: OpenedWrite) -> tuple[str, bool]:
+        """Why a trace does not go on from rows that are not in the written files, and whether it is lost there."""
+        if write.output is not None:
+            return "its rows are not found again in the files that it wrote", True
+        exchange = self._files.exchange
+        if not any(exchange.readers.get(place) for place in exchange.writes.get(write.run.run, ())):
+            return "no recorded run read it before its files were written again or removed", False
+        return "the files that it wrote are gone or were written again", True
+
+
+def _no_reader(place: Place) -> tuple[str, bool]:
+    return "no recorded run read it", False
