@@ -10,7 +10,6 @@ import contextlib
 import pytest
 
 from govtool.capture.logs.effects import effects, outer_words, reads_only
-from govtool.capture.spark.plantext.oneline import parse as parse_line
 from govtool.capture.spark.plantext.read import read_plan
 from govtool.capture.spark.plantext.tree import PlanTextError
 from govtool.capture.sql.scripts.clients.client import clean
@@ -101,10 +100,35 @@ def test_plans_of_spark(unit: str) -> None:
             read_plan(plan)
 
 
-@pytest.mark.parametrize("unit", ["], functions=[", "], output=[", "a], "])
+LINES = (
+    "HashAggregate(keys=[a#1{run}], functions=[b#2)",
+    "SortMergeJoin [a#1{run}, b#2",
+    "SortMergeJoin [a#1], [b#2], x{run}, (",
+    "Generate explode(a#1){run}, [b#2",
+    "Generate explode(a#1){run}, [b#2]",
+    "TakeOrderedAndProject(limit=1, orderBy=[a#1{run}], output=[a#1)",
+    "FileScan parquet [a#1] ReadSchema: struct<a:int>{run}",
+)
+IN_LINES = (
+    "], functions=[",
+    "], output=[",
+    "a], ",
+    "], [",
+    "], x(",
+    "], x",
+    ", [",
+    ", true",
+    ", [a], true",
+    "), true, [",
+    "PartitionFilters: [",
+)
+
+
+@pytest.mark.parametrize("unit", IN_LINES)
 def test_plans_in_lines(unit: str) -> None:
-    with contextlib.suppress(PlanTextError):
-        parse_line(f"HashAggregate(keys=[a#1{unit * 20_000}], functions=[b#2)\n+- Scan parquet x\n")
+    for line in LINES:
+        with contextlib.suppress(PlanTextError):
+            read_plan(line.replace("{run}", unit * 20_000) + "\n+- Scan parquet x\n")
 
 
 @pytest.mark.parametrize("place", ["id#9", "(2)", "[2]:"])
