@@ -88,6 +88,18 @@ def _is_plain(name: str) -> bool:
     return len(name) <= LONGEST_SIMPLE and name.isascii() and "\n" not in name
 
 
+def last_end(pattern: re.Pattern[str], text: str) -> int:
+    """Return where the last match of a pattern ends; 0 if there is none.
+
+    An expression with ``.*?`` before its end looks at the rest of the text from each beginning without an end. It takes
+    time in proportion if it is given the text up to the last end.
+    """
+    end = 0
+    for found in pattern.finditer(text):
+        end = found.end()
+    return end
+
+
 def encodable(text: str) -> str:
     """Replace lone surrogates, which have no bytes in UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -6,17 +6,26 @@ Nothing is timed here: what takes the square of 200,000 characters does not end 
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import pytest
 
+from govtool.capture.dbt.configured import facts_of_calls
+from govtool.capture.dbt.stated import with_docs
 from govtool.capture.logs.effects import effects, outer_words, reads_only
-from govtool.capture.spark.plantext.oneline import parse as parse_line
 from govtool.capture.spark.plantext.read import read_plan
 from govtool.capture.spark.plantext.tree import PlanTextError
+from govtool.capture.sql.properties.waiver_comments import waivers_of
 from govtool.capture.sql.scripts.clients.client import clean
 from govtool.capture.sql.scripts.clients.mysql import with_conditional_code
+from govtool.capture.sql.templates.dataform import read_sqlx
+from govtool.capture.sql.templates.macros import macros_in
 from govtool.capture.sql.templates.placeholders import fill
+from govtool.capture.sql.templates.properties import StatedFact
+from govtool.errors import UsageError
 from govtool.query.changes.types import same_type
+from govtool.records.plan.from_sql import from_sql, table
+from govtool.records.plan.types import Field, Scalar, Struct
 from govtool.spark.live.job.cleaned import clean_setting, clean_url
 
 COUNT = 100_000
@@ -56,6 +65,9 @@ def test_words_in_comments_begin_no_statement() -> None:
         ("select 1 \\gexec " * COUNT + ";", "postgres"),
         ("warnings" + "\t" * COUNT + "x", "mysql"),
         ("tee a" + " " * COUNT + "(", "mysql"),
+        ("COPY a\n" * COUNT, "postgres"),
+        ("COPY a FROM STDIN\n" * COUNT, "postgres"),
+        ("COPY a FROM STDIN;\n" * COUNT, "postgres"),
     ],
 )
 def test_commands_of_clients(text: str, dialect: str) -> None:
@@ -101,16 +113,75 @@ def test_plans_of_spark(unit: str) -> None:
             read_plan(plan)
 
 
-@pytest.mark.parametrize("unit", ["], functions=[", "], output=[", "a], "])
+LINES = (
+    "HashAggregate(keys=[a#1{run}], functions=[b#2)",
+    "SortMergeJoin [a#1{run}, b#2",
+    "SortMergeJoin [a#1], [b#2], x{run}, (",
+    "Generate explode(a#1){run}, [b#2",
+    "Generate explode(a#1){run}, [b#2]",
+    "TakeOrderedAndProject(limit=1, orderBy=[a#1{run}], output=[a#1)",
+    "FileScan parquet [a#1] ReadSchema: struct<a:int>{run}",
+)
+IN_LINES = (
+    "], functions=[",
+    "], output=[",
+    "a], ",
+    "], [",
+    "], x(",
+    "], x",
+    ", [",
+    ", true",
+    ", [a], true",
+    "), true, [",
+    "PartitionFilters: [",
+)
+
+
+@pytest.mark.parametrize("unit", IN_LINES)
 def test_plans_in_lines(unit: str) -> None:
-    with contextlib.suppress(PlanTextError):
-        parse_line(f"HashAggregate(keys=[a#1{unit * 20_000}], functions=[b#2)\n+- Scan parquet x\n")
+    for line in LINES:
+        with contextlib.suppress(PlanTextError):
+            read_plan(line.replace("{run}", unit * 20_000) + "\n+- Scan parquet x\n")
 
 
 @pytest.mark.parametrize("place", ["id#9", "(2)", "[2]:"])
 def test_numbers_that_python_does_not_read(place: str) -> None:
     with pytest.raises(PlanTextError, match="thousand digits"):
         read_plan(PLAN.replace(place, place.replace("9", "9" * 5_000).replace("2", "2" * 5_000)))
+
+
+@pytest.mark.parametrize("unit", ["{#", "{% macro a() %}", "{% macro a(", "{{ config(", "{{ config() ", "{% docs a %}"])
+def test_tags_of_dbt(unit: str, tmp_path: Path) -> None:
+    text = f"macro {unit * COUNT}"
+    assert macros_in(text) == {}
+    (tmp_path / "a.sql").write_text(text)
+    assert list(facts_of_calls([tmp_path], tmp_path)) == []
+    (tmp_path / "a.md").write_text(text)
+    stated = StatedFact("model", ("a",), None, "description", "{{ doc('a') }}", "a.yml")
+    assert list(with_docs([stated], [tmp_path])) == [stated]
+
+
+@pytest.mark.parametrize("dialect", ["", "bigquery", "mysql", "tsql"])
+@pytest.mark.parametrize("unit", ["\\", "'\\", "/*a ", "'''a", "-- govtool: allow X\n", "/* govtool: allow X */\n"])
+def test_waivers(unit: str, dialect: str) -> None:
+    text = f"select 'govtool {unit * (COUNT // 5)}"
+    assert list(waivers_of(text, dialect, "a.sql", (), "s")) == []
+    text = f"select 1 -- govtool: allow X\n{unit * (COUNT // 5)}"
+    assert list(waivers_of(text, dialect, "a.sql", ["t"], "s"))
+
+
+def test_comments_of_settings() -> None:
+    assert read_sqlx("config { " + "// " * COUNT + "x\n}\nselect 1", "a.sqlx").text
+
+
+@pytest.mark.parametrize("comment", ["-" * COUNT, "-- " * COUNT, "/**/" * COUNT])
+def test_comments_behind_commas_and_keywords(comment: str) -> None:
+    relations = {"t": table("t", Struct((Field("a", Scalar("int")),)))}
+    assert from_sql(f"select a, {comment}\n a as {comment}\n b from t", relations)
+    with pytest.raises(UsageError, match="missing beside a comma"):
+        from_sql(f"select a, {comment}\n from t", relations)
+    with pytest.raises(UsageError, match="something is missing"):
+        from_sql(f"select sum(a) over (order by a rows {comment}\n between 1 preceding) from t", relations)
 
 
 def test_types_and_settings() -> None:

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 _MOMENT = re.compile(
-    r"\s*([0-9]{4})-([0-9]{1,2})(?:-([0-9]{1,2}))?"
-    r"(?:[T ]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?(?P<zone> ?[A-Za-z+-].*?)?)?)?)?\s*",
+    r"([0-9]{4})-([0-9]{1,2})(?:-([0-9]{1,2}))?"
+    r"(?:[T ]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?(?P<zone> ?[A-Za-z+-].*)?)?)?)?",
     re.ASCII,
 )
 _OFFSET = re.compile(
@@ -26,7 +26,7 @@ _MOST = timedelta(hours=18)
 
 def moment(text: str) -> datetime | None:
     """The moment that Spark reads in a text, in UTC; None where it reads none."""
-    found = _MOMENT.fullmatch(text)
+    found = _MOMENT.fullmatch(text.strip(" \t\n\r\f\v"))
     if found is None:
         return None
     year, month, day, hour, minute, second, fraction = found.groups()[:7]

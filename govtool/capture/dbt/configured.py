@@ -17,12 +17,14 @@ from govtool.capture.dbt import files
 from govtool.capture.dbt.stated import configured_facts
 from govtool.capture.sql.templates.macros import ProjectNode
 from govtool.capture.sql.templates.properties import StatedFact
+from govtool.linear import last_end
 
 _SUFFIXES = {"models": (".sql", ".py"), "seeds": (".csv",)}
 _KINDS = {"models": "model", "seeds": "seed"}
 _MARKED = ("+tags", "+meta", "+group")
 _SNAPSHOT = re.compile(r"\{%-?\s*snapshot\s+(\w+)")
 _CALL = re.compile(r"\{\{-?\s*config\s*\((.*?)\)\s*-?\}\}", re.DOTALL)
+_CALL_END = re.compile(r"\)\s*-?\}\}")
 _CONSTANTS = {"true": True, "false": False, "none": None}
 _WANTED = ("tags", "meta", "group")
 MAX_CALL = 20_000
@@ -124,7 +126,7 @@ def _along(tree: Mapping[str, Any], way: Sequence[str]) -> Iterator[dict[str, An
 
 def _calls(source: str) -> Iterator[dict[str, Any]]:
     """The literal settings of each call of ``config``; settings that only a run of the template knows are skipped."""
-    for call in _CALL.finditer(source) if "config" in source else ():
+    for call in _CALL.finditer(source, 0, last_end(_CALL_END, source)) if "config" in source else ():
         body = call[1]
         if len(body) > MAX_CALL or not any(name in body for name in _WANTED):
             continue

@@ -15,11 +15,13 @@ from typing import Any
 from govtool.capture.dbt import files
 from govtool.capture.dbt.artifacts import fact_text, owner_texts
 from govtool.capture.sql.templates.properties import DescribedColumn, StatedFact
+from govtool.linear import last_end
 
 _KINDS = {"models": "model", "seeds": "seed", "snapshots": "snapshot"}
 _QUOTED = re.compile(r"""(["`'])(.+)\1\Z""")
 _DOC = re.compile(r"""\{\{\s*doc\(\s*(?:["'][^"']*["']\s*,\s*)?["']([^"']*)["']\s*\)\s*\}\}""")
 _BLOCK = re.compile(r"\{%-?\s*docs\s+(\w+)\s*-?%\}(.*?)\{%-?\s*enddocs\s*-?%\}", re.DOTALL)
+_BLOCK_END = re.compile(r"\{%-?\s*enddocs\s*-?%\}")
 
 _Pairs = Iterator[tuple[str, str]]
 
@@ -102,7 +104,8 @@ def with_docs(facts: Iterable[StatedFact], folders: Iterable[Path]) -> Iterator[
     blocks: dict[str, str] = {}
     if any(_DOC.search(fact.value) for fact in stated):
         for file in (file for folder in folders for file in files.files(folder, ".md")):
-            for name, content in _BLOCK.findall(files.text(file)):
+            markdown = files.text(file)
+            for name, content in _BLOCK.findall(markdown, 0, last_end(_BLOCK_END, markdown)):
                 blocks.setdefault(name, " ".join(content.split()))
     for fact in stated:
         value = _DOC.sub(lambda found: blocks.get(found[1], found[0]), fact.value) if blocks else fact.value

@@ -21,22 +21,21 @@ from govtool.records.plan.sql_scope import Scope
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import Type
 
-_STRAY_COMMA = re.compile(
-    r"(?:,|\(|\bselect\b)(?:\s|--[^\n]*|/\*.*?\*/)*,|,(?:\s|--[^\n]*|/\*.*?\*/)*(?:\)|;|\bfrom\b|\Z)", re.I | re.S
-)
+# These only say whether the tokens are to be looked at: behind a comment there may be anything.
+_STRAY_COMMA = re.compile(r"(?:,|\(|\bselect\b)\s*+(?:,|--|/\*)|,\s*+(?:[);]|\bfrom\b|\Z)", re.IGNORECASE)
 """A comma that may have nothing on one side: in a literal it means nothing."""
 _BEFORE_ITEMS = frozenset({TokenType.SELECT, TokenType.L_PAREN, TokenType.COMMA})
 _AFTER_ITEMS = frozenset({TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.FROM})
 _OPEN_CLAUSE = re.compile(
-    r"\b(?:on|using|by|as|over)\b(?:\s|--[^\n]*|/\*.*?\*/|\()*(?:[),;]|\Z|\b(?:where|group|having|qualify|window|order|sort"
+    r"\b(?:on|using|by|as|over)\b[\s(]*+(?:[),;]|\Z|--|/\*|\b(?:where|group|having|qualify|window|order|sort"
     r"|distribute|cluster|limit|offset|fetch|union|except|minus|intersect|join|inner|left|right|full|cross|natural"
     r"|semi|anti|on|using|rows|range|from)\b)",
-    re.I | re.S,
+    re.IGNORECASE,
 )
 """A clause that may have nothing behind its keyword: in a literal it means nothing."""
 _CLAUSES = frozenset({TokenType.ON, TokenType.USING, TokenType.PARTITION_BY, TokenType.GROUP_BY})
 """Keywords behind which sqlglot takes nothing for a condition or a list."""
-_FRAME = re.compile(r"\b(?:rows|range)(?:\s|--[^\n]*|/\*.*?\*/)+between\b", re.I | re.S)
+_FRAME = re.compile(r"\b(?:rows|range)(?:\s*+(?:--|/\*)|\s++between\b)", re.IGNORECASE)
 _FRAMES = frozenset({TokenType.ROWS, TokenType.RANGE})
 _BEFORE_NAMES = frozenset({TokenType.ALIAS, TokenType.OVER})
 """Keywords behind which sqlglot takes nothing for a name; any other word is one."""

@@ -15,7 +15,7 @@ from typing import Any
 from govtool.spark.live.job import facts
 
 _WRITING = re.compile(
-    r"\s*(?:--[^\n]*\n|\s|/\*.*?\*/)*(?:INSERT|REPLACE|MERGE|UPDATE|DELETE|CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|VIEW)|FROM|WITH)\b",
+    r"(?:--[^\n]*+\n|\s|/\*.*?\*/)*+(?:INSERT|REPLACE|MERGE|UPDATE|DELETE|CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|VIEW)|FROM|WITH)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _SAVE_MODES = {0: "ErrorIfExists", 1: "Append", 2: "Overwrite", 3: "ErrorIfExists", 4: "Ignore"}

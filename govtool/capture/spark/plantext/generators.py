@@ -12,7 +12,8 @@ from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, named_
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind
 
-_GENERATE = re.compile(r"(.*?)(?:, (\[.*?\]))?, (true|false)(?:, ([\w`.]+))?, (\[.*\])\Z", re.DOTALL)
+_OUTER = re.compile(r", (?:true|false)(?:, [\w`.]++)?, (?=\[)")
+"""What stands before the columns that a generator makes: whether it is outer, and the name of the view."""
 _SIDE = re.compile(r"\[(1|true|-1|null) AS vcol1?#")
 """The mark of the rows of a side of EXCEPT ALL and INTERSECT ALL."""
 _FUNCTION = re.compile(r"\s*([\w$.<>]+)\((.*)\)#\d+L?\Z", re.DOTALL)
@@ -24,19 +25,20 @@ class Generators(PlanReader):
 
     def _generate(self, operator: Operator) -> p.Node:
         text = operator.fields.get("Arguments", "")
-        found = _GENERATE.match(text)
+        parts = _generate_parts(text)
         child = self._child(operator)
-        if found is None:
+        if parts is None:
             return self._unknown(operator, "Generate")
-        elements = lists.split(found[5])
+        generator, required, made = parts
+        elements = lists.split(made)
         outputs = tuple(p.Named(*item) for item in map(named_of, elements.items) if item is not None)
         # The text of the plan is cut here: what operators above read, and nothing below makes, is among the rest.
         if elements.more:
             known = {o.id for o in (*p.outputs_of(child), *outputs)}
             outputs = (*outputs, *(o for o in self._read_above(operator) if o.id not in known))
             self._note(TRUNCATED, "Generate: columns that the plan text leaves out")
-        call = _CALL.match(found[1])
-        name = call[1].lower() if call is not None else found[1].lower()
+        call = _CALL.match(generator)
+        name = call[1].lower() if call is not None else generator.lower()
         arguments = lists.arguments(call[2]) if call is not None else []
         values = [self.reader.expression(item) for item in arguments]
         if name == "replicaterows":
@@ -49,7 +51,7 @@ class Generators(PlanReader):
         name = "inline" if name.startswith("inline") else name
         of_map = name in ("explode", "explode_outer") and len(outputs) == 2
         return p.Generate(
-            child, name, tuple(values), outputs, rows, map=of_map, kept=self._kept(operator, found[2], outputs)
+            child, name, tuple(values), outputs, rows, map=of_map, kept=self._kept(operator, required, outputs)
         )
 
     def _kept(self, operator: Operator, required: str | None, outputs: tuple[p.Named, ...]) -> frozenset[int] | None:
@@ -181,3 +183,22 @@ def _one_of(values: list[p.Expression], conditions: tuple[p.Expression, ...]) ->
     different = list(dict.fromkeys(values))
     value = different[0] if len(different) == 1 else p.Apply("", tuple(different), EdgeKind.IDENTITY)
     return p.Conditional(value, conditions) if conditions else value
+
+
+def _generate_parts(text: str) -> tuple[str, str | None, str] | None:
+    """The parts of ``explode(a#1), [columns that stay], false, v, [columns that it makes]``; None if it is none.
+
+    In steps, as a pattern with a list in its middle looks at the rest of the text from each bracket.
+    """
+    if not text.endswith("]"):
+        return None
+    ends = list(_OUTER.finditer(text))
+    if not ends:
+        return None
+    listed = text.find(", [")
+    if 0 <= listed < ends[0].start():
+        # the list ends where one of these follows a bracket
+        closing = next((end for end in ends if end.start() >= listed + 4 and text[end.start() - 1] == "]"), None)
+        if closing is not None:
+            return text[:listed], text[listed + 2 : closing.start()], text[closing.end() :]
+    return text[: ends[0].start()], None, text[ends[0].end() :]

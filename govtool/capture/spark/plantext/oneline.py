@@ -12,6 +12,7 @@ _NAME = re.compile(
     r"(Execute \w+|(?:File)?Scan \w+(?: [\w.`$-]+)?(?=\[| \[)|Scan ExistingRDD"
     r"|Scan JDBCRelation\(.*?\) \[numPartitions=\d+\]|Scan hive [\w.`]+|InMemoryTableScan|[A-Za-z]\w*)"
 )
+_JOIN_TYPE = re.compile(r"\], (\w++)")
 
 
 def parse(text: str) -> PlanTree:
@@ -94,12 +95,33 @@ def _aggregate(operator: Operator, text: str) -> None:
 
 
 def _join(operator: Operator, text: str) -> None:
-    fields = operator.fields
-    found = re.match(r"(\[.*?\]), (\[.*?\]), (\w+(?:\([^)]*\))?)(?:, (.*))?\Z", text, re.DOTALL)
+    """Set the fields of ``[left keys], [right keys], Inner, BuildLeft, (condition)``.
+
+    In steps, as a pattern with two lists looks at the rest of the text from each bracket.
+    """
+    left = text.find("], [")
+    found = _typed(text, left + 3) if left > 0 and text[0] == "[" else None
     if found is not None:
-        fields["Left keys"], fields["Right keys"], fields["Join type"] = found[1], found[2], found[3]
-        rest = re.sub(r"(?:, )?(?:BuildLeft|BuildRight|false|true)\b", "", found[4] or "").strip(", ")
+        right, kind, behind = found
+        fields = operator.fields
+        fields["Left keys"], fields["Right keys"], fields["Join type"] = text[: left + 1], text[left + 3 : right], kind
+        rest = re.sub(r"(?:, )?(?:BuildLeft|BuildRight|false|true)\b", "", text[behind + 2 :]).strip(", ")
         fields["Join condition"] = rest or "None"
+
+
+def _typed(text: str, start: int) -> tuple[int, str, int] | None:
+    """The end of the list that begins at ``start``: where it is, the type of the join behind it, where that ends."""
+    closed = 0
+    for found in _JOIN_TYPE.finditer(text, start + 1):
+        end = found.end()
+        if text.startswith("(", end):  # a type with its mark
+            closed = text.find(")", end) if 0 <= closed < end else closed
+            if closed < 0:
+                continue
+            end = closed + 1
+        if end == len(text) or text.startswith(", ", end):
+            return found.start() + 1, text[found.start(1) : end], end
+    return None
 
 
 def _scan(operator: Operator, text: str) -> None:
@@ -109,19 +131,22 @@ def _scan(operator: Operator, text: str) -> None:
         schema = re.search(r"ReadSchema: (struct<.*)\Z", found[2], re.DOTALL)
         if schema is not None:
             operator.fields["ReadSchema"] = schema[1]
-        filters = re.search(r"PartitionFilters: (\[.*?\])(?:, PushedFilters|\Z)", found[2], re.DOTALL)
-        if filters is not None:
-            operator.fields["PartitionFilters"] = filters[1]
+        _, _, filters = found[2].partition("PartitionFilters: [")
+        if filters:
+            listed, pushed, _ = filters.partition("], PushedFilters")
+            if pushed or listed.endswith("]"):
+                operator.fields["PartitionFilters"] = f"[{listed.removesuffix(']') if not pushed else listed}]"
 
 
 def _ordered(operator: Operator, text: str) -> None:
-    found = re.match(r"\(limit=(\d+), orderBy=(\[.*?\]), output=(\[.*\])\)\Z", text, re.DOTALL)
+    found = re.match(r"(?=.*\]\)\Z)\(limit=(\d+), orderBy=(\[.*?\]), output=(\[.*\])\)\Z", text, re.DOTALL)
     if found is not None:
         operator.fields["Arguments"] = ", ".join(_spaced(group) for group in found.groups())
 
 
 def _generate(operator: Operator, text: str) -> None:
-    if re.search(r"\), (?:true|false), \[[^\]]*\]\Z", text):
+    last = text[text.rfind("]", 0, -1) + 1 :]
+    if last.endswith("]") and re.search(r"\), (?:true|false), \[", last):
         operator.fields["Input"] = ""  # an empty list of the columns that stay is left out
 
 

@@ -8,8 +8,8 @@ Where several statements share the line, it belongs to none of them. Its meaning
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -26,6 +26,9 @@ _BATCHES: Final = frozenset({"tsql", "fabric"})
 """Dialects whose scripts have lines with GO between batches."""
 _WAIVER = re.compile(r"(?:--|#|/\*)\s*govtool\s*:\s*(allow\b.*)\Z", re.DOTALL | re.IGNORECASE)
 _BEFORE_CODE = re.compile(r"(?:\s|--[^\n]*|(?>/\*.*?\*/))*+", re.DOTALL)
+_OPENED: Final = {"block": "/*", "single": "'", "double": '"', "back": "`", "singles": "'''", "doubles": '"""'}
+"""What opens a comment or a quoted text, by the group of those that are not closed."""
+_BLANKS = re.compile(r"\s*+")
 _HOW = "sql"
 
 
@@ -55,10 +58,15 @@ def waivers_in(
     for script in scripts:
         if "govtool" not in script.text:
             continue
-        made = list(of_file(script.file))
-        dialect = made[0].statement.dialect if made else ""
+        made: dict[int, list[Derivation]] = {}
+        dialect = ""
+        for derivation in of_file(script.file):
+            dialect = dialect if made else derivation.statement.dialect
+            made.setdefault(derivation.statement.line, []).append(derivation)
+        lines = sorted(made)
         for comment in _comments(script.text, dialect):
-            written = [d for d in _owners(comment, made) if d.mode != "drop"]
+            line = _owner(comment, lines)
+            written = [d for d in made.get(line, ()) if line and d.mode != "drop"]
             value = comment.value
             if len({d.statement.fingerprint for d in written}) > 1:
                 value, written = f"several statements of line {written[0].statement.line}: {value}", written[:1]
@@ -82,31 +90,39 @@ def waivers_of(text: str, dialect: str, place: str, targets: Iterable[str], sour
             yield Fact(target, None, WAIVER, comment.value, _HOW, f"{place}:{comment.line}", source)
 
 
-def _owners(comment: _Comment, made: Iterable[Derivation]) -> list[Derivation]:
-    """The derivations of the statement that a comment belongs to, or of all that begin on its line."""
-    inside = [d for d in made if comment.first <= d.statement.line <= comment.last]
-    lines = sorted({d.statement.line for d in inside})
-    if not lines:
-        return []
+def _owner(comment: _Comment, lines: Sequence[int]) -> int:
+    """The line of the statement that a comment belongs to; 0 if it belongs to none.
+
+    Args:
+        comment: The comment.
+        lines: The lines on which statements begin, in order.
+    """
+    low, high = bisect_left(lines, comment.first), bisect_right(lines, comment.last)
+    if low == high:
+        return 0
     # Without separators the text holds several statements: each begins on a line of its own.
-    line = comment.next_line if comment.next_line in lines else lines[max(bisect_right(lines, comment.line) - 1, 0)]
-    return [d for d in inside if d.statement.line == line]
+    following = bisect_left(lines, comment.next_line, low, high)
+    if following < high and lines[following] == comment.next_line:
+        return comment.next_line
+    return lines[max(bisect_right(lines, comment.line, low, high) - 1, low)]
 
 
 def _comments(text: str, dialect: str) -> Iterator[_Comment]:
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
-    pieces = list(_pieces(dialect).finditer(text))
+    pieces = list(_scanned(text, dialect))
     ends = [piece.end() for piece in pieces if piece["end"]]
 
     def line_of(offset: int) -> int:
         return bisect_right(starts, offset)
 
+    behind = (-1, -1)
+    """A place behind a comment, and where the next code is from there on."""
     for piece in pieces:
         found = _WAIVER.match(piece[0])
         if found is None:
             continue
         number = bisect_right(ends, piece.start())
-        if number and "\n" not in text[ends[number - 1] : piece.start()]:
+        if number and text.find("\n", ends[number - 1], piece.start()) < 0:
             number -= 1  # behind the end of a statement, on its line
         end = ends[number] if number < len(ends) else len(text)
         first, last = line_of(_code_begins(text, ends[number - 1] if number else 0)), line_of(end - 1)
@@ -114,25 +130,56 @@ def _comments(text: str, dialect: str) -> Iterator[_Comment]:
             last -= 1  # the next statement begins there
         line = line_of(piece.start())
         alone = not text[starts[line - 1] : piece.start()].strip()
-        following = _BEFORE_CODE.match(text, piece.end())
-        next_line = line_of(following.end()) if alone and following is not None else 0
+        if not behind[0] <= piece.end() <= behind[1]:
+            behind = (piece.end(), _end_of(_BEFORE_CODE, text, piece.end()))
+        next_line = line_of(behind[1]) if alone else 0
         yield _Comment(line, " ".join(found[1].removesuffix("*/").split()), first, last, next_line)
 
 
+def _scanned(text: str, dialect: str) -> Iterator[re.Match[str]]:
+    """The comments, quoted texts and separators of a text.
+
+    What is opened and not closed is none, and neither is what is opened in the same way behind it: each such place
+    would be followed to the end of the text.
+    """
+    unclosed: frozenset[str] = frozenset()
+    at = 0
+    while at >= 0:
+        start, at = at, -1
+        for piece in _pieces(dialect, unclosed).finditer(text, start):
+            opened = piece.lastgroup or ""
+            if opened in _OPENED:
+                unclosed |= {opened}
+                at = piece.start() + 1
+                break
+            yield piece
+
+
 @cache
-def _pieces(dialect: str) -> re.Pattern[str]:
-    """Comments, quoted texts and separators of a dialect."""
-    escape = r"\\." if dialect in _BACKSLASH else r"(?!)"
-    parts = [r"--[^\n]*", r"/\*.*?\*/"]
+def _pieces(dialect: str, unclosed: frozenset[str]) -> re.Pattern[str]:
+    """Comments, quoted texts and separators of a dialect, without those that are opened in some ways."""
+    backslash = dialect in _BACKSLASH
+    escape = r"\\.|" if backslash else ""
+    parts = {"": r"--[^\n]*", "block": r"/\*.*?(?:\*/|(?P<block>\Z))"}
     if dialect in _HASH:
-        parts.append(r"#[^\n]*")
-    if dialect == "bigquery":
-        parts += [rf"{quote * 3}(?:{escape}|.)*?{quote * 3}" for quote in "'\""]
-    parts += [rf"{quote}(?:{escape}|{quote}{quote}|[^{quote}])*{quote}" for quote in "'\"`"]
+        parts["hash"] = r"#[^\n]*"
+    for group in ("singles", "doubles") if dialect == "bigquery" else ():
+        quotes = _OPENED[group]
+        parts[group] = rf"{quotes}(?:{escape}.)*?(?:{quotes}|(?P<{group}>\Z))"
+    for group in ("single", "double", "back"):
+        quote = _OPENED[group]
+        plain = rf"[^{quote}\\]" if backslash else f"[^{quote}]"
+        parts[group] = rf"{quote}(?:{escape}{quote}{quote}|{plain})*+(?:{quote}|(?P<{group}>\\?\Z))"
     separators = r";|^[ \t]*GO[ \t]*(?:\d+[ \t]*)?$" if dialect in _BATCHES else ";"
-    return re.compile("|".join([*parts, f"(?P<end>{separators})"]), re.DOTALL | re.IGNORECASE | re.MULTILINE)
+    kinds = [part for group, part in parts.items() if group not in unclosed]
+    return re.compile("|".join([*kinds, f"(?P<end>{separators})"]), re.DOTALL | re.IGNORECASE | re.MULTILINE)
 
 
 def _code_begins(text: str, at: int) -> int:
     """The place behind the blanks that follow the end of a statement."""
-    return at + len(text[at:]) - len(text[at:].lstrip())
+    return _end_of(_BLANKS, text, at)
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()

@@ -21,7 +21,7 @@ _SPACE: Final = re.compile(r"(?:\s+|--[^\n]*|\#[^\n]*|/\*[\s\S]*?\*/)*")
 _QUERY: Final = re.compile(r"(?:SELECT|WITH|FROM)\b|\(", re.IGNORECASE)
 _BETWEEN: Final = re.compile(r"^---[ \t\r]*$", re.MULTILINE)
 _SETTING: Final = re.compile(
-    r"\s*(?://[^\n]*\s+|/\*[\s\S]*?\*/\s*)*[\"']?(?P<key>type|name|schema|database)[\"']?"
+    r"\s*+(?://[^\n]*+\s++|/\*[\s\S]*?\*/\s*+)*+[\"']?(?P<key>type|name|schema|database)[\"']?"
     r"\s*:\s*(?P<quote>[\"'`])(?P<value>[^\"'`]*)(?P=quote)"
 )
 _STRING: Final = re.compile(r"\s*(?P<quote>[\"'`])(?P<text>[\s\S]*)(?P=quote)\s*\Z")

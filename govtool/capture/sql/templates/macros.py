@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from govtool.capture.sql.templates.properties import Properties
+from govtool.linear import last_end
 
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 _MACRO = re.compile(r"\{%[-+]?\s*macro\s+(?P<name>\w+)\s*\(.*?\{%[-+]?\s*endmacro\s*[-+]?%\}", re.DOTALL)
+_MACRO_END = re.compile(r"\{%[-+]?\s*endmacro\s*[-+]?%\}")
 
 PARENTS: Mapping[str, tuple[str, ...]] = {
     "redshift": ("postgres",),
@@ -50,7 +52,9 @@ def macros_in(text: str) -> dict[str, str]:
     if "macro" not in text:
         return {}
     found: dict[str, str] = {}
-    for match in _MACRO.finditer(_COMMENT.sub(" ", text)):
+    commented = text.rfind("#}") + 2 if "#}" in text else 0
+    text = _COMMENT.sub(" ", text[:commented]) + text[commented:]
+    for match in _MACRO.finditer(text, 0, last_end(_MACRO_END, text)):
         found.setdefault(match.group("name"), match.group())
     return found
 

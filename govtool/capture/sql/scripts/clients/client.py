@@ -35,7 +35,8 @@ class Cleaned(NamedTuple):
 
 _NO_BREAKS = re.compile(r"[^\r\n]+")
 _INVISIBLE = {0xFEFF: " ", 0x200B: " ", 0x200C: " ", 0x200D: " ", 0x2060: " ", 0x1A: " ", 0x00: " "}
-_COPY = re.compile(r"^[ \t]*COPY\b[^;]*?\bFROM\s+STDIN\b[^;\n]*(?:\n[^;\n]*)*?;[^\n]*\n", re.IGNORECASE | re.MULTILINE)
+_COPY = re.compile(r"^[ \t]*COPY\b", re.IGNORECASE | re.MULTILINE)
+_FROM_STDIN = re.compile(r"\bFROM\s+STDIN\b", re.IGNORECASE)
 _COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
 _PSQL = re.compile(r"^[ \t]*\\(?P<name>[A-Za-z!?.]+)[ \t]*(?P<rest>[^\n]*)", re.MULTILINE)
 _STDIN = re.compile(r"\bp?stdin\b", re.IGNORECASE)
@@ -171,23 +172,35 @@ def _separator(batches: list[int]) -> _Replace:
     return replace
 
 
-def _psql(text: str, commands: _Commands) -> str:
-    commands.executed = tuple(
-        [m.start() for m in _PSQL_SEND.finditer(text) if m["end"] is not None and m.group().startswith("\\gexec")]
-    )
-    position = 0
+def _without_rows(text: str) -> str:
+    """Blank out the rows that follow ``COPY t FROM STDIN;``, up to the line that ends them."""
+    position = 0  # before it, nothing is left to find
+    copied = 0
     parts: list[str] = []
     for match in _COPY.finditer(text):
         if match.start() < position:
             continue
-        end = _COPY_END.search(text, match.end())
-        if end is None:
+        semicolon = text.find(";", match.end())
+        line_end = text.find("\n", semicolon)
+        if semicolon < 0 or line_end < 0:
+            break
+        if _FROM_STDIN.search(text, match.end(), semicolon) is None:
+            position = semicolon
             continue
-        parts.append(text[position : match.end()])
-        parts.append(_spaces(text[match.end() : end.end()]))
-        position = end.end()
-    if parts:
-        text = "".join(parts) + text[position:]
+        end = _COPY_END.search(text, line_end + 1)
+        if end is None:
+            break
+        parts.append(text[copied : line_end + 1])
+        parts.append(_spaces(text[line_end + 1 : end.end()]))
+        position = copied = end.end()
+    return "".join(parts) + text[copied:]
+
+
+def _psql(text: str, commands: _Commands) -> str:
+    commands.executed = tuple(
+        [m.start() for m in _PSQL_SEND.finditer(text) if m["end"] is not None and m.group().startswith("\\gexec")]
+    )
+    text = _without_rows(text)
 
     def command(match: re.Match[str]) -> str:
         name, rest = match["name"], match["rest"].split()
