@@ -295,7 +295,6 @@ DBT = {
     "models/listed.sql": "{% for node in graph.nodes.values() if 'hot' in node.tags %}select id from {{ node.alias }} {% endfor %}",
 }
 """Models, some of whose templates ask for the columns of others."""
-ASKING = ["models/ring_a.sql", "models/ring_b.sql", "models/starred.sql", "models/twice.sql"]
 
 
 @pytest.fixture
@@ -306,18 +305,35 @@ def dbt(two: _Two) -> _Two:
     return two
 
 
-def test_of_a_dbt_project_the_changed_models_are_read_and_those_that_ask_for_columns(dbt: _Two):
+def test_of_a_dbt_project_the_changed_models_are_read_and_those_that_are_told_other_columns(dbt: _Two):
     dbt.write("models/reads.sql", "-- all of it\nselect * from {{ ref('twice') }}")
     dbt.ingest()
-    assert dbt.extracted == sorted(["models/reads.sql", *ASKING])
+    assert dbt.extracted == ["models/reads.sql"]
     dbt.write("models/users_v.sql", "select id, email, 1 as more from users")
     dbt.ingest()
-    assert dbt.extracted == sorted(["models/users_v.sql", "models/reads.sql", *ASKING])
+    told = ["models/starred.sql", "models/twice.sql"]
+    assert dbt.extracted == ["models/reads.sql", *told, "models/users_v.sql"]
+    dbt.write("models/users_v.sql", "select id, email, 2 as more from users where id > 0")
+    dbt.ingest()
+    assert dbt.extracted == ["models/users_v.sql"]  # the columns are as they were
     dbt.write("models/new.sql", "select one from {{ ref('reads') }}")
     dbt.ingest()
-    assert dbt.extracted == sorted(
-        ["models/new.sql", "models/listed.sql", *ASKING]
-    )  # who looks at all nodes sees one more
+    assert dbt.extracted == ["models/listed.sql", "models/new.sql"]  # who looks at all nodes sees one more
+
+
+def test_a_template_that_was_told_other_columns_on_the_way_is_rendered_as_a_full_ingest_does(dbt: _Two):
+    """It asks for several relations; what it was told of the first is not asked for again."""
+    asked = "{{ dbt_utils.union_relations([ref('users_v'), ref('starred'), ref('later')]) }}"
+    dbt.write("models/several.sql", f"{asked} union all select {{{{ dbt_utils.star(ref('twice')) }}}} from x")
+    dbt.write("models/later.sql", "select {{ dbt_utils.star(ref('starred')) }}, 1 as n from {{ ref('starred') }}")
+    dbt.ingest()
+    for text in ("select id, 2 as n from users", "select email from users", "select * from nobody_knows"):
+        dbt.write("models/later.sql", text)
+        dbt.ingest()
+        assert "models/several.sql" in dbt.extracted
+        assert "models/starred.sql" not in dbt.extracted
+    dbt.write("fill.sql", "insert into users_v select * from b")
+    dbt.ingest()
 
 
 def test_descriptions_and_tags_cost_no_model_unless_it_looks_at_them(dbt: _Two):
@@ -325,7 +341,7 @@ def test_descriptions_and_tags_cost_no_model_unless_it_looks_at_them(dbt: _Two):
         "models/users.yml", "models: [{name: users_v, description: Some, config: {tags: [hot]}, columns: [{name: id}]}]"
     )
     commit = dbt.ingest()
-    assert dbt.extracted == sorted(["models/listed.sql", *ASKING])
+    assert dbt.extracted == ["models/listed.sql"]
     assert commit.summary["coverage"]["opaque"] == 0
     dbt.write("models/users.yml", "models: [{name: users_v, columns: [{name: id}, {name: mail}]}]")
     dbt.ingest()
