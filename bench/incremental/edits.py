@@ -313,14 +313,15 @@ def _asks_for_columns(w: Warehouse) -> str:
     other, name = w.random.choice(others), f"asking_{w.random.randrange(6)}"
     asked = w.random.choice(
         [
-            "{{ dbt_utils.star(from=ref('%s')) }}",
-            "{% for column in adapter.get_columns_in_relation(ref('%s')) %}{{ column.name }} as c_{{ column.name }}, "
-            "{% endfor %} 1 as one",
+            "{{ dbt_utils.star(from=ref('OTHER')) }}",
+            "{% for column in adapter.get_columns_in_relation(ref('OTHER')) %}"
+            "{{ column.name }} as c_{{ column.name }}, {% endfor %} 1 as one",
         ]
     )
     to = path.with_name(f"{name}.sql")
     before = _text(to) if to.exists() else ""
-    to.write_text(f"select {asked % other} from {{{{ ref('{other}') }}}}", encoding="utf-8")
+    text = f"select {asked} from {{{{ ref('OTHER') }}}}"
+    to.write_text(text.replace("OTHER", other), encoding="utf-8")
     return f"{w.name_of(to)} of {other}" if _text(to) != before else ""
 
 

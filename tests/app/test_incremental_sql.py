@@ -21,6 +21,7 @@ from govtool.app.ingest.sql_options import SqlRequest
 from govtool.app.ingest.sql_workers import extracted_by_workers
 from govtool.capture.sql import collector
 from govtool.capture.sql.scripts import trees
+from govtool.model import stored_rows
 from govtool.store import Commit, Store
 from govtool.store.cache import cache_root
 
@@ -383,6 +384,19 @@ def test_a_script_without_a_memo_writes_its_fragment_again_only_if_it_changed(tw
     assert _fragments(two.store, before) == _fragments(two.store, after)
 
 
+def test_a_change_that_says_the_same_is_compared_and_not_encoded(two: _Two, monkeypatch: pytest.MonkeyPatch):
+    two.ingest()
+    encoded: list[int] = []
+    encode = stored_rows.encode_spans
+    monkeypatch.setattr(stored_rows, "encode_spans", lambda spans: encoded.append(1) or encode(spans))
+    two.write("b.sql", "CREATE VIEW b AS SELECT email, id FROM a; -- a comment behind it")
+    two.ingest()
+    assert encoded == []
+    two.write("b.sql", "-- a comment before it\nCREATE VIEW b AS SELECT email, id FROM a;")
+    two.ingest()
+    assert encoded == [1]
+
+
 def _fragments(store: Store, commit: Commit) -> set[str]:
     return {ref.sha256 for ref in store.fragments(commit) if ref.table == "derivations"}
 
@@ -452,7 +466,7 @@ def test_memos_of_another_shape_are_none(two: _Two):
     sound = file.read_bytes()
     head, *memos = sound.partition(b"\n")[2].decode().split("\n")
     of_a = json.loads(head)[1].index("a.sql")
-    for place in range(1, 10):
+    for place in range(1, 11):
         for wrong in (None, 7, "text", [[]], {"x": []}):
             forged = json.loads(memos[of_a])
             forged[place] = wrong

@@ -181,6 +181,8 @@ class _Attempt:
         """Scripts that were parsed for the sake of their functions."""
         self._memos: dict[ScriptState, ScriptMemo] = {}
         """Scripts that their memos stand for."""
+        self._parts: dict[str, ScriptPart] = {}
+        """By file the parts that memos hold."""
         self._walked: dict[StatementState, int] = {}
         """How often the walk of a statement was passed over."""
         self._taken: dict[StatementState, Any] = {}
@@ -253,7 +255,7 @@ class _Attempt:
         try:
             script = script_of(item.file, item.session or item.file, self._options.dialect, memo)
             walks = {s: list(value[6]) for s, value in zip(script.statements, memo.statements, strict=True)}
-            part_of(item.file, memo)
+            self._parts[item.file] = part_of(item.file, memo)
             _ = memo.outlines
         except _BROKEN:
             return False
@@ -400,7 +402,7 @@ class _Attempt:
             if memo is not None:
                 kept.add(script.file)
                 memos[script.file] = memo
-                part = part_of(script.file, memo)
+                part = self._parts[script.file]
             else:
                 part = maker.part(script)
                 part.read = self._notes.get(script.file, [])
