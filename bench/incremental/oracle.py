@@ -2,18 +2,19 @@
 
     python -m bench.incremental.oracle FOLDER --dialect postgres --edits 500 --seed 1
 
-One store is ingested with the memos of the ingest before, the other as if there were none. Fragments of all tables are
-compared by their digests, and the figures of the commits.
+One store is ingested with the memos of the ingest before, by one process or by two, the other as if there were none.
+Fragments of all tables are compared by their digests, and the figures of the commits.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -56,17 +57,19 @@ def compare(
     copy = work / "warehouse"
     shutil.copytree(folder, copy)
     warehouse = Warehouse(copy, seed)
-    request = SqlRequest((str(copy),), dialect=dialect, relation_from=relation_from, source="warehouse")
+    request = first = SqlRequest((str(copy),), dialect=dialect, relation_from=relation_from, source="warehouse")
+    workers = random.Random(seed)
     by_memos, in_full = Store.init(str(work / "memos")), Store.init(str(work / "full"))
     edit = "first"
     for _ in range(edits + 1):
         with mock.patch.object(ingesting, "lineage_with_memos", _counted(counts := [0, 0])):
-            ours = ingest_sql(by_memos, request)
+            ours = ingest_sql(by_memos, replace(request, workers=workers.choice([1, 1, 2])))
         with mock.patch.object(ingesting, "lineage_with_memos", return_value=None):
             theirs = ingest_sql(in_full, request)
         differs = difference(by_memos, ours.commit, in_full, theirs.commit) or report_difference(ours, theirs)
         yield EditOutcome(edit, differs, *counts)
         edit = warehouse.edit()
+        request = replace(first, **warehouse.options)
 
 
 def _counted(counts: list[int]) -> Any:

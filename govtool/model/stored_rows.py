@@ -77,8 +77,20 @@ def spans_of(parts: Iterable[Sequence[Derivation]]) -> list[RowSpan]:
     return spans
 
 
+def same_rows(some: Iterable[RowSpan], others: Iterable[RowSpan]) -> bool:
+    """Return whether two lists of rows, each in order, are the same: they are then encoded alike."""
+    same: bool = _table_of(some).equals(_table_of(others))
+    return same
+
+
 def encode_spans(spans: Iterable[RowSpan]) -> tuple[bytes, int]:
     """Rows as a fragment, which is that of their derivations; and their number."""
+    table = _table_of(spans)
+    return write_table(table), table.num_rows
+
+
+def _table_of(spans: Iterable[RowSpan]) -> Any:
+    """Rows as one table."""
     import pyarrow as pa
 
     joined: list[RowSpan] = []
@@ -90,5 +102,4 @@ def encode_spans(spans: Iterable[RowSpan]) -> tuple[bytes, int]:
             joined.append(span)
     # Chunks of a column would begin new pages.
     pieces = [span.table.slice(span.start, span.size) for span in joined]
-    table = pa.concat_tables(pieces).combine_chunks() if pieces else to_table([])
-    return write_table(table), table.num_rows
+    return pa.concat_tables(pieces).combine_chunks() if pieces else to_table([])

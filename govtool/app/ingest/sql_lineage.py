@@ -20,7 +20,7 @@ from govtool.app.ingest.sql_options import extract_scripts, facts_beside, statem
 from govtool.model import Derivation, Diagnostic
 from govtool.model.fact import Fact
 from govtool.model.spread import buckets_for, number_of
-from govtool.store import Fragment
+from govtool.store import Fragment, FragmentRef
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from govtool.capture.sql.memos.reuse import MemoExtraction
     from govtool.capture.sql.memos.script_memos import DerivationOutline, ScriptMemo
     from govtool.capture.sql.stages import StageProgress
-    from govtool.model.stored_rows import StoredRows
-    from govtool.store import FragmentRef, Store
+    from govtool.model.stored_rows import RowSpan, StoredRows
+    from govtool.store import Store
 
 
 _MIXED: Final = "\0mixed "
@@ -55,13 +55,16 @@ class EncodedLineage:
 class SourceLineage:
     """The lineage of a source, with what is needed to ingest it faster the next time."""
 
-    def __init__(self, store: Store, source: str, found: MemoExtraction, earlier: _Earlier, file: Path) -> None:
+    def __init__(
+        self, store: Store, source: str, found: MemoExtraction, earlier: _Earlier, file: Path, how: str
+    ) -> None:
         self.extraction: Extraction = found.extraction
         self._store = store
         self._source = source
         self._found = found
         self._earlier = earlier
         self._file = file
+        self._how = how
         self._stated: Mapping[str, Sequence[Fact]] = {}
         self._stored: dict[str, StoredRows] = {}
 
@@ -99,8 +102,10 @@ class SourceLineage:
     def _rows_of(self, file: str) -> StoredRows | None:
         """The rows that hold the derivations of a file with a memo; None if it has none."""
         fresh = self._earlier.fresh.get(file)
-        if fresh is not None:
-            return fresh
+        return fresh if fresh is not None else self._stored_rows(file)
+
+    def _stored_rows(self, file: str) -> StoredRows | None:
+        """The rows of the fragment that holds what a file said at the last ingest; None if it said nothing."""
         place = self._earlier.places.get(file, "")
         if place and place not in self._stored:
             from govtool.model.stored_rows import StoredRows
@@ -146,8 +151,8 @@ class SourceLineage:
         outlines = self._outlines
         buckets = buckets_for(sum(map(len, outlines.values())) + len(more), DERIVATIONS_PER_FRAGMENT)
         split: dict[int, list[str]] = {}
-        for file, found in outlines.items():
-            if found:
+        for file, outlined in outlines.items():
+            if outlined:
                 split.setdefault(number_of(file) % buckets, []).append(file)
         extra: dict[int, list[Derivation]] = {}
         for derivation in more:
@@ -161,14 +166,13 @@ class SourceLineage:
         for number, (bucket, files) in enumerate(sorted(split.items())):
             if wrote is not None:
                 wrote(number, len(split))
-            ref = self._unchanged(files) if bucket not in extra else None
-            if ref is not None:
-                kept.append(ref)
-                places.update(dict.fromkeys(files, ref.sha256))
+            found = (self._unchanged(files) if bucket not in extra else None) or self._encode(files, extra.get(bucket))
+            if isinstance(found, FragmentRef):
+                kept.append(found)
+                places.update(dict.fromkeys(files, found.sha256))
                 continue
-            fragment = self._encode(files, extra.get(bucket, ()))
-            fragments.append(fragment)
-            place = hashlib.sha256(fragment.data).hexdigest()
+            fragments.append(found)
+            place = hashlib.sha256(found.data).hexdigest()
             more_of = {derivation.statement.file for derivation in extra.get(bucket, ())}
             # Of these files it holds more than they say now: they are extracted again, and it is never kept as it is.
             places.update({file: place for file in files if file not in more_of})
@@ -192,12 +196,8 @@ class SourceLineage:
 
     def _unchanged(self, files: list[str]) -> FragmentRef | None:
         """The fragment that already holds just these files, as they are now."""
-        place = self._earlier.places.get(files[0], "")
-        if self._earlier.files.get(place) != files:
-            return None
-        if not all(self._is_kept(file) or self._yields_the_same(file) for file in files):
-            return None
-        return self._earlier.refs.get(place)
+        ref = self._earlier.of_files(files)
+        return ref if all(self._is_kept(file) or self._yields_the_same(file) for file in files) else None
 
     def _yields_the_same(self, file: str) -> bool:
         """Return whether a file without a memo has the same derivations as before."""
@@ -211,21 +211,29 @@ class SourceLineage:
         made = {file: found for file, found in self._made.items() if found and file not in self._found.memos.scripts}
         return {file: _table_digest(to_table(found)) for file, found in made.items()}
 
-    def _encode(self, files: list[str], more: Sequence[Derivation]) -> Fragment:
+    def _encode(self, files: list[str], more: Sequence[Derivation] | None) -> Fragment | FragmentRef:
+        """The fragment of files; the one that is stored where all of them say what they said."""
         from govtool.model.columnar import DERIVATIONS
-        from govtool.model.stored_rows import RowSpan, encode_spans, spans_of
+        from govtool.model.stored_rows import encode_spans, spans_of
 
         made = [file for file in files if file not in self._found.kept]
-        *fresh, last = spans_of([*(self._made[file] for file in made), more])
-        span_of = dict(zip(made, fresh, strict=True))
-        spans: list[RowSpan] = []
+        *fresh, last = spans_of([*(self._made[file] for file in made), more or ()])
+        spans: dict[str, Sequence[RowSpan]] = {file: [span] for file, span in zip(made, fresh, strict=True)}
         for file in files:
-            if file in span_of:
-                spans.append(span_of[file])
-            elif (rows := self._rows_of(file)) is not None:
-                spans += rows.of_file(file)
-        data, count = encode_spans([*spans, last])
+            if file not in spans and (rows := self._rows_of(file)) is not None:
+                spans[file] = rows.of_file(file)
+        ref = self._earlier.of_files(files) if more is None else None
+        if ref is not None and all(self._is_kept(file) or self._is_stored(file, spans[file]) for file in files):
+            return ref
+        data, count = encode_spans([*(span for file in files for span in spans.get(file, ())), last])
         return Fragment(self._source, DERIVATIONS, data, count)
+
+    def _is_stored(self, file: str, spans: Sequence[RowSpan]) -> bool:
+        """Return whether the last ingest stored just these rows of a file."""
+        from govtool.model.stored_rows import same_rows
+
+        stored = self._stored_rows(file)
+        return stored is not None and same_rows(stored.of_file(file), spans)
 
     def payload(self, base: IngestPayload, wrote: Callable[[int, int], None] | None = None) -> IngestPayload:
         """The payload of an ingest with these derivations.
@@ -238,7 +246,7 @@ class SourceLineage:
             StoreError: A fragment cannot be read.
         """
         encoded = self.encoded(base.derivations, wrote)
-        memos = EarlierIngest(self._found.memos, encoded.places, self._stated, self._yields)
+        memos = EarlierIngest(self._found.memos, encoded.places, self._stated, self._yields, self._how)
         return replace(
             base,
             derivations=(),
@@ -298,6 +306,11 @@ class _Earlier:
     fresh: Mapping[str, StoredRows] = field(default_factory=dict)
     """By file with a memo that was made now, by another process, the rows that hold its derivations."""
 
+    def of_files(self, files: list[str]) -> FragmentRef | None:
+        """Return the fragment that holds what just these files said; None if there is none."""
+        place = self.places.get(files[0], "")
+        return self.refs.get(place) if self.files.get(place) == files else None
+
 
 def extracted_lineage(
     found: Sequence[Script | Diagnostic], settings: Options, report: Callable[[StageProgress], None] | None = None
@@ -341,7 +354,7 @@ def lineage_with_memos(
     earlier = load_earlier(file)
     usable = _Earlier({}, {}, {}, {}, {})
     memos: Memos | None = None
-    if earlier is not None:
+    if earlier is not None and earlier.how == how:
         usable = _usable(store, branch, source, earlier)
         memos = Memos(earlier.memos.guard, dict(_placed(earlier, usable)))
     marks = marks_of(found, settings, how)
@@ -356,7 +369,7 @@ def lineage_with_memos(
         extraction = extract_with_memos(found, settings, how, memos, report, with_texts=with_texts, marks=marks)
     except NotReusable:
         return None
-    return SourceLineage(store, source, extraction, usable, file)
+    return SourceLineage(store, source, extraction, usable, file, how)
 
 
 def _placed(earlier: EarlierIngest, usable: _Earlier) -> Iterator[tuple[str, ScriptMemo]]:

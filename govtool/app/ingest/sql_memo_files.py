@@ -46,6 +46,8 @@ class EarlierIngest:
     """By file the facts that it states; of files with a memo, where there are any."""
     yields: Mapping[str, str]
     """By file without a memo a digest of its derivations."""
+    how: str = ""
+    """A digest of all but the scripts that decided the result, the encoder included."""
 
 
 def memo_file(store: Store, source: str, branch: str) -> Path:
@@ -78,10 +80,11 @@ def _earlier(lines: list[str]) -> EarlierIngest:
     from govtool.capture.sql.memos.script_memos import ScriptMemo
 
     head, *scripts = lines
-    guard, files, places, facts, yields = json.loads(head)
+    guard, files, places, facts, yields, how = json.loads(head)
     memos = Memos(str(guard), dict(zip(map(str, files), map(ScriptMemo.of_text, scripts), strict=True)))
     stated = {file: [Fact(*fields) for fields in listed] for file, listed in facts.items()}
-    return EarlierIngest(memos, {str(file): str(place) for file, place in places.items()}, stated, dict(yields))
+    placed = {str(file): str(place) for file, place in places.items()}
+    return EarlierIngest(memos, placed, stated, dict(yields), str(how))
 
 
 def save_earlier(file: Path, earlier: EarlierIngest) -> None:
@@ -89,7 +92,7 @@ def save_earlier(file: Path, earlier: EarlierIngest) -> None:
     with uncollected():
         scripts = earlier.memos.scripts
         facts = {name: [_fact_value(fact) for fact in found] for name, found in earlier.facts.items()}
-        head = [earlier.memos.guard, list(scripts), dict(earlier.places), facts, dict(earlier.yields)]
+        head = [earlier.memos.guard, list(scripts), dict(earlier.places), facts, dict(earlier.yields), earlier.how]
         lines = [json.dumps(head, separators=(",", ":")), *(memo.to_text() for memo in scripts.values())]
         body = "\n".join(lines).encode("ascii")
     if len(body) > MAX_BYTES:

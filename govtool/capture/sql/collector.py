@@ -65,6 +65,9 @@ class Uncollected:
         self._was_enabled = gc.isenabled()
         _collect_left()
         gc.disable()
+        if gc.get_count()[0] > MANY_YOUNG:  # the memos of an earlier ingest: not to be visited with the trees
+            _left.trees = True
+            _make_old()
         return self
 
     def __exit__(self, *raised: object) -> None:

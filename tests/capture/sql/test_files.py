@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,23 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path):
     _, pipe = read_scripts([tmp_path])
     assert isinstance(pipe, Diagnostic)
     assert pipe.message == "cannot be read: not a regular file"
+
+
+def test_a_pipe_that_is_named_is_read_to_its_end(tmp_path: Path):
+    os.mkfifo(tmp_path / "a.sql")
+    text = "select 1; " * 100_000
+    writer = threading.Thread(target=(tmp_path / "a.sql").write_text, args=(text,))
+    writer.start()
+    assert read(tmp_path / "a.sql") == Script("a.sql", text)
+    writer.join()
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_as_it_is_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = write(tmp_path, "a.sql", b"select 1")
+    shorter = path.stat()
+    path.write_bytes(b"select 1, 2")
+    monkeypatch.setattr(os, "stat", lambda *_, **__: shorter)
+    assert read(path) == Script("a.sql", "select 1, 2")
 
 
 def test_only_the_target_folder_of_dbt_is_left_out(tmp_path: Path):

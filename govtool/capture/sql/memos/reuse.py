@@ -8,16 +8,16 @@ parsed, and the statement walked. So the result is that of a full extraction, to
 scripts that are still the same; a memo that is not of the script's text and options is not looked at.
 
 What holds for all scripts at once is compared as a whole: scripts with triggers, synonyms, partitions, table types and
-blocks that return rows are always parsed, and a change of one of them drops all memos (``guard``). Templates that ask
-for columns are rendered and parsed each time, as in a full extraction; of them no memos are made. Files of one name end
-the reuse altogether (``NotReusable``).
+blocks that return rows are always parsed, and a change of one of them drops all memos (``guard``). A template that asks
+for columns is asked for again what it asked: with the same answers, in the same order, it renders to the same text.
+Files of one name end the reuse altogether (``NotReusable``).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,13 +37,14 @@ from govtool.capture.sql.memos.script_memos import (
 )
 from govtool.capture.sql.options import relation_of
 from govtool.capture.sql.resolve.batch import Batch
-from govtool.capture.sql.resolve.deferred import Deferred, described_tables, known_tables
+from govtool.capture.sql.resolve.deferred import Answers, Deferred, described_tables, known_tables
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.routine_calls import defined_routines, mark_unknown_calls, missing_routines
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.templates.macros import MacroLibrary
+from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.template import Rendered
 from govtool.capture.sql.walk.state import Inline
 from govtool.model import Diagnostic
@@ -166,9 +167,11 @@ class _Attempt:
         self._batch.keeps_places = options.evidence
         self._batch.taping = True
         self._batch.replay = self._replay
-        self._deferred = Deferred(self._batch, options)
-        self._needing_columns: set[str] = set()
+        self._deferred = Deferred(self._batch, options, self._add)
+        self._waiting: set[str] = set()
         """Files whose templates ask for columns."""
+        self._answers: dict[str, Answers] = {}
+        """By file what its template was told of columns."""
         self._failure: Exception | None = None
         self._held: dict[str, int] = {}
         """By file with a memo how much of the room for trees was taken before it."""
@@ -178,6 +181,8 @@ class _Attempt:
         """Scripts that were parsed for the sake of their functions."""
         self._memos: dict[ScriptState, ScriptMemo] = {}
         """Scripts that their memos stand for."""
+        self._parts: dict[str, ScriptPart] = {}
+        """By file the parts that memos hold."""
         self._walked: dict[StatementState, int] = {}
         """How often the walk of a statement was passed over."""
         self._taken: dict[StatementState, Any] = {}
@@ -221,7 +226,7 @@ class _Attempt:
                 self._add_anew(item)
                 if self._batch.tree_cache.holds_many:
                     trees.parsed(len(item.text))
-            waits = item.file in self._needing_columns
+            waits = item.file in self._waiting
             stages.parsed(done, len(self._read), None if waits else self._batch.scripts[-1])
         return unread
 
@@ -232,35 +237,69 @@ class _Attempt:
         if not rendered.wanted:
             self._batch.add(self._state(maker, rendered))
             return
-        self._needing_columns.add(item.file)
-        self._deferred.defer(
-            relation_of(item.file, self._options), lambda columns: self._state(maker, maker.render(columns))
-        )
+        self._defer(item, lambda answers: self._state(maker, maker.render(answers)))
+
+    def _defer(self, item: Script, make: Callable[[Answers], ScriptState]) -> None:
+        """Let a template wait; what it is told of columns is kept."""
+
+        def told(columns: ColumnsOf) -> ScriptState:
+            answers = self._answers[item.file] = Answers(columns)
+            state = make(answers)
+            state.asked = answers.asked()
+            return state
+
+        self._waiting.add(item.file)
+        self._deferred.defer(relation_of(item.file, self._options), told)
 
     def _add_earlier(self, item: Script, memo: ScriptMemo) -> bool:
         try:
             script = script_of(item.file, item.session or item.file, self._options.dialect, memo)
             walks = {s: list(value[6]) for s, value in zip(script.statements, memo.statements, strict=True)}
-            part_of(item.file, memo)
+            self._parts[item.file] = part_of(item.file, memo)
             _ = memo.outlines
         except _BROKEN:
             return False
+
+        def stand_in() -> ScriptState:
+            self._stand_in(item, script, memo)
+            self._values.update(walks)
+            return script
+
+        def as_told(answers: Answers) -> ScriptState:
+            if answers.hold(memo.asked or ()):
+                return stand_in()
+            maker = self._maker(item)
+            return self._state(maker, maker.render(answers.again()))
+
+        if memo.asked is None:
+            self._add(stand_in())
+        else:
+            self._defer(item, as_told)
+        return True
+
+    def _stand_in(self, item: Script, script: ScriptState, memo: ScriptMemo) -> None:
+        """Let a memo stand for a script."""
         trees = self._batch.tree_cache
         self._held[item.file] = trees.held
         for size in memo.sizes:  # which trees of later scripts are held depends on those before
             trees.takes(size)
         for statement in script.statements:
             statement.replayable = True
-        self._values.update(walks)
         self._memos[script] = memo
-        self._batch.add_earlier(script, self._function)
-        return True
+
+    def _add(self, script: ScriptState) -> None:
+        """Add a script to the batch, parsed or as its memo has it."""
+        if script in self._memos:
+            self._batch.add_earlier(script, self._function)
+        else:
+            self._batch.add(script)
 
     def _parse_script(self, item: Script) -> ScriptState:
-        """Parse a script whose template asks for no columns."""
+        """Parse a script that its memo stands for, with the columns that its template was told."""
         maker = self._maker(item)
-        rendered = maker.render(None)
-        if rendered.wanted:
+        answers = self._answers.get(item.file)
+        rendered = maker.render(None if answers is None else answers.again())
+        if rendered.wanted and answers is None:
             raise NotReusable
         return self._state(maker, rendered)
 
@@ -279,7 +318,7 @@ class _Attempt:
         return state
 
     def _guard(self) -> str:
-        return _digest([script.mark for script in self._batch.scripts if script.special])
+        return _digest([[script.mark, script.asked] for script in self._batch.scripts if script.special])
 
     def _function(self, statement: StatementState, name: str) -> Inline | None:
         """A SQL function of a script that is not parsed."""
@@ -363,11 +402,11 @@ class _Attempt:
             if memo is not None:
                 kept.add(script.file)
                 memos[script.file] = memo
-                part = part_of(script.file, memo)
+                part = self._parts[script.file]
             else:
                 part = maker.part(script)
                 part.read = self._notes.get(script.file, [])
-                if script.file not in self._needing_columns and has_memo(script, part):
+                if has_memo(script, part):
                     memos[script.file] = memo_of(script, part, maker)
             parts.append(part)
             stages.described(len(parts), len(self._batch.scripts), part.counts["opaque"])

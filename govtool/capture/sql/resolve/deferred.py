@@ -3,13 +3,16 @@
 dbt's macros ask the warehouse which columns a relation has (``dbt_utils.star``, ``adapter.get_columns_in_relation``).
 Here the batch answers: what a template needs is settled first, and where another such template defines that, it is
 rendered before. It is the stack of the LineageX paper (section 3) once more, one step earlier.
+
+``Answers`` holds what a template was told: it renders to the same again where it is told the same again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 from govtool.capture.sql.resolve.knowledge import Knowledge
 from govtool.capture.sql.templates.sources import described_sources
@@ -18,20 +21,63 @@ from govtool.names import fold, fold_name, join_name, split_name
 if TYPE_CHECKING:
     from govtool.capture.sql.options import Options
     from govtool.capture.sql.resolve.batch import Batch
-    from govtool.capture.sql.resolve.states import ScriptState
+    from govtool.capture.sql.resolve.states import Asked, ScriptState
     from govtool.capture.sql.templates.properties import Description
     from govtool.capture.sql.templates.run import ColumnsOf
 
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
 
 
-class Deferred:
-    """The templates of a batch that wait for columns."""
+class Answers:
+    """The columns that one template is told, in the order in which it asks; rendered again, it is told the same."""
 
-    def __init__(self, batch: Batch, options: Options) -> None:
-        """Begin with none."""
+    def __init__(self, columns: ColumnsOf) -> None:
+        """Begin with none; ``columns`` tells them."""
+        self._columns = columns
+        self._given: list[tuple[tuple[str, ...], Mapping[str, str | None] | None]] = []
+        self._next = 0
+
+    def __call__(self, parts: tuple[str, ...]) -> Mapping[str, str | None] | None:
+        """Return the columns of a relation; see ``ColumnsOf``."""
+        if self._next == len(self._given):
+            self._given.append((parts, self._columns(parts)))
+        asked, answer = self._given[self._next]
+        self._next += 1
+        return answer if asked == parts else self._columns(parts)
+
+    def again(self) -> Answers:
+        """Return the same answers, for a rendering that begins anew."""
+        self._next = 0
+        return self
+
+    def asked(self) -> list[Asked]:
+        """Return what was asked, in order, with digests of the answers."""
+        return [(list(parts), _digest_of(answer)) for parts, answer in self._given]
+
+    def hold(self, asked: Iterable[Sequence[Any]]) -> bool:
+        """Ask as a template did before; return whether the answers are the same. The first other one ends it."""
+        return all(_digest_of(self(tuple(parts))) == digest for parts, digest in asked)
+
+
+def _digest_of(answer: Mapping[str, str | None] | None) -> str:
+    if not answer:  # templates cannot tell these apart
+        return ""
+    return blake2b(repr(list(answer.items())).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+class Deferred:
+    """The templates of a batch that wait for columns.
+
+    Args:
+        batch: The batch.
+        options: Those of the extraction.
+        add: Adds a script to the batch; None: as one that is parsed.
+    """
+
+    def __init__(self, batch: Batch, options: Options, add: Callable[[ScriptState], None] | None = None) -> None:
         self._batch = batch
         self._options = options
+        self._add_script = batch.add if add is None else add
         self._places: list[int] = []
         self._makes: list[Callable[[ColumnsOf], ScriptState]] = []
         self._made: dict[int, ScriptState | None] = {}
@@ -41,7 +87,7 @@ class Deferred:
 
         Args:
             relation: What it defines, if that is known.
-            make: Renders and parses it, with what tells columns.
+            make: Returns it rendered and parsed, with what tells columns.
         """
         number = len(self._makes)
         self._places.append(len(self._batch.scripts))
@@ -76,7 +122,7 @@ class Deferred:
         self._made[number] = None
         state = self._makes[number](self._columns)
         self._made[number] = state
-        self._batch.add(state)
+        self._add_script(state)
 
     def _columns(self, parts: tuple[str, ...]) -> Mapping[str, str | None] | None:
         return self._batch.columns(relation_named(parts, self._options))
