@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.errors import IntegrityError, StoreError, UsageError
@@ -205,10 +206,14 @@ def read_marker(objects: ReadableObjects) -> str:
 
 
 def no_store(uri: str) -> StoreError:
-    """The error for a place that holds no store."""
+    """The error for a place that holds no store; with the one in it, where that is a project's folder."""
+    hint = "run govtool init, or give the address of a store: --store"
+    inside = Path(uri) / ".govtool"
+    if "://" not in uri and inside.is_dir():
+        hint = f"its store is {inside}"
     return StoreError(
         f"there is no store at {uri}",
         code="store.missing",
         location=uri,
-        hint="run govtool init, or give the address of a store: --store",
+        hint=hint,
     )

@@ -71,6 +71,13 @@ def test_exit_codes(govtool, arguments, code, says):
     assert "Traceback" not in done.err
 
 
+def test_a_folder_with_a_store_in_it_is_no_store_but_its_store_is_named(govtool, project):
+    assert govtool("init", "--no-sources").code == 0
+    done = govtool("log", "--store", str(project))
+    assert done.code == 4
+    assert f"hint          its store is {project / '.govtool'}" in done.err
+
+
 def test_debug_shows_the_traceback(govtool):
     assert "Traceback" in govtool("log", "--debug").err
 
