@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from govtool.errors import EvidenceError, UnknownNameError
 from govtool.records.execute.inputs import relations
-from govtool.records.plan.expressions import Expression
+from govtool.records.plan.expressions import Attribute, Expression, Literal, Named
 from govtool.records.plan.nodes import Distinct, Join, Project, Relation, outputs
 from govtool.records.plan.tree import Node
+from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows, StagePosition
 from govtool.records.trace.forward import input_key
 from govtool.records.trace.leaf_names import is_called, leaf_name
+from govtool.records.trace.rounding import is_close
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected
 from govtool.records.trace.selection import bound_condition, filtered
 from govtool.records.trace.traced_plan import TracedPlan
 
+Pairs = Sequence[tuple[Attribute, Named]]
+"""Columns of the output, each with the value of rows that it is compared with."""
 DUPLICATES = Grade("superset", "duplicates: other rows of the output have the same values")
 
 
@@ -61,27 +65,42 @@ class Lineage(TracedPlan):
             EvidenceError: The plan does not give these rows again.
         """
         kept = self.executor.keep(rows)
-        pairs = [
+        named = [
             (column, self.ids.named(column.name, other))
             for column, other in zip(self.stage.segment.visible, outputs(rows), strict=True)
-            if self.can_match(column)
         ]
-        given: Node = Project(kept, tuple(named for _, named in pairs))
-        same = both(alike(column, named.attribute) for column, named in pairs)
-        found = Join(self.stage.segment.node, given, "left_semi", same)
-        again: Node = self.executor.keep(
-            Project(found, tuple(self.ids.named(column.name, column) for column, _ in pairs))
-        )
-        if self.looseness is not None and self.looseness.unsure:
-            given, again = (self.executor.keep(Distinct(each)) for each in (given, again))
-        if self.exceeds(given, again):
+        plain = [pair for pair in named if self.can_match(pair[0])]
+        close = [pair for pair in named if self.is_nearly(pair[0])]
+        found, grade = self._found(kept, plain, () if plain else close)
+        if plain and close and grade != EXACT:
+            closely, better = self._found(kept, plain, close)
+            found, grade = (found, grade) if better is None else (closely, better)
+        if grade is None:
             raise EvidenceError(
                 "the recorded plan does not give these rows again",
                 code="evidence.not-reproduced",
                 hint="a function, a clock or an order that was not recorded decided them, or an input changed",
             )
-        grade = self._compared(given, again)
         return RecordSet(self, (StagePosition(self.stage, found, grade),))
+
+    def _found(self, kept: Node, plain: Pairs, close: Pairs = ()) -> tuple[Node, Grade | None]:
+        """The rows of the plan with the values of given rows, and their grade; None if there are too few.
+
+        Args:
+            kept: The given rows.
+            plain: Columns that are equal, each with that of the given rows.
+            close: Columns of floats that are equal up to the order of a sum.
+        """
+        one = (self.ids.named("", Literal(1, LONG)),)  # without any column, rows are only counted
+        values = Project(kept, tuple(named for _, named in (*plain, *close)) or one)
+        same = [alike(column, named.attribute) for column, named in plain]
+        same += [is_close(column, named.attribute) for column, named in close]
+        found = Join(self.stage.segment.node, values, "left_semi", both(same) or Literal(True, BOOLEAN))
+        given: Node = Project(kept, tuple(self.ids.named(n.name, n.value) for _, n in plain) or one)
+        again: Node = self.executor.keep(Project(found, tuple(self.ids.named(c.name, c) for c, _ in plain) or one))
+        if self.looseness is not None and self.looseness.unsure:
+            given, again = (self.executor.keep(Distinct(each)) for each in (given, again))
+        return found, None if self.exceeds(given, again) else self._compared(given, again)
 
     def _compared(self, given: Node, again: Node) -> Grade:
         """The grade of rows of the plan that have the values of given rows, these among them."""

@@ -47,6 +47,7 @@ from govtool.records.trace.list_order import depends_on_order
 from govtool.records.trace.looseness import has_breaks
 from govtool.records.trace.normal import Ids, spare_ids
 from govtool.records.trace.push import semijoined
+from govtool.records.trace.rounding import is_close
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, reads, unique
 from govtool.records.trace.selection import bound_condition
 from govtool.records.trace.ties import ChosenCell, TieCheck, always_tied, never_tied
@@ -106,7 +107,7 @@ class OpenedWrite:
                 or lineage.blank
                 or lineage.looseness
                 or _chooses_rows(self.plan.root)
-                or (condition is not None and self._reads_order(condition))
+                or (condition is not None and self.reads_order(condition))
             )
         ):
             return lineage.loose_rows(condition)
@@ -115,10 +116,13 @@ class OpenedWrite:
             node = Filter(node, bound_condition(condition, outputs(self.output)))
         return self._matched(node, self.output) if lineage.refused else lineage.recorded(node)
 
-    def _reads_order(self, condition: str) -> bool:
-        """Return whether a condition depends on the order of collected lists."""
-        lists = self.lineage.lists
-        return bool(lists) and depends_on_order(bound_condition(condition, self.lineage.stage.segment.visible), lists)
+    def reads_order(self, condition: str) -> bool:
+        """Return whether a condition depends on the order of collected lists, or of the terms of a sum of floats."""
+        lists, rounded = self.lineage.lists, self.lineage.rounded
+        if not (lists or rounded):
+            return False
+        meets = bound_condition(condition, self.lineage.stage.segment.visible)
+        return bool(reads([meets]) & rounded) or depends_on_order(meets, lists)
 
     def selected(self, condition: str) -> int | None:
         """The number of written rows that meet a condition; None where the plan's rows over the inputs are the run's.
@@ -180,16 +184,32 @@ class OpenedWrite:
         kept = self.executor.keep(Project(position.rows, tuple(map(_renamed, unique(visible)))))
         copies = {column.id: self.lineage.ids.named(column.name, column) for column in outputs(kept)}
         node, record = self.lineage.read(self.output)
-        pairs = zip(self.output.columns, visible, strict=True)
-        match = self.lineage.can_match
-        same = both(alike(column, copies[other.id].attribute) for column, other in pairs if match(other))
-        found = Join(node, Project(kept, tuple(copies.values())), "left_semi", same)
-        rows = Distinct(projected(found, (record,)))
-        grade = self._found_again(kept, rows) if self.lineage.looseness is None else self._loosely_found(kept, rows)
+        pairs = [(column, copies[other.id], other) for column, other in zip(self.output.columns, visible, strict=True)]
+        same = [alike(column, copy.attribute) for column, copy, other in pairs if self.lineage.can_match(other)]
+        close = [is_close(column, copy.attribute) for column, copy, other in pairs if self.lineage.is_nearly(other)]
+        grade: Grade | None = None
+        for conditions in (same, [*same, *close]) if close else (same,):
+            found = Join(node, Project(kept, tuple(copies.values())), "left_semi", both(conditions))
+            these = Distinct(projected(found, (record,)))
+            own = self._found_again(kept, these) if self.lineage.looseness is None else self._loosely_found(kept, these)
+            if own is not None or grade is None:
+                grade, rows = own, these
+            if grade == EXACT and (conditions is not same or not close or self._is_all_of(kept, found, pairs)):
+                break
         if grade is None:
             return None
         grade = position.grade.worst(grade)
         return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
+
+    def _is_all_of(self, kept: Node, found: Node, pairs: Sequence[tuple[Attribute, Named, Attribute]]) -> bool:
+        """Return whether written rows have the values of rows of the plan, each as often, but for sums of floats."""
+        ids = self.lineage.ids
+        plain = [(column, copy.value) for column, copy, other in pairs if self.lineage.can_match(other)]
+        if not plain:
+            return True
+        values = Project(kept, tuple(ids.named(column.name, value) for column, value in plain))
+        written = Project(found, tuple(ids.named(column.name, column) for column, _ in plain))
+        return not self.lineage.exceeds(written, values)
 
     def gives_its_rows(self) -> bool:
         """Return whether the plan's rows are those that the run wrote, though its files are gone or were written again.
@@ -324,7 +344,7 @@ def _untouched(
         return None
     lineage = Lineage.in_part(root, executor, **facts)
     condition = bound_condition(chosen_by, lineage.stage.segment.visible)
-    if reads([condition]) & lineage.blank or depends_on_order(condition, lineage.lists):
+    if reads([condition]) & (lineage.blank | lineage.rounded) or depends_on_order(condition, lineage.lists):
         return None
     return None if lineage.looseness is not None else (root, lineage)
 

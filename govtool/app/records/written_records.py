@@ -1,4 +1,4 @@
-"""The rows of a write whose plan has cells that the run may have chosen: looked at only where a question needs them."""
+"""The rows of a write whose plan does not give all cells as the run had them: chosen ones, and sums of floats."""
 
 from __future__ import annotations
 
@@ -28,11 +28,19 @@ class WrittenRecords:
     Args:
         rows: The rows, such cells blank.
         look: Gives the same rows after a look at the cells.
+        choose: Of the whole output: the rows that meet a condition, by what the run wrote; None where those of the plan
+            do as well.
     """
 
-    def __init__(self, rows: RecordSet, look: Callable[[], RecordSet]) -> None:
+    def __init__(
+        self,
+        rows: RecordSet,
+        look: Callable[[], RecordSet],
+        choose: Callable[[str], RecordSet | None] | None = None,
+    ) -> None:
         self._rows = rows
         self._look = look
+        self._choose = choose
 
     @cached_property
     def known(self) -> RecordSet:
@@ -51,6 +59,9 @@ class WrittenRecords:
 
     def where(self, condition: str, dataset: str | None = None) -> WrittenRecords:
         """The rows that meet a condition: see ``RecordSet.where``."""
+        chosen = None if self._choose is None else self._choose(condition)
+        if chosen is not None:
+            return WrittenRecords(chosen, lambda: chosen)
         try:
             return self._moved(lambda rows: rows.where(condition, dataset))
         except UsageError as error:

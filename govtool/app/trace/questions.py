@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
@@ -38,14 +39,21 @@ def record_set(store: Reader, commit: Commit, output: str | None, run: str | Non
     if found.program:
         return program_records(store, commit, found)
     opened = open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True, chosen_by=_EVERY)
-    if not opened.untouched:
+    if not opened.untouched and not opened.lineage.rounded:
         return opened.rows()
     from govtool.app.records.written_records import WrittenRecords
 
-    def look() -> RecordSet:
-        return open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True).rows()
+    @cache
+    def known() -> OpenedWrite:
+        return (
+            open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True) if opened.untouched else opened
+        )
 
-    return WrittenRecords(opened.rows(), look)
+    def choose(condition: str) -> RecordSet | None:
+        is_written = opened.output is not None and opened.record is None and opened.reads_order(condition)
+        return known().rows(condition) if is_written else None
+
+    return WrittenRecords(opened.rows(), lambda: known().rows(), choose)
 
 
 def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:

@@ -160,6 +160,8 @@ class DuckDialect(Dialect):
             found = text_value(cast.value.value, target, self.session.zone)
             if found is not None:
                 return self.literal(Literal(found, target))
+        if isinstance(cast.value, Literal) and isinstance(cast.value.value, decimal.Decimal) and target == t.DOUBLE:
+            return self.literal(Literal(float(cast.value.value), target))  # the nearest, as in Java
         write = cast_template(source, target, cast.mode, self.session.zone in _UTC)
         if write is None:
             raise NotExact(f"a cast of {t.to_json(source)} to {t.to_json(target)}")

@@ -24,6 +24,7 @@ from govtool.records.trace.carrier import Carrier
 from govtool.records.trace.list_order import unordered_lists
 from govtool.records.trace.looseness import Looseness
 from govtool.records.trace.normal import Ids
+from govtool.records.trace.rounding import FLOATS, rounded_columns
 from govtool.records.trace.rules import RULES, traceable, traceable_in_part
 from govtool.records.trace.segment import (
     Grade,
@@ -55,6 +56,7 @@ class TracedPlan:
         looseness: How far the rows of the plan are from the run's; None where they are the run's.
         kept: The stages are of positions that the run kept, not of the plan.
         lists: Ids of columns of lists that an aggregate collects, in another order each time.
+        rounded: Ids of columns whose last digits depend on the order of a sum: see ``rounding``.
     """
 
     stage: Stage
@@ -71,6 +73,7 @@ class TracedPlan:
     looseness: Looseness | None = None
     kept: bool = False
     lists: frozenset[int] = frozenset()
+    rounded: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, plan: Node, executor: Executor, **more: Any) -> Self:
@@ -80,8 +83,8 @@ class TracedPlan:
             UsageError: The plan cannot be traced.
         """
         segment, ids, blank = traceable(plan)
-        lists = unordered_lists(segment.node)
-        return cls(Stage(segment), executor, ids, blank=blank, plan=plan, lists=lists, **more)
+        more["lists"], more["rounded"] = unordered_lists(segment.node), rounded_columns(segment.node)
+        return cls(Stage(segment), executor, ids, blank=blank, plan=plan, **more)
 
     @classmethod
     def in_part(cls, plan: Node, executor: Executor, **more: Any) -> Self:
@@ -91,12 +94,17 @@ class TracedPlan:
             UsageError: The plan cannot be traced.
         """
         segment, ids, made = traceable_in_part(plan)
-        more["lists"] = unordered_lists(segment.node)
+        more["lists"], more["rounded"] = unordered_lists(segment.node), rounded_columns(segment.node)
         return cls(Stage(segment), executor, ids, blank=made.blank, plan=plan, looseness=made.looseness, **more)
 
     def can_match(self, column: Attribute) -> bool:
         """Return whether rows can be found by a column: it is evaluated again, and its values can be compared."""
-        return column.id not in self.blank and column.id not in self.lists and comparable(column.type)
+        unsteady = self.blank | self.lists | self.rounded
+        return column.id not in unsteady and comparable(column.type)
+
+    def is_nearly(self, column: Attribute) -> bool:
+        """Return whether rows can be told by a column up to the last digits of its floats."""
+        return column.id in self.rounded and column.id not in self.blank and column.type in FLOATS
 
     def graded(self, grade: Grade) -> Grade:
         """The grade of rows: where inputs are not known or were refused, rows may be missing, whatever else holds."""
