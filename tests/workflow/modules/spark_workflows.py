@@ -497,7 +497,7 @@ def run(seeds: range, spark: Any) -> tuple[list[str], Counter[str], int]:
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
             found = problems(Case(seed, Path(folder).resolve(), spark), report)
-        print(*(each[:1500] for each in found), sep="\n", end="\n" if found else "", flush=True)
+        print(f"{seed}: {len(found)} wrong", *(each[:1500] for each in found), sep="\n", flush=True)
         wrong += found
     return wrong, report, len(seeds)
 

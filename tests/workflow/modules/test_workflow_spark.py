@@ -705,6 +705,37 @@ def test_rows_of_bags_keep_the_values_that_were_computed_before(spark, tmp_path)
             assert (sorted(rows), answer.is_unclear()) == (expected, False), (mode, gone)
 
 
+def test_bags_that_another_module_made_are_evaluated_again(spark, tmp_path):
+    """A list that is read from a file may hold NULLs, the list that was written could not: its new value is the same."""
+    pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+    from govtool.workflow import cogroup
+
+    def sizes(groups):
+        return groups.selectExpr("model", "size(cars) as n")
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "Cars.csv").write_text("model,car\nCivic,1\nCivic,2\nGolf,3\n")
+    cars = {"Cars": "model string, car int"}
+    nest = govtool.module("Nest", cars, (), ["Groups"])(lambda rows: cogroup(rows, by="model", names=["cars"]))
+    flow = govtool.Workflow(
+        "sizes",
+        [nest, govtool.module("Size", ["Groups"], (), ["Sizes"])(sizes)],
+        [("Nest", "Size", "Groups")],
+        keep={"Nest": ["Groups"]},
+    )
+    store = Store.init(str(tmp_path / "store")).uri
+    govtool.run_workflow(flow, tmp_path / "in", state=tmp_path / "state", mode="records", store=store, spark=spark)
+    graph = govtool.open(store)
+    known = graph.workflow_why("sizes", "Sizes[Civic]", semirings=["which"])
+    gone = next(token for row in known.tuples for token in row.annotations["which"] if token.endswith("/0"))
+    answer = graph.workflow_delete("sizes", [gone], mode="propagate")
+    found = {row.before: (row.status, row.after) for _, row in answer.relations["Sizes"].rows}
+    assert found == {
+        ("Civic", 2): ("recomputed", ("Civic", 1)),
+        ("Golf", 1): ("kept", ("Golf", 1)),
+    }
+
+
 def test_a_workflow_goes_on_through_the_runs_that_read_what_it_wrote(spark, tmp_path, capsys):
     """Two workflows in one session: the second reads what the first wrote into its state folder."""
     pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
