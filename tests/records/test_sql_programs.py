@@ -82,6 +82,13 @@ def test_rows_that_may_come_into_a_relation_are_seen_by_what_reads_it(folder):
     assert view.zoom_in("top", "total").to_networkx().edges == graph.to_networkx().edges
 
 
+def test_a_row_that_moves_up_may_have_the_values_of_the_one_that_is_gone(folder):
+    run = ran(folder, "CREATE TABLE top AS SELECT 1 AS one FROM (SELECT * FROM views ORDER BY page, spent LIMIT 1);")
+    first = tokens(folder / ".govtool", run)["views.parquet"][0]
+    (row,) = govtool.provenance_graph(f"run:{run.id}").delete(first).relations["top"].rows
+    assert row[1].status == "unknown"  # a new run has the same row, of another record
+
+
 def test_a_script_is_a_module_a_statement_that_writes(folder):
     run = ran(folder, SCRIPT)
     assert [each.module for each in run.invocations] == ["big", "stage", "stage.2", "report", "query_4"]

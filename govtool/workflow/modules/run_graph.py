@@ -118,6 +118,7 @@ class _RunBuilder:
             len(rows.values),
             made.nodes,
             made.cells,
+            made.coming,
         )
 
     def source(self, kind: str, path: str) -> RelationTuples:

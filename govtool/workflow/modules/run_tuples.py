@@ -91,6 +91,7 @@ class OutputTuples:
         present: How many rows are there.
         nodes: The ``o`` node of each: int64[n].
         cells: Their ``o`` nodes of values, by column: int64[n], -1 for none.
+        coming: The ``o`` node of rows that may come and are no candidates; -1: there are none.
     """
 
     execution: int
@@ -101,6 +102,7 @@ class OutputTuples:
     present: int
     nodes: Array
     cells: Mapping[str, Array]
+    coming: int = -1
 
 
 @dataclass(frozen=True, slots=True)
