@@ -35,7 +35,7 @@ CANNOT_RUN: Mapping[str, str] = {
     "govtool index --engine spark": "the same: tests/spark",
     "govtool ingest spark": "event logs of Spark: tests/capture/spark",
     "govtool run ": "jobs of Spark: tests/spark",
-    "govtool runs --job 'accounts:": "runs of a workflow: tests/workflow/modules",
+    "govtool runs 'accounts:": "runs of a workflow: tests/workflow/modules",
     "govtool diff accounts:": "the same",
     "govtool serve openlineage": "it runs until it is stopped: tests/cli",
     "govtool export openlineage --to": "a server: tests/app/test_event_delivery.py",

@@ -64,6 +64,31 @@ def tokens(store, run):
         return {path.rpartition("/")[2]: list(files.rows(own.relations[path]).tokens) for path in sources}
 
 
+def test_rows_that_may_come_into_a_relation_are_seen_by_what_reads_it(folder):
+    """A row moves up into a limit, into a relation that was empty: totals over it are not what they were."""
+    text = "CREATE TABLE top AS SELECT spent FROM (SELECT * FROM views ORDER BY page, spent LIMIT 1) WHERE spent > 15;"
+    run = ran(folder, text + " CREATE TABLE total AS SELECT max(spent) AS most, count(*) AS n FROM top;")
+    assert (rows(run, "top"), rows(run, "total")) == ([], [(None, 0)])
+    first = tokens(folder / ".govtool", run)["views.parquet"][0]
+    graph = govtool.provenance_graph(f"run:{run.id}")
+    answer = graph.delete(first)
+    assert answer.gains_possible
+    (row,) = answer.relations["total"].rows
+    assert row[1].status == "unknown"  # a new run has (20, 1)
+    total = next(str(n) for n, d in graph.to_networkx().nodes(data=True) if (d["type"], d["label"]) == ("o", "value"))
+    assert graph.depends(total, first).depends == "unknown"
+    view = graph.zoom_out("top", "total")
+    assert {data["type"] for _, data in view.to_networkx().nodes(data=True)} == {"wi", "m", "i", "o", "zoom"}
+    assert view.zoom_in("top", "total").to_networkx().edges == graph.to_networkx().edges
+
+
+def test_a_row_that_moves_up_may_have_the_values_of_the_one_that_is_gone(folder):
+    run = ran(folder, "CREATE TABLE top AS SELECT 1 AS one FROM (SELECT * FROM views ORDER BY page, spent LIMIT 1);")
+    first = tokens(folder / ".govtool", run)["views.parquet"][0]
+    (row,) = govtool.provenance_graph(f"run:{run.id}").delete(first).relations["top"].rows
+    assert row[1].status == "unknown"  # a new run has the same row, of another record
+
+
 def test_a_script_is_a_module_a_statement_that_writes(folder):
     run = ran(folder, SCRIPT)
     assert [each.module for each in run.invocations] == ["big", "stage", "stage.2", "report", "query_4"]

@@ -435,7 +435,7 @@ def _union(plan: Union, data: Data, outer: Outer) -> list[Row]:
 Grouped = dict[tuple[Any, ...], list[tuple[Poly, Row]]]
 
 
-def _grouped(rows: Iterable[Row], keys: Sequence[int]) -> Grouped:
+def grouped(rows: Iterable[Row], keys: Sequence[int]) -> Grouped:
     """Rows by the values of their keys, NULL being one; a computed key guards its row."""
     groups: Grouped = {}
     for row in rows:
@@ -458,14 +458,14 @@ def _values(rows: list[tuple[Poly, Row]]) -> Poly:
 
 
 def _distinct(plan: Distinct, data: Data, outer: Outer) -> list[Row]:
-    groups = _grouped(evaluate(plan.child, data, outer), range(width(plan.child)))
+    groups = grouped(evaluate(plan.child, data, outer), range(width(plan.child)))
     return [Row(rows[0][1].values, delta(_values(rows))) for rows in groups.values()]
 
 
 def _set_operation(plan: SetOp, data: Data, outer: Outer) -> list[Row]:
     columns = range(width(plan.left))
-    left = _grouped(evaluate(plan.left, data, outer), columns)
-    right = _grouped(evaluate(plan.right, data, outer), columns)
+    left = grouped(evaluate(plan.left, data, outer), columns)
+    right = grouped(evaluate(plan.right, data, outer), columns)
     rows = []
     for key, members in left.items():
         a, b = _values(members), _values(right.get(key, []))
@@ -488,7 +488,7 @@ def _aggregate(plan: Aggregate, data: Data, outer: Outer) -> list[Row]:
         return [Row(tuple(_call(call, members, data, outer) for call in plan.calls), ONE)]
     found = []
     for kept in plan.sets or (plan.keys,):
-        for members in _grouped(rows, kept).values():
+        for members in grouped(rows, kept).values():
             values = members[0][1].values
             keys = tuple(values[key] if key in kept else None for key in plan.keys)
             cells = tuple(_call(call, members, data, outer) for call in plan.calls)

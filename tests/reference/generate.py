@@ -277,7 +277,7 @@ class Plans:
     def _window(self, depth: int, outer: tuple[str, ...]) -> Typed:
         child = self.plan(depth, outer)
         columns = [at for at, kind in enumerate(child.kinds) if kind in ("int", "str")]
-        if not columns or _counts_rows(child.plan):
+        if not columns or counts_rows(child.plan):
             return child
         part = tuple(self.rng.sample(columns, self.rng.randint(0, 1)))
         order = (self.rng.choice(columns),)
@@ -316,11 +316,11 @@ class Plans:
         return Typed(Limit(child.plan, (child.unique,), self.rng.randint(1, 3)), child.kinds, child.unique)
 
 
-def _counts_rows(plan: Any) -> bool:
+def counts_rows(plan: Any) -> bool:
     """Whether one row of the reference may stand for several."""
     if isinstance(plan, SetOp) and plan.every:
         return True
-    return any(_counts_rows(getattr(plan, name)) for name in ("child", "left", "right") if hasattr(plan, name))
+    return any(counts_rows(getattr(plan, name)) for name in ("child", "left", "right") if hasattr(plan, name))
 
 
 class Sql:

@@ -20,7 +20,8 @@ from govtool.records.plan.expressions import (
 )
 from govtool.records.plan.nodes import Aggregate, Project, Relation, Window, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import INTEGER, LONG, Decimal, Field, Struct, to_json
+from govtool.records.plan.types import INTEGER, LONG, STRING, Decimal, Field, Map, Struct, Text, Type, to_json
+from govtool.records.plan.types import Array as ArrayType
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.back import Executor as Executor
@@ -170,9 +171,24 @@ def _into_spark(spark: Any, name: str, table: Any, columns: tuple[Attribute, ...
 
 
 def _reaches_spark(column: Attribute) -> bool:
-    return isinstance(column.type, Decimal) or type_name(column) in _LOADED
+    return isinstance(column.type, Decimal) or str(to_json(column.type)) in _LOADED
 
 
 def type_name(value: Expression) -> str:
-    """The type of an expression, as text: values of one type share a table."""
-    return str(to_json(value.type))
+    """The type of an expression, as text: values of one type share a table.
+
+    What may be NULL within a value is not its type: a list that is read again from a file may hold NULLs, and the list
+    that was written there cannot.
+    """
+    return str(to_json(_nullable(value.type)))
+
+
+def _nullable(kind: Type) -> Type:
+    """A type whose parts may be NULL."""
+    if isinstance(kind, ArrayType):
+        return ArrayType(_nullable(kind.element))
+    if isinstance(kind, Map):
+        return Map(_nullable(kind.key), _nullable(kind.value))
+    if isinstance(kind, Struct):
+        return Struct(tuple(Field(each.name, _nullable(each.type)) for each in kind.fields))
+    return STRING if isinstance(kind, Text) and not kind.collation else kind

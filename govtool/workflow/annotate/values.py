@@ -14,6 +14,7 @@ from govtool.records.plan.nodes import Filter, Project
 from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.segment import either
 from govtool.workflow.annotate.annotator import Annotator
+from govtool.workflow.annotate.casts import without_casts
 from govtool.workflow.annotate.circuit import NONE, ONE, Guard, Product, ValueFunction
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
@@ -40,8 +41,11 @@ def with_columns(a: Annotator, rows: Rows, added: Sequence[Named]) -> Rows:
             cells[each.id] = rows.cells[each.value.id]
     columns = _appended(rows.columns, made)
     wider = replace(rows, node=extended(rows, [each for each in made if not _is_passed(each)]), columns=columns)
+    sources = [(each.id, without_casts(each.value)) for each in made]
     copies = {
-        e.id: rows.origins[e.value.id] for e in made if isinstance(e.value, Attribute) and e.value.id in rows.origins
+        number: rows.origins[source.id]
+        for number, source in sources
+        if isinstance(source, Attribute) and source.id in rows.origins
     }
     wider = replace(wider, cells=cells, origins={**rows.origins, **copies})
     for each in functions:

@@ -118,6 +118,7 @@ class _RunBuilder:
             len(rows.values),
             made.nodes,
             made.cells,
+            made.coming,
         )
 
     def source(self, kind: str, path: str) -> RelationTuples:
@@ -159,7 +160,18 @@ class _Invocation:
             own = column if among is None else column[among]
             rows = np.arange(len(column)) if among is None else among
             cells[name] = self._cells(kind, own, [values[name][row] for row in rows[own >= 0]])
-        return RelationTuples(tuples.relation, made, cells, tuples.extra if among is None else {})
+        if among is not None:
+            return RelationTuples(tuples.relation, made, cells)
+        return RelationTuples(tuples.relation, made, cells, tuples.extra, self._coming(kind, tuples.coming))
+
+    def _coming(self, kind: str, node: int) -> int:
+        """The node at the border of rows that may come and are no candidates; ``NONE`` for none."""
+        if node == NONE:
+            return NONE
+        made = self.run.graph.nodes(kind, terms.TIMES, black_box=True, **self.own)
+        self.run.graph.edges(node, made)
+        self.run.graph.edges(self.node, made)
+        return int(made[0])
 
     def _cells(self, kind: str, column: Array, values: list[Any]) -> Array:
         found = np.full(len(column), NONE)
@@ -192,7 +204,8 @@ class _Invocation:
             name: np.array([known.get(node, node) for node in column.tolist()], np.int64)
             for name, column in tuples.cells.items()
         }
-        return replace(tuples, nodes=np.array(nodes, np.int64), cells=cells)
+        coming = known.get(tuples.coming, tuples.coming)
+        return replace(tuples, nodes=np.array(nodes, np.int64), cells=cells, coming=coming)
 
     def inner(self, path: str) -> RelationTuples:
         """The tuples of a relation that the invocation made, as nodes within it."""
@@ -225,7 +238,7 @@ class _Invocation:
                 read = self.state_nodes(state, name, every)
                 graph.edges(read[read >= 0], box[0])
         count = len(self.run.files.rows(relation).values)
-        return RelationTuples(relation, np.repeat(box, count))
+        return RelationTuples(relation, np.repeat(box, count), coming=int(box[0]))
 
     # ---- annotation -------------------------------------------------------------------------------------------------
 
@@ -270,7 +283,8 @@ class _Invocation:
             columns = zip(root.columns, table.read(*rows.columns), strict=True)
             extra = {name: column.take(absent.tolist()) for name, column in columns}
         made = {name: _placed(places, column[chosen]) for name, column in cells.items()}
-        return RelationTuples(relation, _placed(places, annotation[chosen]), made, extra)
+        coming = NONE if rows.gate == NONE else int(places[rows.gate])
+        return RelationTuples(relation, _placed(places, annotation[chosen]), made, extra, coming)
 
     def _title(self, relation: BoundaryRelation) -> str:
         return f"{self.invocation.module}#{self.invocation.number}.{relation.path.rpartition('/')[2]}"
@@ -286,6 +300,13 @@ class _Invocation:
                 state.cells[name][fresh] = cells
                 self._produced(cells, state.tuples.cells[name][fresh])
         return state.cells[column][rows] if column else state.nodes[rows]
+
+    def coming_state(self, state: LazyState) -> int:
+        """The ``s`` node of state that may come; made where there is none yet."""
+        if state.coming == NONE and state.tuples.coming != NONE:
+            state.coming = self._coming("s", state.tuples.coming)
+            self._produced(np.array([state.coming]), np.array([state.tuples.coming]))
+        return state.coming
 
     def _produced(self, nodes: Array, producers: Array) -> None:
         self._producers.update(zip(nodes.tolist(), producers.tolist(), strict=True))

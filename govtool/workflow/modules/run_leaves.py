@@ -21,7 +21,7 @@ from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.annotator import Annotator
-from govtool.workflow.annotate.circuit import NONE, Circuit, Sources
+from govtool.workflow.annotate.circuit import NONE, Circuit, Gate, Sources
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, joined
 from govtool.workflow.annotate.tables import load_table
 from govtool.workflow.modules.run_tuples import LazyState, RelationRows, RelationTuples
@@ -38,6 +38,8 @@ ARROW_TYPES = {
     t.DATE: "date32",
 }
 """Types that files of text are read in."""
+_COMING = "\0coming"
+"""Stands for the rows that may come among the columns of a relation; no column is called so."""
 
 
 class ReceivedTuples(Protocol):
@@ -53,6 +55,9 @@ class ReceivedTuples(Protocol):
 
     def state_nodes(self, state: LazyState, column: str, rows: Array) -> Array:
         """The nodes of state tuples, or of the cells of a column."""
+
+    def coming_state(self, state: LazyState) -> int:
+        """The node of state that may come; -1 for none."""
 
 
 class PlanLeaves:
@@ -82,13 +87,29 @@ class PlanLeaves:
         added = {name: a.ids.attribute(f"node {name}", LONG) for name in nodes}
         node = self._read(a, leaf, tuples, nodes, added)
         cells = {each.id: added[each.name] for each in leaf.columns if each.name in added and each.name}
+        gate = self._gate(a.circuit, path, tuples)
         if not tuples.candidates:
-            return Rows(node, leaf.columns, added[""], LONG_ONE, cells)
+            return Rows(node, leaf.columns, added[""], LONG_ONE, cells, gate=gate)
         times = a.ids.attribute("times", LONG)
         present = Project(node, (*_copies(a, (*leaf.columns, *added.values())), a.ids.named("times", LONG_ONE)))
         absent = self._loaded(a, leaf, tuples, nodes)
         both = Union((present, absent), (*leaf.columns, *added.values(), times))
-        return Rows(both, leaf.columns, added[""], times, cells, candidates=True)
+        return Rows(both, leaf.columns, added[""], times, cells, candidates=True, gate=gate)
+
+    def _gate(self, circuit: Circuit, path: str, tuples: RelationTuples) -> int:
+        """What opens where rows may come into a relation that are no candidates; ``NONE`` for none."""
+        if tuples.coming == NONE:
+            return NONE
+        key = (path, _COMING)
+        if key not in self._known:
+            source = circuit.add(Sources(1, path))
+            self._blocks[source] = lambda _: np.array([self._coming(path)])
+            self._known[key] = circuit.add(Gate(np.array([source]), "same"))
+        return self._known[key]
+
+    def _coming(self, path: str) -> int:
+        own = self._invocation
+        return own.inputs[path].coming if path in own.inputs else own.coming_state(own.state[path])
 
     def _read(
         self,

@@ -91,7 +91,8 @@ class _OutputRows:
         rows, gains = stood_in(rows, gains, computed)
         likely = {rest_of(values, computed) for values in possible}
         likely |= {rest_of(row.before, computed) for row in rows if row.status == "unknown"}
-        return [_doubted(row, computed, likely) for row in rows], gains
+        is_open = output.coming in self._unknown  # rows of any values may come
+        return [_doubted(row, computed, likely, is_open) for row in rows], gains
 
     def _row(self, output: OutputTuples, cells: Mapping[int, Array], at: int, recounted: frozenset[int]) -> RowStatus:
         node, before = int(output.nodes[at]), tuple(output.rows[at])
@@ -144,7 +145,7 @@ class _OutputRows:
         return next((each for each in found if terms.TYPES[graph.type[each]] != "m"), None)
 
 
-def _doubted(row: RowStatus, computed: Sequence[int], likely: set[Any]) -> RowStatus:
-    if row.status == "deleted" and rest_of(row.before, computed) in likely:
+def _doubted(row: RowStatus, computed: Sequence[int], likely: set[Any], is_open: bool) -> RowStatus:
+    if row.status == "deleted" and (is_open or rest_of(row.before, computed) in likely):
         return RowStatus(row.before, "unknown")
     return row

@@ -63,12 +63,14 @@ class RelationTuples:
         nodes: The p-node of each row, candidates last: int64[n].
         cells: The v-nodes of columns that have some, by name: int64[n], -1 for none.
         extra: The values of candidates, which no file has: Arrow arrays by column.
+        coming: The p-node of rows that may come and are no candidates, as behind a limit; -1: there are none.
     """
 
     relation: BoundaryRelation
     nodes: Array
     cells: Mapping[str, Array] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    coming: int = -1
 
     @property
     def candidates(self) -> int:
@@ -89,6 +91,7 @@ class OutputTuples:
         present: How many rows are there.
         nodes: The ``o`` node of each: int64[n].
         cells: Their ``o`` nodes of values, by column: int64[n], -1 for none.
+        coming: The ``o`` node of rows that may come and are no candidates; -1: there are none.
     """
 
     execution: int
@@ -99,6 +102,7 @@ class OutputTuples:
     present: int
     nodes: Array
     cells: Mapping[str, Array]
+    coming: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +129,4 @@ class LazyState:
     tuples: RelationTuples
     nodes: Array
     cells: dict[str, Array]
+    coming: int = -1

@@ -16,6 +16,7 @@ from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Case, Cast, Expression, Literal
+from govtool.workflow.annotate.casts import FLOATS, keeps_number, scale_of, without_casts
 from govtool.workflow.annotate.circuit import (
     NONE,
     ONE,
@@ -37,7 +38,6 @@ Numbers = tuple[Array, Array]
 """float64 a world, and where it is NULL."""
 _WHOLE = float(1 << 53)
 """Up to here every whole number is a float64."""
-_FLOATS = (t.FLOAT, t.DOUBLE)
 
 
 def unfit(what: str) -> UsageError:
@@ -191,7 +191,7 @@ def _evaluated(term: Expression, column: Any, count: int) -> Numbers:
     if isinstance(term, Literal):
         return _constant(term.value, count)
     if isinstance(term, Cast):
-        if not _keeps(term.value.type, term.type):
+        if not keeps_number(term.value.type, term.type):
             raise unfit("casts that change a value")
         return _evaluated(term.value, column, count)
     if isinstance(term, Case):
@@ -202,32 +202,13 @@ def _evaluated(term: Expression, column: Any, count: int) -> Numbers:
     raise unfit("this condition")
 
 
-def _scale(kind: t.Type) -> int | None:
-    """Digits after the point of whole numbers, decimals and truth values; None: floats, or no numbers."""
-    if isinstance(kind, t.Decimal):
-        return kind.scale
-    return 0 if kind in t.INTEGRAL or kind in (t.BOOLEAN, t.VOID) else None
-
-
-def _keeps(before: t.Type, after: t.Type) -> bool:
-    """Return whether a cast gives the same number."""
-    if before == after:
-        return True
-    digits, kept = _scale(before), _scale(after)
-    if t.BOOLEAN in (before, after) or (digits is None and before not in _FLOATS):
-        return False
-    if after in _FLOATS:
-        return after == t.DOUBLE or before in t.INTEGRAL[:2]
-    return digits is not None and kept is not None and kept >= digits
-
-
 def _exact(value: Array, kind: t.Type) -> Array:
     """Numbers as they are.
 
     Raises:
         UsageError: They are whole numbers or decimals with more digits than a float64 holds.
     """
-    digits = _scale(kind)
+    digits = scale_of(kind)
     largest = float(np.abs(value).max(initial=0.0))
     if digits is not None and largest * 10.0**digits > _WHOLE:
         raise unfit("numbers of more than 15 digits")
@@ -274,7 +255,7 @@ def _call(call: Call, arguments: list[Numbers]) -> Numbers:
 
 def _require_digits(call: Call) -> None:
     """Refuse decimals that are rounded as they are computed."""
-    digits, kept = [_scale(_uncast(each).type) for each in call.arguments], _scale(call.type)
+    digits, kept = [scale_of(without_casts(each).type) for each in call.arguments], scale_of(call.type)
     if kept is None or None in digits:
         return
     wanted = sum(map(int, digits)) if call.name == "*" else max(map(int, digits))  # type: ignore[arg-type]
@@ -282,15 +263,10 @@ def _require_digits(call: Call) -> None:
         raise unfit("decimals that are rounded")
 
 
-def _uncast(value: Expression) -> Expression:
-    """What a cast to more digits was made of."""
-    return _uncast(value.value) if isinstance(value, Cast) and _keeps(value.value.type, value.type) else value
-
-
 def _same(a: Array, b: Array, kinds: list[t.Type]) -> Array:
     """Where two numbers are equal: floats within 1e-9 of their size, others by all of their digits."""
-    digits = [_scale(kind) for kind in kinds]
-    if not all(kind in _FLOATS or _scale(kind) is not None for kind in kinds):
+    digits = [scale_of(kind) for kind in kinds]
+    if not all(kind in FLOATS or scale_of(kind) is not None for kind in kinds):
         raise unfit("values that are no numbers")
     is_float = None in digits
     found: Array = np.isclose(a, b, 1e-9, 0) if is_float else np.abs(a - b) < _half(max(each or 0 for each in digits))

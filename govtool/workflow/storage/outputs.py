@@ -24,6 +24,7 @@ def outputs_text(outputs: Sequence[OutputTuples]) -> str:
                 "present": each.present,
                 "nodes": each.nodes.tolist(),
                 "cells": {name: nodes.tolist() for name, nodes in each.cells.items()},
+                "coming": each.coming,
             }
             for each in outputs
         ],

@@ -347,6 +347,19 @@ def test_the_caret_is_below_the_function(run, query, column):
     assert f":1:{column}" in err
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select id from customers except select count(*) + 10 from orders",
+        "select id from customers where id < 3 union all select cast(null as bigint) where false",
+        "select cast(id as decimal(20, 2)) as id from customers",
+    ],
+)
+def test_cells_keep_their_origins_through_casts_that_keep_the_number(run, query):
+    found = rows(run, query, "--as", "where")
+    assert found[1 if "decimal" not in query else "1.00",]["where"] == {"id": ["customers.c1.id"]}
+
+
 WORLDS = [
     ("sum(v) = 2000000000", 0.25),  # not the 2000000001 of a alone, close as it is
     ("sum(v) < 2000000001", 0.5),

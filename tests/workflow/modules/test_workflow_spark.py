@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from cli.answers import check
@@ -56,8 +57,6 @@ def outputs(answer):
 
 
 def read_parquet_of(path):
-    from pathlib import Path
-
     return read_parquet(Path(path))
 
 
@@ -704,3 +703,70 @@ def test_rows_of_bags_keep_the_values_that_were_computed_before(spark, tmp_path)
             (found,) = answer.relations.values()
             rows = [row.after for _, row in found.rows if row.after is not None] + list(found.gains)
             assert (sorted(rows), answer.is_unclear()) == (expected, False), (mode, gone)
+
+
+def test_bags_that_another_module_made_are_evaluated_again(spark, tmp_path):
+    """A list that is read from a file may hold NULLs, the list that was written could not: its new value is the same."""
+    pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+    from govtool.workflow import cogroup
+
+    def sizes(groups):
+        return groups.selectExpr("model", "size(cars) as n")
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "Cars.csv").write_text("model,car\nCivic,1\nCivic,2\nGolf,3\n")
+    cars = {"Cars": "model string, car int"}
+    nest = govtool.module("Nest", cars, (), ["Groups"])(lambda rows: cogroup(rows, by="model", names=["cars"]))
+    flow = govtool.Workflow(
+        "sizes",
+        [nest, govtool.module("Size", ["Groups"], (), ["Sizes"])(sizes)],
+        [("Nest", "Size", "Groups")],
+        keep={"Nest": ["Groups"]},
+    )
+    store = Store.init(str(tmp_path / "store")).uri
+    govtool.run_workflow(flow, tmp_path / "in", state=tmp_path / "state", mode="records", store=store, spark=spark)
+    graph = govtool.open(store)
+    known = graph.workflow_why("sizes", "Sizes[Civic]", semirings=["which"])
+    gone = next(token for row in known.tuples for token in row.annotations["which"] if token.endswith("/0"))
+    answer = graph.workflow_delete("sizes", [gone], mode="propagate")
+    found = {row.before: (row.status, row.after) for _, row in answer.relations["Sizes"].rows}
+    assert found == {
+        ("Civic", 2): ("recomputed", ("Civic", 1)),
+        ("Golf", 1): ("kept", ("Golf", 1)),
+    }
+
+
+def test_a_workflow_goes_on_through_the_runs_that_read_what_it_wrote(spark, tmp_path, capsys):
+    """Two workflows in one session: the second reads what the first wrote into its state folder."""
+    pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "In.csv").write_text("n\n1\n2\n3\n")
+    store = Store.init(str(tmp_path / "store")).uri
+    options = {"mode": "records", "store": store, "spark": spark}
+    double = govtool.module("Double", {"In": "n bigint"}, (), ["Out"])(lambda rows: rows.selectExpr("n * 2 as m"))
+    first = govtool.Workflow("first", {"double": double})
+    answer = govtool.run_workflow(first, tmp_path / "in", state=tmp_path / "first", **options)
+    opened = govtool.open(store)
+    alone = opened.workflow_why("first", "Out", semirings=["which"], all_runs=True)  # nothing reads it as yet
+    assert (len(alone.tuples), alone.notes) == (3, ())
+    (path,) = [place for each in answer.run.invocations for _, place in each.outputs]
+    total = govtool.module("Total", ["Out"], (), ["Sum"])(lambda rows: rows.selectExpr("sum(m) as total"))
+    govtool.run_workflow(
+        govtool.Workflow("second", {"total": total}), Path(path).parent, state=tmp_path / "second", **options
+    )
+    opened = govtool.open(store)
+    for run in ("first", "second"):
+        (row,) = opened.workflow_why(run, "Sum", semirings=["which"], all_runs=True).tuples
+        assert len(row.annotations["which"]) == 3
+        assert all("/In.csv@" in token for token in row.annotations["which"])
+        gone = [token for token in row.annotations["which"] if token.endswith("/2")]
+        deletion = opened.workflow_delete(run, gone, all_runs=True)
+        (row,) = [row for _, row in deletion.relations["Sum"].rows]
+        assert (row.status, row.before, row.after) == ("recomputed", (12,), (6,))
+        assert any("its writes are actions" in note for note in deletion.notes)
+        graph = govtool.provenance_graph(f"run:{run}", store=store, all_runs=True)
+        assert set(graph.modules) == {"Out", "Sum"}
+        capsys.readouterr()
+        words = ["why", "Sum", "--run", run, "--all-runs", "--store", str(tmp_path / "store")]
+        assert main([*words, "-f", "json"]) == 0
+        assert any("its writes are actions" in note for note in json.loads(capsys.readouterr().out)["notes"])

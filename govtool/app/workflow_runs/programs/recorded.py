@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from govtool.app.workflow_runs.programs.actions import RecordedProgram, find_program, read_programs, unknown_run
+from govtool.app.workflow_runs.programs.actions import (
+    WORKFLOW_SOURCE,
+    RecordedProgram,
+    find_program,
+    read_programs,
+    unknown_run,
+)
 from govtool.app.workflow_runs.stored import find_workflow_run, read_workflow_runs
-from govtool.errors import GovtoolError, UnknownNameError, UsageError
+from govtool.errors import GovtoolError, UnknownNameError
 from govtool.model.workflow_run import WorkflowRun, sorted_runs
 
 if TYPE_CHECKING:
@@ -31,8 +37,8 @@ class RecordedRun:
         commit: The version of the store.
         program: The program; None for a workflow.
         workflow: The run of a workflow; None for a program.
-        notes: Where a program that is joined with other runs begins although a run wrote to that place; and outputs of
-            which a later write replaced a part.
+        notes: Where a program that is joined with other runs begins although a run wrote to that place; that a workflow is
+            a program for it; and outputs of which a later write replaced a part.
     """
 
     store: Reader
@@ -110,12 +116,12 @@ def find_recorded_run(store: Reader, commit: Commit, text: str, *, all_runs: boo
         store: The store.
         commit: Its version.
         text: The name.
-        all_runs: A program goes on through the runs that exchange files with it: see ``joined_program``.
+        all_runs: It goes on through the runs that exchange files with it: see ``joined_program``. A workflow is a
+            program then, of its writes.
 
     Raises:
         UnknownNameError: There is none (``usage.unknown-run``), with near names.
         AmbiguousNameError: Several begin so (``usage.ambiguous-run``).
-        UsageError: A workflow exchanges files with other runs, which it cannot go on through (``usage.all-runs``).
     """
     from govtool.app.workflow_runs.programs.layout import partly_replaced
 
@@ -127,11 +133,7 @@ def find_recorded_run(store: Reader, commit: Commit, text: str, *, all_runs: boo
 
 
 def _joined(found: RecordedRun) -> RecordedRun:
-    """A program joined with other runs; a workflow as it is, where no other run exchanges files with it.
-
-    Raises:
-        UsageError: One does (``usage.all-runs``).
-    """
+    """A run with the others that exchange files with it; a workflow as it is where there are none."""
     from govtool.app.workflow_runs.programs.joined import joined_program
 
     @cache
@@ -140,22 +142,33 @@ def _joined(found: RecordedRun) -> RecordedRun:
 
     programs = read_programs(found.store, found.commit, of_workflows=True)
     actions = {action.run.id: action for each in programs for action in each.actions}
-    if found.program is not None:
-        joined = joined_program(found.program, programs, lambda action: plan_of(action.run.id))
-        return replace(found, program=joined.program, notes=joined.notes)
-    assert found.workflow is not None
-    for program in programs:
-        if program.application in found.workflow.applications:
-            others = joined_program(program, programs, lambda action: plan_of(action.run.id)).others
-            others = tuple(each for each in others if each not in found.workflow.applications)
-            if others:
-                raise UsageError(
-                    f"the workflow's run {found.workflow.id} exchanges files with {', '.join(others)}: "
-                    "only programs go on through other runs",
-                    code="usage.all-runs",
-                    hint=f"--run {others[0]} --all-runs has both, with the writes of the workflow as actions",
-                )
+    own = [found.program] if found.program is not None else list(_writes_of(found, programs))
+    for program in own:
+        joined = joined_program(program, programs, lambda action: plan_of(action.run.id))
+        if found.workflow is None:
+            return replace(found, program=joined.program, notes=joined.notes)
+        if any(not _is_of(action, found.workflow) for action in joined.program.actions):
+            together = replace(joined.program, job=found.workflow.workflow)
+            return replace(found, workflow=None, program=together, notes=(*joined.notes, _WRITES))
     return found
+
+
+_WRITES = (
+    "joined with other runs, a workflow is one of several programs: its writes are actions, and its modules are not "
+    "called again"
+)
+
+
+def _writes_of(found: RecordedRun, programs: Sequence[RecordedProgram]) -> Iterator[RecordedProgram]:
+    """The writes of a workflow's run as programs: one an application that it ran in."""
+    for program in programs:
+        if found.workflow is not None and any(_is_of(action, found.workflow) for action in program.actions):
+            yield program
+
+
+def _is_of(action: ProgramAction, run: WorkflowRun) -> bool:
+    """Return whether an action is a write of a workflow's run."""
+    return action.application in run.applications and action.run.source == f"{WORKFLOW_SOURCE}{run.workflow}"
 
 
 def _named_run(store: Reader, commit: Commit, text: str) -> RecordedRun:
