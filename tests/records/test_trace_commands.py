@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from recorded import BY_LAND, USERS, VIEWS
 
 import govtool
 from govtool.cli.main import main
-from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+from govtool.errors import AmbiguousNameError, EvidenceError, UnknownNameError, UsageError
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "trace-1.json").read_text(encoding="utf-8"))
 VIEW_COLUMNS = {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}
@@ -430,6 +431,34 @@ def test_columns_that_are_called_as_ours_get_an_underscore(shop):
     shop.commit(shop.run("SELECT _id AS k, count(*) AS n FROM odd GROUP BY _id", "odds", "odd", run="app-3/0"))
     (group,) = govtool.open().trace_back("odds", "k = 2").trace.inputs
     assert [(row["__id"], row["__row"], row["_row"]) for row in group.rows] == [(2, "b", 1)]
+
+
+@pytest.mark.parametrize("change", ["gone", "other rows", "same size"])
+def test_records_of_files_that_change_while_they_are_traced_are_refused(shop, change):
+    """What was evaluated before stays; nothing is evaluated over other files, in no other engine either."""
+    rows = govtool.open().records("report")
+    chosen = rows.where("land = 'de'")
+    behind = chosen.go_back_all()
+    before = behind.arrow("views").to_pylist()
+    file = shop.folder / "views" / "part-1.parquet"
+    facts = file.stat()
+    if change == "gone":
+        file.unlink()
+    elif change == "other rows":
+        shop.table("views", {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}, [], [("bob", 7, 70)])
+    else:
+        file.write_bytes(file.read_bytes().replace(b"bob", b"zob"))
+        os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    for again in (
+        lambda: chosen.where("n = 2").go_back_all().count(),
+        lambda: rows.where("land = 'fr'").go_back_all().arrow("views"),
+        lambda: rows.replay(exclude={"views": "user = 'bob'"}),
+    ):
+        with pytest.raises(EvidenceError) as found:
+            again()
+        assert found.value.code == "evidence.changed"
+    assert behind.count() == 3
+    assert before == [{"user": "bob", "page": 1, "spent": 30}] * 2
 
 
 def test_rows_that_nothing_distinguishes_are_a_superset_forward(shop):

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from govtool.errors import EngineError
+from govtool.records.execute.inputs import ReadFiles
 from govtool.records.leaves import with_relations
 from govtool.records.plan.nodes import Relation, outputs
 from govtool.records.plan.tree import Node
@@ -50,6 +51,7 @@ class ExecutorChain:
     _started: Executor | None = None
     _plans: dict[str, Node] = field(default_factory=dict)
     _kept: dict[str, Relation] = field(default_factory=dict)
+    _files: ReadFiles = field(default_factory=ReadFiles)
     _numbers: Any = field(default_factory=lambda: count(1))
 
     @property
@@ -130,6 +132,7 @@ class ExecutorChain:
 
         def own(leaf: Relation) -> Relation:
             if leaf.format != KEPT or not leaf.dataset.startswith(_PREFIX):
+                self._files.check(leaf)
                 return leaf
             return replace(leaf, dataset=self._evaluated(executor, leaf.dataset).dataset)
 

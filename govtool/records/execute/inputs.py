@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from govtool.errors import EvidenceError
 from govtool.records.plan.nodes import File, Relation
 from govtool.records.plan.tree import Node, walk_nodes
 
@@ -41,6 +43,43 @@ def changed(leaves: Iterable[Relation]) -> list[Changed]:
             if reason:
                 found.append(Changed(leaf.dataset, file.uri, reason))
     return found
+
+
+class ReadFiles:
+    """Local files as they were when a plan was first evaluated over them.
+
+    Rows of several evaluations belong together only while the files stay what they were.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, tuple[int, ...] | None]] = {}
+
+    def check(self, leaf: Relation) -> None:
+        """Note the files of a leaf, or compare them with what was noted.
+
+        Raises:
+            EvidenceError: One is gone since, or was written again (``evidence.changed``).
+        """
+        for file in leaf.files:
+            known = self._known.get(file.uri)
+            if known is None:
+                path = local_path(file.uri)
+                place = "" if path is None else str(path)
+                self._known[file.uri] = (place, _facts(place))
+            elif known[0] and _facts(known[0]) != known[1]:
+                raise EvidenceError(
+                    f"{file.uri} was written again, or is gone, since the trace began",
+                    code="evidence.changed",
+                    hint="open the records again: rows of changed files are refused",
+                )
+
+
+def _facts(place: str) -> tuple[int, ...] | None:
+    try:
+        now = os.stat(place) if place else None  # noqa: PTH116
+    except OSError:
+        return None
+    return None if now is None else (now.st_size, now.st_mtime_ns, now.st_ino, now.st_ctime_ns)
 
 
 def _difference(file: File) -> str:
