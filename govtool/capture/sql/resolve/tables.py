@@ -279,8 +279,8 @@ class Tables(Definitions):
             found = self._staying[key] = bool(columns)
         return found
 
-    def heard(self, statement: StatementState) -> None:
-        """Note that a statement was walked: what it says of tables that it fills may be new."""
+    def reconsider(self, statement: StatementState) -> None:
+        """Look again at tables that a statement fills, as it was walked and may name columns of them now."""
         for name in statement.fills:
             if name in self._silent and not self._is_silent(name, statement):
                 del self._silent[name]
