@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from govtool.capture.dbt.configured import facts_of_calls
+from govtool.capture.dbt.files import Folder
 from govtool.capture.dbt.stated import with_docs
 from govtool.capture.logs.effects import effects, outer_words, reads_only
 from govtool.capture.spark.plantext.read import read_plan
@@ -155,10 +156,10 @@ def test_tags_of_dbt(unit: str, tmp_path: Path) -> None:
     text = f"macro {unit * COUNT}"
     assert macros_in(text) == {}
     (tmp_path / "a.sql").write_text(text)
-    assert list(facts_of_calls([tmp_path], tmp_path)) == []
+    assert list(facts_of_calls([Folder(tmp_path)], tmp_path)) == []
     (tmp_path / "a.md").write_text(text)
     stated = StatedFact("model", ("a",), None, "description", "{{ doc('a') }}", "a.yml")
-    assert list(with_docs([stated], [tmp_path])) == [stated]
+    assert list(with_docs([stated], [Folder(tmp_path)])) == [stated]
 
 
 @pytest.mark.parametrize("dialect", ["", "bigquery", "mysql", "tsql"])

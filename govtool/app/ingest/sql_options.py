@@ -136,7 +136,14 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
     """
     from govtool.capture.sql.files import read_scripts
 
-    return read_scripts(request.paths, root=root, stdin=stdin, follow_links=request.follow_links)
+    named: set[str] = set()
+    for item in read_scripts(request.paths, root=root, stdin=stdin, follow_links=request.follow_links):
+        named.update([item.file or ""] if isinstance(item, Diagnostic) else ())
+        yield item
+    if not request.follow_links:
+        from govtool.capture.dbt.project import links_out
+
+        yield from (note for note in links_out(request.paths, root) if note.file not in named)
 
 
 def extract_scripts(
@@ -269,7 +276,7 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
         source=source,
         namespace=request.namespace or "default",
         variables=request.variables,
-        projects=_projects(request.paths),
+        projects=_projects(request),
         evidence=evidence,
     )
 
@@ -285,10 +292,10 @@ def _supplied(request: SqlRequest, dialect: str) -> Schema | None:
     return given if files is None else files.merged(given)
 
 
-def _projects(paths: Sequence[str]) -> tuple[DbtProject, ...]:
+def _projects(request: SqlRequest) -> tuple[DbtProject, ...]:
     from govtool.capture.dbt.project import read_projects
 
-    return read_projects(paths, root_of(paths))
+    return read_projects(request.paths, root_of(request.paths), follow_links=request.follow_links)
 
 
 def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Options:

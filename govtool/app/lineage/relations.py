@@ -187,7 +187,7 @@ def _with_siblings(found: Sequence[Script | Diagnostic], request: SqlRequest, se
     from govtool.capture.sql.schemas.supplied import Schema
 
     read = [item for item in found if not isinstance(item, Diagnostic)]
-    others = list(referred_models(read, request.paths, root))
+    others = list(referred_models(read, request.paths, root, follow_links=request.follow_links))
     made = extract_scripts(others, replace(settings, evidence=False)).derivations if others else ()
     tables: dict[str, dict[str, str | None]] = {}
     for derivation in made:

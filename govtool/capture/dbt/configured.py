@@ -32,7 +32,7 @@ MAX_CALL = 20_000
 
 
 def facts_of_project_file(
-    settings: Mapping[str, Any], package: str, folders: Mapping[str, Sequence[Path]], file: str
+    settings: Mapping[str, Any], package: str, folders: Mapping[str, Sequence[files.Folder]], file: str
 ) -> Iterator[StatedFact]:
     """Yield the facts that dbt_project.yml gives to the nodes of a package.
 
@@ -48,12 +48,12 @@ def facts_of_project_file(
             continue
         for folder in folders.get(section, ()):
             for node in files.files(folder, *suffixes):
-                way = (package, *node.relative_to(folder).with_suffix("").parts)
+                way = (package, *node.relative_to(folder.path).with_suffix("").parts)
                 for fact, value in configured_facts(list(_along(tree, way))):
                     yield StatedFact(_KINDS[section], (node.stem,), None, fact, value, file)
 
 
-def nodes_of_files(package: str, base: Path, folders: Mapping[str, Sequence[Path]]) -> Iterator[ProjectNode]:
+def nodes_of_files(package: str, base: Path, folders: Mapping[str, Sequence[files.Folder]]) -> Iterator[ProjectNode]:
     """Yield the models, seeds and snapshots of a package, which need no property file.
 
     Args:
@@ -64,11 +64,11 @@ def nodes_of_files(package: str, base: Path, folders: Mapping[str, Sequence[Path
     for section, suffixes in _SUFFIXES.items():
         for folder in folders.get(section, ()):
             for file in files.files(folder, *suffixes):
-                yield ProjectNode(_KINDS[section], file.stem, package, *_place(file, folder, base))
+                yield ProjectNode(_KINDS[section], file.stem, package, *_place(file, folder.path, base))
     for folder in folders.get("snapshots", ()):
         for file in files.files(folder, ".sql"):
             for block in _SNAPSHOT.finditer(files.text(file)):
-                yield ProjectNode("snapshot", block[1], package, *_place(file, folder, base))
+                yield ProjectNode("snapshot", block[1], package, *_place(file, folder.path, base))
 
 
 def _place(file: Path, folder: Path, base: Path) -> tuple[str, str]:
@@ -91,7 +91,7 @@ def _named(file: Path, root: Path) -> str:
     return (file.relative_to(root) if file.is_relative_to(root) else Path(file.name)).as_posix()
 
 
-def facts_of_calls(folders: Iterable[Path], root: Path) -> Iterator[StatedFact]:
+def facts_of_calls(folders: Iterable[files.Folder], root: Path) -> Iterator[StatedFact]:
     """Yield the facts in calls of ``config`` in the models of folders; files are named from the root."""
     for node in (node for folder in folders for node in files.files(folder, ".sql")):
         for fact, value in configured_facts(list(_calls(files.text(node)))):

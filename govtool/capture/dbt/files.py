@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,34 @@ MAX_FILES = 20_000
 """Files, and folders, that are looked at in one place of a project."""
 
 
-def files(folder: Path, *suffixes: str) -> list[Path]:
-    """The files below a folder whose names end so, in lower case; in order, folder by folder."""
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of a project, and where links in it may lead."""
+
+    path: Path
+    top: Path | None = None
+    """The folder, without links, that links do not leave; None: they lead anywhere."""
+
+
+def leaves(path: Path, top: Path | None) -> bool:
+    """Return whether a path leads out of a folder by a link."""
+    if top is None:
+        return False
+    try:
+        return not Path(os.path.realpath(path)).is_relative_to(top)
+    except (OSError, ValueError):
+        return True
+
+
+def files(folder: Folder, *suffixes: str) -> list[Path]:
+    """The files below a folder whose names end so, in lower case; in order, without links that leave its top."""
     found: list[Path] = []
-    for number, (place, folders, names) in enumerate(os.walk(folder)):
+    for number, (place, folders, names) in enumerate(os.walk(folder.path)):
+        if number == 0 and leaves(folder.path, folder.top):
+            return []
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(place, name) for name in sorted(names) if name.lower().endswith(suffixes)]
+        listed = [Path(place, name) for name in sorted(names) if name.lower().endswith(suffixes)]
+        found += [file for file in listed if not (file.is_symlink() and leaves(file, folder.top))]
         if number > MAX_FILES or len(found) > MAX_FILES:  # such as ``macro-paths: [/]``
             return found[:MAX_FILES]
     return found

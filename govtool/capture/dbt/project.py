@@ -28,6 +28,7 @@ from govtool.capture.dbt.properties import PropertyReader
 from govtool.capture.sql.templates.macros import DbtProject, Package, ProjectNode, macros_in
 from govtool.capture.sql.templates.properties import StatedFact
 from govtool.given_files import absolute
+from govtool.model import Diagnostic
 
 PROJECT_FILE = "dbt_project.yml"
 PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
@@ -39,25 +40,25 @@ _NAMED_BY = frozenset({"+schema", "+database", "+alias"})
 _MAX_ABOVE = 12
 """Folders above what is read in which a project is looked for."""
 _MAX_HEADER = 1 << 20
+_READ = (".sql", ".py", ".csv", ".yml", ".yaml", ".md")
+"""Kinds of files that are read, or looked for."""
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "logs", "dbt_packages", "dbt_modules"})
 
 
-def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[DbtProject, ...]:
+def read_projects(paths: Sequence[str | Path], root: Path, *, follow_links: bool = False) -> tuple[DbtProject, ...]:
     """The dbt projects that hold what is read, and those below it.
 
     Args:
         paths: Files and folders that are read; ``-`` is none.
         root: What the folders of projects are relative to.
+        follow_links: Follow links also where they lead out of a project and of what is read.
 
     Returns:
         The projects, in order of their folders. What cannot be read of them is as if it were not there.
     """
-    folders: dict[Path, None] = {}
-    for path in paths:
-        folders.update(dict.fromkeys(_holding(path)))
-        if str(path) != "-" and os.path.isdir(path):  # noqa: PTH112 - a folder without rights is no error here
-            folders.update(dict.fromkeys(_below(absolute(path))))
-    own = {folder: _package(folder) for folder in sorted(folders)}
+    own = {
+        folder: _package(folder, None if follow_links else top) for folder, top in sorted(_folders_of(paths).items())
+    }
     installed = {place for read in own.values() for place in _install_places(read)}
     properties = PropertyReader(root.absolute())
     return tuple(
@@ -67,12 +68,66 @@ def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[DbtProject, 
     )
 
 
-def model_folders(paths: Iterable[str | Path]) -> Iterator[Path]:
+def _folders_of(paths: Iterable[str | Path]) -> dict[Path, Path]:
+    """The folders of projects that hold what is read, and of those below it; with the folder that links do not leave:
+    what is read, where it holds the project.
+    """
+    folders: dict[Path, Path] = {}
+    for path in paths:
+        for folder in _holding(path):
+            folders.setdefault(folder, folder.resolve())
+        if str(path) != "-" and os.path.isdir(path):  # noqa: PTH112 - a folder without rights is no error here
+            top = absolute(path).resolve()
+            folders.update({folder: top for folder in _below(absolute(path)) if folder.resolve().is_relative_to(top)})
+    return folders
+
+
+def links_out(paths: Sequence[str | Path], root: Path) -> Iterator[Diagnostic]:
+    """Yield a note for each link that leads out of a project, and that reading it would follow."""
+    message = "a link out of the folder; --follow-links reads what is behind it"
+    noted: set[str] = set()
+    for folder, top in sorted(_folders_of(paths).items()):
+        own = _settings(folder, top)
+        reads = (own, *(_settings(place, own_top) for place, own_top in _package_places(own)[0].items()))
+        looked = [folder / name for name in (PROJECT_FILE, *PACKAGE_FILES)]
+        looked += [entry for place in _install_places(own) for entry in (place, *_entries(place))]
+        for read in reads:
+            looked += [place for path in _places(read) for place in (path, *_entries(path, deep=True))]
+        for path in looked:
+            if path.is_symlink() and path.exists() and files.leaves(path, own.top):
+                name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+                name = name.encode("utf-8", "backslashreplace").decode()
+                if name not in noted:
+                    noted.add(name)
+                    yield Diagnostic("unreadable", "warning", message, name)
+
+
+def _places(read: _Read) -> list[Path]:
+    """The folders of a project whose files are read."""
+    folders = (_macro_folders(read), *_node_folders(read).values())
+    return [folder.path for of_kind in folders for folder in of_kind]
+
+
+def _entries(folder: Path, *, deep: bool = False) -> Iterator[Path]:
+    """The entries of a folder; at any depth those of the kinds that are read."""
+    if not deep:
+        yield from _subfolders(folder)
+        return
+    if folder.is_symlink():
+        return
+    for number, (place, folders, names) in enumerate(os.walk(folder)):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(place, name) for name in sorted(names) if name.lower().endswith(_READ))
+        if number > files.MAX_FILES:
+            return
+
+
+def model_folders(paths: Iterable[str | Path], *, follow_links: bool = False) -> Iterator[files.Folder]:
     """Yield the folders of models of the projects that hold some files or folders, and of their packages on disk."""
     for folder in dict.fromkeys(folder for path in paths for folder in _holding(path)):
-        own = _package(folder)
+        own = _package(folder, None if follow_links else folder.resolve())
         for read in (own, *_packages(own)[0]):
-            yield from (Path(os.path.normpath(read.folder / path)) for path in _model_paths(read))
+            yield from _node_folders(read)["models"]
 
 
 def _holding(path: str | Path) -> Iterator[Path]:
@@ -111,6 +166,14 @@ class _Read:
     package: Package
     settings: Mapping[str, Any]
     folder: Path
+    top: Path | None
+    """The folder that links do not leave; None: they lead anywhere."""
+
+    def at(self, path: Path) -> files.Folder:
+        """One of its folders; what its settings name outside of it is the top of its own links."""
+        if path.is_relative_to(self.folder.absolute()) or not files.leaves(path, self.top):
+            return files.Folder(path, self.top)
+        return files.Folder(path, Path(os.path.realpath(path)))
 
 
 def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
@@ -138,7 +201,7 @@ def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
         described,
         tuple(node for read in (own, *installed) for node in nodes[id(read)]),
         _renames(own.settings.get("models")),
-        hook_sql(own.settings, files.text(own.folder / PROJECT_FILE)),
+        hook_sql(own.settings, _text(own.folder / PROJECT_FILE, own.top)),
     )
 
 
@@ -165,12 +228,22 @@ def _relative(folder: Path, root: Path) -> str | None:
     return None if relative == "." else relative
 
 
-def _package(folder: Path) -> _Read:
-    settings = files.yaml_mapping(files.text(folder / PROJECT_FILE))
-    paths = files.texts(settings.get("macro-paths"), ("macros",))
+def _settings(folder: Path, top: Path | None) -> _Read:
+    """A project or package without its macros."""
+    return _Read(Package("", {}), files.yaml_mapping(_text(folder / PROJECT_FILE, top)), folder, top)
+
+
+def _macro_folders(read: _Read) -> list[files.Folder]:
+    paths = files.texts(read.settings.get("macro-paths"), ("macros",))
+    return [read.at(Path(os.path.normpath(read.folder.absolute() / path))) for path in paths]
+
+
+def _package(folder: Path, top: Path | None) -> _Read:
+    read = _settings(folder, top)
+    settings = read.settings
     macros: dict[str, str] = {}
-    for path in paths:
-        for file in files.files(folder / path, ".sql"):
+    for place in _macro_folders(read):
+        for file in files.files(place, ".sql"):
             for name, source in macros_in(files.text(file)).items():
                 macros.setdefault(name, source)
     variables = settings.get("vars")
@@ -180,16 +253,30 @@ def _package(folder: Path) -> _Read:
         macros,
         variables if isinstance(variables, dict) and files.size(variables, MAX_VARIABLES) <= MAX_VARIABLES else {},
     )
-    return _Read(package, settings, folder)
+    return replace(read, package=package)
+
+
+def _text(file: Path, top: Path | None) -> str:
+    return "" if files.leaves(file, top) else files.text(file)
 
 
 def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
     """The packages on disk, and the names of those that are declared."""
     found: dict[str, _Read] = {}
+    places, declared = _package_places(own)
+    for place, top in places.items():
+        read = _package(place, top)
+        found.setdefault(read.package.name, read)
+    return list(found.values()), declared
+
+
+def _package_places(own: _Read) -> tuple[dict[Path, Path | None], set[str]]:
+    """The folders of the packages on disk, with the folder that links do not leave, and the names of those declared."""
+    found: dict[Path, Path | None] = {}
     declared: set[str] = set()
     places: list[Path] = []
     for place in _install_places(own):
-        places += _subfolders(place)
+        places += [folder for folder in _subfolders(place) if not files.leaves(folder, own.top)]
     waiting = [own.folder]
     seen: set[Path] = set()
     while waiting and len(seen) < MAX_PACKAGES:
@@ -197,7 +284,7 @@ def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
         if folder in seen:
             continue
         seen.add(folder)
-        for entry in _declared(folder):
+        for entry in _declared(folder, own.top if folder == own.folder else None):
             local = entry.get("local")
             if isinstance(local, str):
                 place = Path(os.path.normpath(folder / local))
@@ -208,9 +295,8 @@ def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
                 declared.update(_name(entry))
     for place in dict.fromkeys(places[:MAX_PACKAGES]):
         if place != own.folder and _is_project(place):
-            read = _package(place)
-            found.setdefault(read.package.name, read)
-    return list(found.values()), declared
+            found[place] = own.top if not files.leaves(place, own.top) else Path(os.path.realpath(place))
+    return found, declared
 
 
 def _install_places(read: _Read) -> list[Path]:
@@ -219,9 +305,9 @@ def _install_places(read: _Read) -> list[Path]:
     return [Path(os.path.normpath(read.folder / path)) for path in paths]
 
 
-def _declared(folder: Path) -> Iterator[Mapping[str, Any]]:
+def _declared(folder: Path, top: Path | None) -> Iterator[Mapping[str, Any]]:
     for file in PACKAGE_FILES:
-        entries = files.yaml_mapping(files.text(folder / file)).get("packages")
+        entries = files.yaml_mapping(_text(folder / file, top)).get("packages")
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict):
                 yield entry
@@ -263,7 +349,7 @@ def _snapshot_paths(read: _Read) -> list[str]:
     return files.texts(read.settings.get("snapshot-paths"), ("snapshots",))
 
 
-def _described(read: _Read) -> Iterator[Path]:
+def _described(read: _Read) -> Iterator[files.Folder]:
     """Folders with property files."""
     for folders in _node_folders(read).values():
         yield from folders
@@ -302,13 +388,10 @@ def _nodes(read: _Read) -> list[ProjectNode]:
     return list(nodes_of_files(read.package.name, read.folder.absolute(), _node_folders(read)))
 
 
-def _node_folders(read: _Read) -> dict[str, list[Path]]:
+def _node_folders(read: _Read) -> dict[str, list[files.Folder]]:
     base = read.folder.absolute()
-    return {
-        "models": [Path(os.path.normpath(base / path)) for path in _model_paths(read)],
-        "seeds": [Path(os.path.normpath(base / path)) for path in _seed_paths(read)],
-        "snapshots": [Path(os.path.normpath(base / path)) for path in _snapshot_paths(read)],
-    }
+    paths = {"models": _model_paths(read), "seeds": _seed_paths(read), "snapshots": _snapshot_paths(read)}
+    return {kind: [read.at(Path(os.path.normpath(base / path))) for path in named] for kind, named in paths.items()}
 
 
 def _models(read: _Read, root: Path) -> Iterator[str]:
@@ -323,8 +406,8 @@ def _models(read: _Read, root: Path) -> Iterator[str]:
 
 def _seeds(read: _Read) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for path in _seed_paths(read):
-        for file in files.files(read.folder / path, ".csv"):
+    for folder in _node_folders(read)["seeds"]:
+        for file in files.files(folder, ".csv"):
             header = _header(file)
             if header:
                 found.setdefault(file.stem, header)
@@ -334,6 +417,8 @@ def _seeds(read: _Read) -> dict[str, tuple[str, ...]]:
 def _header(file: Path) -> tuple[str, ...]:
     """The columns that a CSV file begins with; empty where that is no header."""
     try:
+        if not file.is_file():  # a pipe would never end
+            return ()
         with file.open(encoding="utf-8-sig", errors="replace", newline="") as opened:
             line = opened.readline(_MAX_HEADER)
         row = next(csv.reader([line]), [])

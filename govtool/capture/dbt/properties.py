@@ -32,7 +32,7 @@ class PropertyReader:
         self._root = root
         self._read: dict[Path, Properties] = {}
 
-    def read(self, folders: Iterable[Path]) -> Properties:
+    def read(self, folders: Iterable[files.Folder]) -> Properties:
         """Read all property files below these folders; of two descriptions of one thing the first counts."""
         folders = list(dict.fromkeys(folders))
         found = [self._file(file) for folder in folders for file in files.files(folder, *SUFFIXES)]

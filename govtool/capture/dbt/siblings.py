@@ -16,18 +16,22 @@ MAX_MODELS = 5_000
 _REF = re.compile(r"""\bref\s*\(\s*(?:["'][\w.$-]+["']\s*,\s*)?["']([\w.$-]+)["']""")
 
 
-def referred_models(read: Sequence[Script], paths: Iterable[str | Path], root: Path) -> Iterator[Script]:
+def referred_models(
+    read: Sequence[Script], paths: Iterable[str | Path], root: Path, *, follow_links: bool = False
+) -> Iterator[Script]:
     """Yield the models that scripts need and that are not among them.
 
     Args:
         read: The scripts that were read.
         paths: The files and folders that they are from; ``-`` is none.
         root: The folder that the files of scripts are relative to; files elsewhere begin with ``..``.
+        follow_links: Follow links also where they lead out of a project.
     """
     waiting = [name for script in read for name in _REF.findall(script.text)]
     if not waiting:
         return
-    places = {file.stem: file for folder in model_folders(paths) for file in reversed(files.files(folder, ".sql"))}
+    folders = model_folders(paths, follow_links=follow_links)
+    places = {file.stem: file for folder in folders for file in reversed(files.files(folder, ".sql"))}
     seen = {Path(script.file).stem for script in read}
     while waiting and len(seen) < MAX_MODELS:
         name = waiting.pop()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from govtool.capture.dbt import files
@@ -98,7 +97,7 @@ def _tests(value: object) -> Iterator[str]:
             yield f"{name}({other})" if other else text(item, "test_name") or str(name)
 
 
-def with_docs(facts: Iterable[StatedFact], folders: Iterable[Path]) -> Iterator[StatedFact]:
+def with_docs(facts: Iterable[StatedFact], folders: Iterable[files.Folder]) -> Iterator[StatedFact]:
     """Facts with the texts of their ``doc`` blocks, from Markdown files in folders; an unknown block stays a call."""
     stated = list(facts)
     blocks: dict[str, str] = {}

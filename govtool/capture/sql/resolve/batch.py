@@ -64,6 +64,7 @@ class Batch(Tables):
         statement.state = "walking"
         if self.replay is not None and statement.replayable and self.replay(statement):
             statement.state = "done"
+            self.reconsider(statement)
             return True
         outer = self.recorder.tape
         if self.taping:
@@ -83,6 +84,7 @@ class Batch(Tables):
             statement.diagnostics.append(Diagnostic("opaque", "error", what))
         finally:
             statement.state = "done"
+            self.reconsider(statement)
             if self.taping:
                 self._end_tape(statement, outer)
         if self.tree_cache.holds_many and not statement.unsettled and not statement.script.assignments:

@@ -11,6 +11,7 @@ from typing import Final
 
 from govtool.capture.sql.resolve.definers import definer_of
 from govtool.capture.sql.resolve.definitions import Definitions
+from govtool.capture.sql.resolve.fillers import Fillers
 from govtool.capture.sql.resolve.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.resolve.live_variables import assigning
 from govtool.capture.sql.resolve.relations import column_name
@@ -66,6 +67,10 @@ class Tables(Definitions):
         """How many names ``_places`` was made of."""
         self._settled: dict[int, int] = {}
         """By script, how many of its assignments were walked in their order."""
+        self._silent: dict[str, Fillers] = {}
+        """By relation that statements fill, which of them say nothing about its columns."""
+        self._staying: dict[tuple[str, str | None, int], bool] = {}
+        """By relation, column and number of ALTERs, whether anything is left of it."""
         self.later: dict[str, list[Callable[[], None]]] = {}
         """By relation: adds the script that defines it, which is not rendered yet."""
         if knowledge is not None:
@@ -216,6 +221,8 @@ class Tables(Definitions):
             return self._info(name, dict(self.schema[name]), complete=True)
         columns: dict[str, str | None] = {}
         complete = False
+        if not self._is_filled_with_columns(name, statement):
+            return self._info(name, columns, complete=False)
         for filler in self._fillers.get(name, ()):
             if filler is statement:
                 continue
@@ -234,6 +241,49 @@ class Tables(Definitions):
         for alter in self._alters.get(name, ()):
             self._apply(alter, columns)
         return self._info(name, columns, complete=complete and bool(columns))
+
+    def _is_filled_with_columns(self, name: str, statement: StatementState) -> bool:
+        """Return whether statements that fill or alter a table name a column of it that is there in the end."""
+        fillers, alters = self._fillers.get(name, ()), self._alters.get(name, ())
+        known = self._silent.get(name)
+        if known is None or known.alters != len(alters):
+            known = self._silent[name] = Fillers(len(alters))
+        known.update(fillers, lambda filler: any(self._stays(name, column) for column in _listed(filler)))
+        if (alters and self._stays(name, None)) or known.listed_behind(statement):
+            return True
+        return any(
+            filler is not statement and self.settle(filler) and not self._is_silent(name, filler)
+            for filler in known.candidates(statement, lambda filler: self._is_silent(name, filler))
+        )
+
+    def _is_silent(self, name: str, filler: StatementState) -> bool:
+        """Return whether a statement that was walked names no column of a table that is there in the end."""
+        return not any(
+            self._stays(name, column)
+            for write in filler.writes
+            if write.target == name
+            for column in write.output.names
+        )
+
+    def _stays(self, name: str, column: str | None) -> bool:
+        """Return whether a table that has one column, or none, has a column behind all of its ALTERs."""
+        alters = self._alters.get(name)
+        if not alters:
+            return column is not None
+        key = (name, column, len(alters))
+        found = self._staying.get(key)
+        if found is None:
+            columns: dict[str, str | None] = {} if column is None else {column: None}
+            for alter in alters:
+                self._apply(alter, columns)
+            found = self._staying[key] = bool(columns)
+        return found
+
+    def reconsider(self, statement: StatementState) -> None:
+        """Look again at tables that a statement fills, as it was walked and may name columns of them now."""
+        for name in statement.fills:
+            if name in self._silent and not self._is_silent(name, statement):
+                del self._silent[name]
 
     def _altered(self, name: str, info: TableInfo, definer: StatementState, statement: StatementState) -> TableInfo:
         """Apply the ALTERs between a definition and the place where it is read."""

@@ -1,0 +1,48 @@
+"""Scripts of thousands of like statements take time in proportion to their number.
+
+Nothing is timed here: what takes the square of these numbers does not end in the time of a test.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from govtool.capture.sql.extract import Options, extract
+from govtool.capture.sql.files import Script
+
+COUNT = 8_000
+
+
+def edges(*texts: str) -> set[str]:
+    found = extract([Script(f"{n}.sql", text) for n, text in enumerate(texts)], Options(dialect="postgres"))
+    return {
+        f"{edge.source.dataset}.{edge.source.path} -> {derivation.target}.{edge.target_path}"
+        for derivation in found.derivations
+        for edge in derivation.edges
+    }
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "insert into t select * from u{n};\n",
+        "insert into t select * from u{n};\nalter table t drop column a;\n",
+        "insert into t select a from u{n};\nalter table t drop column a;\n",
+    ],
+)
+def test_a_table_that_is_only_filled(unit: str) -> None:
+    text = "".join(unit.replace("{n}", str(n)) for n in range(COUNT // (1 + unit.count("alter"))))
+    assert "u7.a -> t.a" in edges(text, "select a from u7;") or "u7.* -> t.*" in edges(text)
+
+
+def test_what_fills_a_table_counts_where_it_stands() -> None:
+    silent = "insert into t select * from u;\n" * 3
+    named = "insert into t (a, b) select c, d from v;\n"
+    read = "create view w as select * from t;\n"
+    for text in (silent + named + read, silent + read + named, named + silent + read):
+        assert {"t.a -> w.a", "t.b -> w.b"} <= edges(text)
+        assert {"t.a -> w.a", "t.b -> w.b"} <= edges(silent, text.replace(silent, ""))
+    dropped = "alter table t drop column a;\nalter table t drop column b;\n"
+    assert "t.a -> w.a" not in edges(silent + named + dropped + read)
+    renamed = "alter table t rename column a to c;\nalter table t drop column b;\n"
+    assert "t.c -> w.c" in edges(silent + named + renamed + read)
