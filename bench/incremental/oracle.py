@@ -22,6 +22,7 @@ from unittest import mock
 from bench.incremental.edits import Warehouse
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import sql as ingesting
+from govtool.app.ingest import sql_workers
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_lineage import lineage_with_memos
 from govtool.app.ingest.sql_options import SqlRequest
@@ -62,7 +63,8 @@ def compare(
     by_memos, in_full = Store.init(str(work / "memos")), Store.init(str(work / "full"))
     edit = "first"
     for _ in range(edits + 1):
-        with mock.patch.object(ingesting, "lineage_with_memos", _counted(counts := [0, 0])):
+        counted = mock.patch.object(ingesting, "lineage_with_memos", _counted(counts := [0, 0]))
+        with counted, mock.patch.object(sql_workers, "WORTH", 0):
             ours = ingest_sql(by_memos, replace(request, workers=workers.choice([1, 1, 2])))
         with mock.patch.object(ingesting, "lineage_with_memos", return_value=None):
             theirs = ingest_sql(in_full, request)

@@ -16,10 +16,13 @@ from govtool.answers.ingest import CoverageDemand
 from govtool.app.coverage.failures import failures
 from govtool.app.ingest import sql_memo_files as sql_memos
 from govtool.app.ingest import sql_workers
+from govtool.app.ingest.logs import pool
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_options import SqlRequest
 from govtool.app.ingest.sql_workers import extracted_by_workers
 from govtool.capture.sql import collector
+from govtool.capture.sql.extract import Options
+from govtool.capture.sql.files import Script
 from govtool.capture.sql.scripts import trees
 from govtool.model import stored_rows
 from govtool.store import Commit, Store
@@ -67,6 +70,7 @@ def test_several_processes_yield_what_one_yields(
     tmp_path: Path, warehouse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[bool] = []
+    monkeypatch.setattr(sql_workers, "WORTH", 0)
 
     def extracted(*arguments: Any) -> Any:
         made = extracted_by_workers(*arguments)
@@ -93,6 +97,31 @@ def test_several_processes_yield_what_one_yields(
         assert difference(one, outcomes[0].commit, several, outcomes[1].commit) == ""
         assert report_difference(*outcomes) == ""
     assert used[:2] == [False, True]
+
+
+def test_a_small_change_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def started(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(pool, "Pool", started)
+    ingest_sql(Store.init(str(tmp_path / "s")), SqlRequest((str(SHOP / "postgres"),), dialect="postgres", workers=2))
+
+
+@pytest.mark.parametrize(
+    ("text", "for_all"),
+    [
+        ("CREATE FUNCTION helper(x INT64) RETURNS INT64 AS (x + 1) -- moved out of g", False),
+        ("CREATE FUNCTION f(x int, OUT y int) LANGUAGE sql AS 'select 1'", True),
+        ("CREATE FUNCTION f() RETURNS SETOF t LANGUAGE sql AS 'select 1'", True),
+        ("CREATE FUNCTION f() RETURNS @t TABLE (id int) AS BEGIN RETURN END", True),
+        ("CREATE TYPE t AS TABLE (id int)", True),
+        ("SELECT type, rule FROM partitions", False),
+    ],
+)
+def test_processes_are_given_what_may_hold_for_all_scripts_and_no_other_function(text: str, for_all: bool):
+    scripts = [Script(f"{name}.sql", f"SELECT {name} FROM {name}") for name in "abcdef"]
+    parts = sql_workers.shared_out([*scripts, Script("x.sql", text)], Options(dialect="postgres"), 2)
+    assert [any(each.file == "x.sql" for each in part.scripts) for part in parts] == [for_all, True]
 
 
 class _Two:

@@ -7,6 +7,7 @@ from itertools import groupby
 import pytest
 
 from govtool.app.ingest import sql as module
+from govtool.app.ingest import sql_workers
 from govtool.app.ingest.logs.request import Status
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_meter import SqlMeter, counting
@@ -88,7 +89,8 @@ def test_without_a_callback_nothing_is_counted() -> None:
     assert seen == [(1000, 1000)]
 
 
-def test_several_processes_report_their_statements_before_the_stages_of_this_one(folder) -> None:
+def test_several_processes_report_their_statements_before_the_stages_of_this_one(folder, monkeypatch) -> None:
+    monkeypatch.setattr(sql_workers, "WORTH", 0)
     seen: list[Status] = []
     result = ingest_sql(
         Store.init(str(folder.parent / "store")), SqlRequest((str(folder),), workers=2), report=seen.append

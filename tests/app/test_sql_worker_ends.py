@@ -14,6 +14,7 @@ from govtool.store import Store
 
 SCRIPT = """
 import multiprocessing, os, signal, sys
+from govtool.app.ingest import sql_workers
 from govtool.app.ingest.logs import pool
 from govtool.cli.main import main
 
@@ -40,6 +41,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever it was for the tests
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    sql_workers.WORTH = 0  # so small an ingest would start no workers
     ends()
     sys.exit(main(["ingest", "sql", *sys.argv[2:]]))
 """

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from govtool.capture.sql.memos.script_memos import ScriptMemo
     from govtool.capture.sql.stages import StageProgress
 
+WORTH: Final = 1_500_000
+"""Characters below which one process is as fast: starting another one takes the time of half a million."""
 OF_A_PART: Final = 1_000_000
 """Characters of a part at most; its trees take some 120 MB."""
 _CONTEXT: Final = 0.2
@@ -34,7 +36,9 @@ _MADE: Final = re.compile(
     r"\bCREATE\b[^;(]{0,60}?\b(?:TABLE|VIEW|FUNCTION|MACRO)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.$`\"\[\]-]+)", re.IGNORECASE
 )
 _APPLIES_TO_ALL: Final = re.compile(
-    r"\b(?:TRIGGER|SYNONYM|RULE|PARTITION\s+OF|ATTACH\s+PARTITION|CREATE\s+TYPE|RETURNS)\b", re.IGNORECASE
+    r"\b(?:TRIGGER|SYNONYM|CREATE\s+(?:OR\s+REPLACE\s+)?(?:RULE|TYPE)|PARTITION\s+OF|ATTACH\s+PARTITION"
+    r"|RETURNS\s+(?:@\w+\s+)?(?:TABLE|SETOF))\b|[(,]\s*(?:IN)?OUT\s",
+    re.IGNORECASE,
 )
 """Words of scripts that may hold for all others; ``govtool.capture.sql.memos.reuse`` compares them as a whole."""
 _WORD: Final = re.compile(r"\w+")
@@ -81,7 +85,7 @@ def extracted_by_workers(
     from govtool.capture.logs.read import LogOptions
     from govtool.capture.sql.stages import EXTRACTING, StageProgress
 
-    if workers is None or workers < 2 or len(changed) < 2:
+    if workers is None or workers < 2 or len(changed) < 2 or _size(changed) < WORTH:
         return None
     parts = shared_out(changed, settings, workers)
     found: list[tuple[str, list[tuple[str, str]], bytes]] = []
