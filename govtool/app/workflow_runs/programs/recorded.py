@@ -37,8 +37,8 @@ class RecordedRun:
         commit: The version of the store.
         program: The program; None for a workflow.
         workflow: The run of a workflow; None for a program.
-        notes: Where a program that is joined with other runs begins although a run wrote to that place; that a workflow is
-            a program for it; and outputs of which a later write replaced a part.
+        notes: Where a program that is joined with other runs begins although a run wrote to that place; that a workflow
+            is a program for it; and outputs of which a later write replaced a part.
     """
 
     store: Reader

@@ -242,14 +242,14 @@ class _Attempt:
     def _defer(self, item: Script, make: Callable[[Answers], ScriptState]) -> None:
         """Let a template wait; what it is told of columns is kept."""
 
-        def told(columns: ColumnsOf) -> ScriptState:
+        def answered(columns: ColumnsOf) -> ScriptState:
             answers = self._answers[item.file] = Answers(columns)
             state = make(answers)
-            state.asked = answers.asked()
+            state.column_requests = answers.requests()
             return state
 
         self._waiting.add(item.file)
-        self._deferred.defer(relation_of(item.file, self._options), told)
+        self._deferred.defer(relation_of(item.file, self._options), answered)
 
     def _add_earlier(self, item: Script, memo: ScriptMemo) -> bool:
         try:
@@ -265,16 +265,16 @@ class _Attempt:
             self._values.update(walks)
             return script
 
-        def as_told(answers: Answers) -> ScriptState:
-            if answers.hold(memo.asked or ()):
+        def as_answered(answers: Answers) -> ScriptState:
+            if answers.hold(memo.column_requests or ()):
                 return stand_in()
             maker = self._maker(item)
             return self._state(maker, maker.render(answers.again()))
 
-        if memo.asked is None:
+        if memo.column_requests is None:
             self._add(stand_in())
         else:
-            self._defer(item, as_told)
+            self._defer(item, as_answered)
         return True
 
     def _stand_in(self, item: Script, script: ScriptState, memo: ScriptMemo) -> None:
@@ -318,7 +318,7 @@ class _Attempt:
         return state
 
     def _guard(self) -> str:
-        return _digest([[script.mark, script.asked] for script in self._batch.scripts if script.special])
+        return _digest([[script.mark, script.column_requests] for script in self._batch.scripts if script.special])
 
     def _function(self, statement: StatementState, name: str) -> Inline | None:
         """A SQL function of a script that is not parsed."""

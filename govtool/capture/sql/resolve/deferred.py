@@ -21,7 +21,7 @@ from govtool.names import fold, fold_name, join_name, split_name
 if TYPE_CHECKING:
     from govtool.capture.sql.options import Options
     from govtool.capture.sql.resolve.batch import Batch
-    from govtool.capture.sql.resolve.states import Asked, ScriptState
+    from govtool.capture.sql.resolve.states import ColumnRequest, ScriptState
     from govtool.capture.sql.templates.properties import Description
     from govtool.capture.sql.templates.run import ColumnsOf
 
@@ -41,22 +41,22 @@ class Answers:
         """Return the columns of a relation; see ``ColumnsOf``."""
         if self._next == len(self._given):
             self._given.append((parts, self._columns(parts)))
-        asked, answer = self._given[self._next]
+        parts_before, answer = self._given[self._next]
         self._next += 1
-        return answer if asked == parts else self._columns(parts)
+        return answer if parts_before == parts else self._columns(parts)
 
     def again(self) -> Answers:
         """Return the same answers, for a rendering that begins anew."""
         self._next = 0
         return self
 
-    def asked(self) -> list[Asked]:
+    def requests(self) -> list[ColumnRequest]:
         """Return what was asked, in order, with digests of the answers."""
         return [(list(parts), _digest_of(answer)) for parts, answer in self._given]
 
-    def hold(self, asked: Iterable[Sequence[Any]]) -> bool:
+    def hold(self, requests: Iterable[Sequence[Any]]) -> bool:
         """Ask as a template did before; return whether the answers are the same. The first other one ends it."""
-        return all(_digest_of(self(tuple(parts))) == digest for parts, digest in asked)
+        return all(_digest_of(self(tuple(parts))) == digest for parts, digest in requests)
 
 
 def _digest_of(answer: Mapping[str, str | None] | None) -> str:

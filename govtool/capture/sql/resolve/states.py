@@ -19,7 +19,7 @@ from govtool.model import Diagnostic
 # No dataclasses: a constructor that is compiled takes a tenth of the time of theirs, and there is one a statement.
 
 
-Asked = tuple[list[str], str]
+ColumnRequest = tuple[list[str], str]
 """A relation whose columns a template asked for, by its parts as written, and a digest of the answer."""
 
 
@@ -46,7 +46,7 @@ class ScriptState:
         """Of a script that is not parsed, the names of the routines that it defines."""
         self.mark = ""
         """A digest of its text and of how it is read, where walks are recorded."""
-        self.asked: list[Asked] | None = None
+        self.column_requests: list[ColumnRequest] | None = None
         """Of a template that waited for columns, what it asked for, in order; where walks are recorded."""
         self.logged = logged
         """It comes from a query log."""
