@@ -126,6 +126,12 @@ class Frames:
         return BoundaryRelation(str(place), "parquet", "", listing(place))
 
 
+def token_of(path, row):
+    """The token of a record; an execution's own file has other records than that of all."""
+    place = Path(path)
+    return f"{place.parent.name}/{place.stem}:{row}" if place.parent.name.isdigit() else f"{place.stem}:{row}"
+
+
 def leaf_of(relation):
     schema = pq.read_schema(unquote(urlparse(relation.files[0].uri).path))
     fields = t.Struct(tuple(t.Field(each.name, TYPES[each.type]) for each in schema))
@@ -148,8 +154,7 @@ class Files:
     def rows(self, relation):
         whole = pq.ParquetDataset(relation.path).read()
         values = [tuple(row[name] for name in COLUMNS) for row in whole.to_pylist()]
-        name = Path(relation.path).stem
-        return RelationRows(COLUMNS, values, (len(values),), [f"{name}:{row}" for row in range(len(values))])
+        return RelationRows(COLUMNS, values, (len(values),), [token_of(relation.path, at) for at in range(len(values))])
 
     def leaf(self, relation, ids):
         found = leaf_of(relation)
@@ -317,7 +322,7 @@ class Case:
         file = (self.folder / "in" / f"{place}.parquet").absolute()
         rows = records(rng, Path(place).name if "/" not in place or place.startswith("state") else name)
         store_rows(self.folder / "in", place, rows)
-        self.data[str(file)] = [(f"{file.stem}:{at}", values) for at, (_, values) in enumerate(rows)]
+        self.data[str(file)] = [(token_of(file, at), values) for at, (_, values) in enumerate(rows)]
 
     def reference(self, gone=()):
         """The annotated rows of everything that was written, as the reference evaluates it without some records."""
