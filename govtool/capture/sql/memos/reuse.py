@@ -9,7 +9,7 @@ scripts that are still the same; a memo that is not of the script's text and opt
 
 What holds for all scripts at once is compared as a whole: scripts with triggers, synonyms, partitions, table types and
 blocks that return rows are always parsed, and a change of one of them drops all memos (``guard``). A template that asks
-for columns is asked for again what it asked: with the same answers, in the same order, it renders to the same text.
+for columns is given again what it wants: with the same answers, in the same order, it renders to the same text.
 Files of one name end the reuse altogether (``NotReusable``).
 """
 
@@ -171,7 +171,7 @@ class _Attempt:
         self._waiting: set[str] = set()
         """Files whose templates ask for columns."""
         self._answers: dict[str, Answers] = {}
-        """By file what its template was told of columns."""
+        """By file what its template was given of columns."""
         self._failure: Exception | None = None
         self._held: dict[str, int] = {}
         """By file with a memo how much of the room for trees was taken before it."""
@@ -240,12 +240,12 @@ class _Attempt:
         self._defer(item, lambda answers: self._state(maker, maker.render(answers)))
 
     def _defer(self, item: Script, make: Callable[[Answers], ScriptState]) -> None:
-        """Let a template wait; what it is told of columns is kept."""
+        """Let a template wait; what it is given of columns is kept."""
 
         def answered(columns: ColumnsOf) -> ScriptState:
             answers = self._answers[item.file] = Answers(columns)
             state = make(answers)
-            state.column_requests = answers.requests()
+            state.requested = answers.requested()
             return state
 
         self._waiting.add(item.file)
@@ -266,12 +266,12 @@ class _Attempt:
             return script
 
         def as_answered(answers: Answers) -> ScriptState:
-            if answers.hold(memo.column_requests or ()):
+            if answers.hold(memo.requested or ()):
                 return stand_in()
             maker = self._maker(item)
             return self._state(maker, maker.render(answers.again()))
 
-        if memo.column_requests is None:
+        if memo.requested is None:
             self._add(stand_in())
         else:
             self._defer(item, as_answered)
@@ -295,7 +295,7 @@ class _Attempt:
             self._batch.add(script)
 
     def _parse_script(self, item: Script) -> ScriptState:
-        """Parse a script that its memo stands for, with the columns that its template was told."""
+        """Parse a script that its memo stands for, with the columns that its template was given."""
         maker = self._maker(item)
         answers = self._answers.get(item.file)
         rendered = maker.render(None if answers is None else answers.again())
@@ -318,7 +318,7 @@ class _Attempt:
         return state
 
     def _guard(self) -> str:
-        return _digest([[script.mark, script.column_requests] for script in self._batch.scripts if script.special])
+        return _digest([[script.mark, script.requested] for script in self._batch.scripts if script.special])
 
     def _function(self, statement: StatementState, name: str) -> Inline | None:
         """A SQL function of a script that is not parsed."""

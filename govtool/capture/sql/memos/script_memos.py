@@ -63,8 +63,8 @@ class ScriptMemo:
     """Names of the routines that it calls, which somebody has to define."""
     hints: Mapping[str, str]
     """What its notes add about names in the supplied schema, by name."""
-    column_requests: tuple[Value, ...] | None
-    """Of a template that waits for columns, what it asked for and digests of the answers; None: it waits for none."""
+    requested: tuple[Value, ...] | None
+    """Of a template that waits for columns, what it wants and digests of the answers; None: it waits for none."""
     part: Value
     outlined: Value
     """The figures of its derivations."""
@@ -97,7 +97,7 @@ class ScriptMemo:
         if self.text:
             return self.text
         names = [list(self.temporary), dict(self.dropped), list(self.routines), list(self.needs), dict(self.hints)]
-        how = [self.mark, list(self.sizes), *names, self.column_requests]
+        how = [self.mark, list(self.sizes), *names, self.requested]
         return json.dumps([*how, list(self.statements), self.part, self.outlined], separators=(",", ":"))
 
     @classmethod
@@ -107,7 +107,7 @@ class ScriptMemo:
         Raises:
             ValueError, TypeError, KeyError, IndexError: It is something else.
         """
-        mark, sizes, temporary, dropped, routines, needs, hints, requests, *found = json.loads(text)
+        mark, sizes, temporary, dropped, routines, needs, hints, requested, *found = json.loads(text)
         statements, part, outlined = found
         return cls(
             str(mark),
@@ -118,7 +118,7 @@ class ScriptMemo:
             tuple(routines),
             tuple(map(str, needs)),
             dict(hints),
-            None if requests is None else tuple([(list(map(str, parts)), str(digest)) for parts, digest in requests]),
+            None if requested is None else tuple([(list(map(str, parts)), str(digest)) for parts, digest in requested]),
             part,
             outlined,
             text,
@@ -181,7 +181,7 @@ def memo_of(script: ScriptState, part: ScriptPart, maker: PartMaker) -> ScriptMe
         tuple(sorted(defined_routines([script]))),
         tuple(sorted(needed_routines(script))),
         dict(part.hints),
-        None if script.column_requests is None else tuple(script.column_requests),
+        None if script.requested is None else tuple(script.requested),
         _part_value(part),
         [[d.target, d.target_kind, [c.path for c in d.columns], len(d.edges)] for d in part.derivations],
     )
@@ -288,7 +288,7 @@ def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> Script
     """
     script = ScriptState(file, session, dialect)
     script.mark = memo.mark
-    script.column_requests = None if memo.column_requests is None else list(memo.column_requests)
+    script.requested = None if memo.requested is None else list(memo.requested)
     script.temporary = set(memo.temporary)
     script.routines = frozenset(memo.routines)
     for index, routine, defines, fills, insert, functions, _ in memo.statements:

@@ -4,7 +4,7 @@ dbt's macros ask the warehouse which columns a relation has (``dbt_utils.star``,
 Here the batch answers: what a template needs is settled first, and where another such template defines that, it is
 rendered before. It is the stack of the LineageX paper (section 3) once more, one step earlier.
 
-``Answers`` holds what a template was told: it renders to the same again where it is told the same again.
+``Answers`` holds what a template was given: it renders to the same again where it is given the same again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from govtool.names import fold, fold_name, join_name, split_name
 if TYPE_CHECKING:
     from govtool.capture.sql.options import Options
     from govtool.capture.sql.resolve.batch import Batch
-    from govtool.capture.sql.resolve.states import ColumnRequest, ScriptState
+    from govtool.capture.sql.resolve.states import Requested, ScriptState
     from govtool.capture.sql.templates.properties import Description
     from govtool.capture.sql.templates.run import ColumnsOf
 
@@ -29,7 +29,7 @@ _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
 
 
 class Answers:
-    """The columns that one template is told, in the order in which it asks; rendered again, it is told the same."""
+    """The columns that one template is given, in the order in which it asks; rendered again, it is given the same."""
 
     def __init__(self, columns: ColumnsOf) -> None:
         """Begin with none; ``columns`` tells them."""
@@ -41,22 +41,22 @@ class Answers:
         """Return the columns of a relation; see ``ColumnsOf``."""
         if self._next == len(self._given):
             self._given.append((parts, self._columns(parts)))
-        parts_before, answer = self._given[self._next]
+        requested, answer = self._given[self._next]
         self._next += 1
-        return answer if parts_before == parts else self._columns(parts)
+        return answer if requested == parts else self._columns(parts)
 
     def again(self) -> Answers:
         """Return the same answers, for a rendering that begins anew."""
         self._next = 0
         return self
 
-    def requests(self) -> list[ColumnRequest]:
-        """Return what was asked, in order, with digests of the answers."""
+    def requested(self) -> list[Requested]:
+        """Return what was requested, in order, with digests of the answers."""
         return [(list(parts), _digest_of(answer)) for parts, answer in self._given]
 
-    def hold(self, requests: Iterable[Sequence[Any]]) -> bool:
+    def hold(self, requested: Iterable[Sequence[Any]]) -> bool:
         """Ask as a template did before; return whether the answers are the same. The first other one ends it."""
-        return all(_digest_of(self(tuple(parts))) == digest for parts, digest in requests)
+        return all(_digest_of(self(tuple(parts))) == digest for parts, digest in requested)
 
 
 def _digest_of(answer: Mapping[str, str | None] | None) -> str:

@@ -19,8 +19,8 @@ from govtool.model import Diagnostic
 # No dataclasses: a constructor that is compiled takes a tenth of the time of theirs, and there is one a statement.
 
 
-ColumnRequest = tuple[list[str], str]
-"""A relation whose columns a template asked for, by its parts as written, and a digest of the answer."""
+Requested = tuple[list[str], str]
+"""A relation whose columns a template requested for, by its parts as written, and a digest of the answer."""
 
 
 class ScriptState:
@@ -46,8 +46,8 @@ class ScriptState:
         """Of a script that is not parsed, the names of the routines that it defines."""
         self.mark = ""
         """A digest of its text and of how it is read, where walks are recorded."""
-        self.column_requests: list[ColumnRequest] | None = None
-        """Of a template that waited for columns, what it asked for, in order; where walks are recorded."""
+        self.requested: list[Requested] | None = None
+        """Of a template that waited for columns, what it wants, in order; where walks are recorded."""
         self.logged = logged
         """It comes from a query log."""
         self.template: list[str] | None = None
