@@ -46,3 +46,19 @@ def test_what_fills_a_table_counts_where_it_stands() -> None:
     assert "t.a -> w.a" not in edges(silent + named + dropped + read)
     renamed = "alter table t rename column a to c;\nalter table t drop column b;\n"
     assert "t.c -> w.c" in edges(silent + named + renamed + read)
+
+
+@pytest.mark.parametrize(
+    "unit", ["alter table t add column c{n} int;\n", "alter table t rename column c{n} to c{m};\nselect a from t;\n"]
+)
+def test_a_table_that_is_altered_again_and_again(unit: str) -> None:
+    count = COUNT // 4
+    text = "".join(unit.replace("{n}", str(n)).replace("{m}", str(n + 1)) for n in range(count))
+    found = edges(f"create table t (a int, c0 int);\n{text}create view v as select * from t;")
+    last = count if "rename" in unit else count - 1
+    assert {"t.a -> v.a", f"t.c{last} -> v.c{last}"} <= found
+
+
+def test_a_union_of_many_queries() -> None:
+    text = " union all ".join(f"select a from u{n}" for n in range(COUNT))
+    assert {"u0.a -> v.a", f"u{COUNT - 1}.a -> v.a"} <= edges(f"create view v as {text}")

@@ -69,6 +69,8 @@ class Tables(Definitions):
         """By script, how many of its assignments were walked in their order."""
         self._silent: dict[str, Fillers] = {}
         """By relation that statements fill, which of them say nothing about its columns."""
+        self._with_alters: dict[tuple[str, int], _Changed] = {}
+        """By relation and script, a definition with the ALTERs that were applied to it last."""
         self._staying: dict[tuple[str, str | None, int], bool] = {}
         """By relation, column and number of ALTERs, whether anything is left of it."""
         self.later: dict[str, list[Callable[[], None]]] = {}
@@ -299,10 +301,14 @@ class Tables(Definitions):
         ]
         if not changes:
             return info
-        columns = dict(info.columns)
-        for change in changes:
-            self._apply(change, columns, drops=change.script is statement.script)
-        return self._info(name, columns, complete=info.complete)
+        key = (name, id(statement.script))
+        known = self._with_alters.get(key)
+        if known is None or known.info is not info or changes[: len(known.changes)] != known.changes:
+            known = self._with_alters[key] = _Changed(info, [], dict(info.columns))
+        for change in changes[len(known.changes) :]:
+            self._apply(change, known.columns, drops=change.script is statement.script)
+        known.changes = changes
+        return self._info(name, dict(known.columns), complete=info.complete)
 
     def _apply(self, alter: StatementState, columns: dict[str, str | None], *, drops: bool = True) -> None:
         dialect = alter.script.dialect
@@ -314,7 +320,9 @@ class Tables(Definitions):
                         columns[column_name(column.this, dialect)] = type_text(kind, dialect)
             elif isinstance(action, nodes.RenameColumn):
                 old, new = column_name(action.this, dialect), column_name(action.args["to"], dialect)
-                if drops and old in columns:
+                if drops and old in columns and new not in columns and next(reversed(columns)) == old:
+                    columns[new] = columns.pop(old)
+                elif drops and old in columns:
                     items = [(new if name == old else name, type_) for name, type_ in columns.items()]
                     columns.clear()
                     columns.update(items)
@@ -391,6 +399,17 @@ class Tables(Definitions):
     def settle(self, statement: StatementState) -> bool:
         """Walk a statement unless that was done; see ``Batch``, which implements it."""
         raise NotImplementedError
+
+
+class _Changed:
+    """A definition of a table with ALTERs applied: the next statement adds one to them, rather than begin anew."""
+
+    __slots__ = ("changes", "columns", "info")
+
+    def __init__(self, info: TableInfo, changes: list[StatementState], columns: dict[str, str | None]) -> None:
+        self.info = info
+        self.changes = changes
+        self.columns = columns
 
 
 def _maker(

@@ -67,12 +67,12 @@ def reads_itself(arm: exp.Expr, cte: CommonTable, dialect: str) -> bool:
     )
 
 
-def merged_outputs(left: QueryOutput, right: QueryOutput) -> QueryOutput:
-    """Return two outputs as one, by position: the first names the columns."""
+def merged_outputs(first: QueryOutput, *others: QueryOutput) -> QueryOutput:
+    """Return outputs as one, by position: the first names the columns."""
     result = QueryOutput()
-    for position, name in enumerate(left.names):
-        more = right.deps[position] if position < len(right.deps) else ()
-        result.add(name, bounded((*left.deps[position], *more)))
-    result.open = [*left.open, *right.open]
-    result.types = left.types
+    for position, name in enumerate(first.names):
+        more = [dep for output in others if position < len(output.deps) for dep in output.deps[position]]
+        result.add(name, bounded((*first.deps[position], *more)))
+    result.open = [star for output in (first, *others) for star in output.open]
+    result.types = first.types
     return result

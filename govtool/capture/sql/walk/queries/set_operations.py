@@ -80,10 +80,7 @@ def _union(walk: Walk, outputs: list[QueryOutput], by_name: bool, node: exp.Expr
         counts = ", ".join(str(len(output.names)) for output in outputs)
         walk.diagnose("arity", f"the arms of a set operation have different numbers of columns: {counts}", node)
     if len(closed) == len(outputs):
-        result = outputs[0]
-        for output in outputs[1:]:
-            result = merged_outputs(result, output)
-        return result
+        return merged_outputs(*outputs)
     return _open_union(walk, outputs, node)
 
 
