@@ -219,6 +219,18 @@ def test_a_new_column_reaches_who_stars_over_it_and_not_who_names_others(two: _T
     assert two.extracted == ["a.sql", "b.sql", "ddl.sql"]  # b looks at the columns of a
 
 
+def test_a_walk_that_is_made_after_all_does_not_see_the_columns_that_it_names_later(two: _Two):
+    two.write(
+        "late.sql",
+        "CREATE VIEW late AS WITH w AS (SELECT DISTINCT wares.* FROM wares), n AS (SELECT w.colour FROM w), "
+        "z AS (SELECT * FROM a) SELECT n.colour, z.id FROM n, z;",
+    )
+    two.ingest()
+    two.write("a.sql", "CREATE VIEW a AS SELECT id, email, 1 AS more FROM users;")  # late looks at it behind colour
+    two.ingest()
+    assert "late.sql" in two.extracted
+
+
 def test_a_column_that_another_statement_shows_settles_whose_a_name_is(two: _Two):
     two.write("open.sql", "CREATE VIEW o AS SELECT colour FROM wares w, shelves s WHERE w.id = s.id;")
     two.ingest()

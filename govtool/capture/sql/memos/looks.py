@@ -9,13 +9,14 @@ from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.resolve.surroundings import known_table, signature
 from govtool.capture.sql.resolve.tables import Tables
 from govtool.capture.sql.walk.query import MAX_DEPTH
-from govtool.capture.sql.walk.usage import usage_digest
+from govtool.capture.sql.walk.usage import ShownByTape, usage_digest
 
 
 def looks_hold(batch: Tables, statement: StatementState, looks: Sequence[Sequence[Any]], deepest: int) -> bool:
     """Take the looks of an earlier walk of a statement; return whether they have the same answers now.
 
-    They settle the same statements, and show the same columns, as the walk would.
+    They settle the same statements, and show the same columns, as the walk would. If one has another answer, the
+    columns are taken back: the walk that has to be made names them itself, each at its time.
 
     Args:
         batch: Where they are taken.
@@ -23,6 +24,21 @@ def looks_hold(batch: Tables, statement: StatementState, looks: Sequence[Sequenc
         looks: As ``walk.usage`` has them, in order.
         deepest: How deep the walk went into queries.
     """
+    shown = ShownByTape()
+    hold = False
+    try:
+        hold = _hold(batch, statement, looks, deepest, shown)
+    finally:
+        if hold:
+            shown.keep()
+        else:
+            shown.take_back()
+    return hold
+
+
+def _hold(
+    batch: Tables, statement: StatementState, looks: Sequence[Sequence[Any]], deepest: int, shown: ShownByTape
+) -> bool:
     interner = batch.interner
     start = interner.depth
     if start + deepest >= MAX_DEPTH:
@@ -46,7 +62,7 @@ def looks_hold(batch: Tables, statement: StatementState, looks: Sequence[Sequenc
             if (look[2] in batch.used(name).columns) != bool(look[3]):
                 return False
         elif kind == "u":
-            batch.used(name).columns.add(look[2])
+            shown.add(batch.used(name), look[2])
         elif kind in ("f", "n"):
             dialect = statement.script.dialect
             if (batch.function_mark(name) if kind == "f" else batch.other_name(name, dialect)) != look[2]:

@@ -70,18 +70,22 @@ class UsedColumns:
 
     Attributes:
         name: The table; empty where only one walk knows it.
+        provisional: Those of them that only a tape shows whose looks are still being taken.
     """
 
-    __slots__ = ("columns", "name", "recorder")
+    __slots__ = ("columns", "name", "provisional", "recorder")
 
     def __init__(self, name: str = "", recorder: TapeRecorder | None = None, columns: Iterable[str] = ()) -> None:
         self.name = name
         self.columns = set(columns)
+        self.provisional: set[str] = set()
         self.recorder = recorder
 
     def add(self, column: str) -> None:
         """Note that a statement names a column."""
         self.columns.add(column)
+        if self.provisional:
+            self.provisional.discard(column)
         tape = self.recorder.tape if self.recorder is not None else None
         if tape is not None:
             key = (self.name, column)
@@ -108,6 +112,32 @@ class UsedColumns:
         if tape is not None:
             tape.looks.append(("s", self.name, usage_digest(found)))
         return found
+
+
+class ShownByTape:
+    """The columns that a tape shows, until it is known whether its looks hold."""
+
+    def __init__(self) -> None:
+        self._shown: list[tuple[UsedColumns, str]] = []
+
+    def add(self, used: UsedColumns, column: str) -> None:
+        """Show a column, as the walk would have at this point."""
+        if column not in used.columns:
+            used.columns.add(column)
+            used.provisional.add(column)
+        self._shown.append((used, column))
+
+    def keep(self) -> None:
+        """Let them be shown for good."""
+        for used, column in self._shown:
+            used.provisional.discard(column)
+
+    def take_back(self) -> None:
+        """Show none of them that no other statement has named meanwhile: the walk that follows begins without them."""
+        for used, column in self._shown:
+            if column in used.provisional:
+                used.provisional.discard(column)
+                used.columns.discard(column)
 
 
 def usage_digest(columns: list[str]) -> str:
