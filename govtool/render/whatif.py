@@ -120,7 +120,9 @@ def _table(answer: WhatIfAnswer) -> Table:
     several = len(result.subjects) > 1
     shown = lines[: answer.limit]
     left = len(lines) - len(shown)
-    text = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()}) or "nothing is affected"
+    text = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()})
+    if not text:  # of datasets none of whose columns is known there are none to count
+        text = f"{count(len(result.datasets), 'dataset')} unknown" if result.affected else "nothing is affected"
     idle = ", ".join(filter(None, (already(part.unchanged, part.to or "") for part in result.parts or (result,))))
     known = unclear(version)
     if known and not result.affected:

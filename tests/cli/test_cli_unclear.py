@@ -122,6 +122,9 @@ def test_what_an_unparsed_statement_reads_may_be_in_what_it_writes(ingested):
     govtool = ingested(ENCRYPTED)
     answer = json.loads(govtool("impact", "crm.users.email", "--change", "drop", "-f", "json").out)
     assert {entry["column"]: entry["verdict"] for entry in answer["columns"]} == {"share.t.*": "unknown"}
+    changed = govtool("whatif", "drop", "crm.users.email").out
+    assert "1 dataset unknown" in changed
+    assert "nothing is affected" not in changed
     found = json.loads(govtool("check", "--policy", "pack:starter", "-f", "json").out)["findings"]
     assert {(f["rule"], f["verdict"]) for f in found} >= {("START004", "violated"), ("START001", "unknown")}
 
