@@ -62,3 +62,15 @@ def test_a_table_that_is_altered_again_and_again(unit: str) -> None:
 def test_a_union_of_many_queries() -> None:
     text = " union all ".join(f"select a from u{n}" for n in range(COUNT))
     assert {"u0.a -> v.a", f"u{COUNT - 1}.a -> v.a"} <= edges(f"create view v as {text}")
+
+
+def test_a_select_of_many_names_that_either_source_may_have() -> None:
+    names = ", ".join(f"a{n}" for n in range(COUNT // 2))
+    found = edges(f"create view v as select {names} from t join u on t.x = u.x;")
+    assert {"t.a7 -> v.a7", "u.a7 -> v.a7"} <= found
+
+
+def test_a_line_of_many_calls_of_unknown_macros() -> None:
+    calls = ", ".join("{{ u%d() }} as a%d" % (n, n) for n in range(COUNT // 4))
+    (made,) = extract([Script("m.sql", f"select {calls} from t")], Options(dialect="postgres")).derivations
+    assert {note.message.partition(" is")[0] for note in made.diagnostics} >= {"macro u7", "macro u1999"}

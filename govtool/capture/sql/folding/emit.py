@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -157,9 +157,8 @@ class Emitter:
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
             notes = [draft.statement.placed(d) for d in draft.statement.diagnostics]
-            for note in diagnostics:
-                if note not in notes:
-                    notes.append(note)
+            noted = set(notes)
+            notes += [note for note in dict.fromkeys(diagnostics) if note not in noted]
         complete = not write.output.open
         partial = (not complete and write.kind not in _COPIES) or any(n.severity != "info" for n in notes)
         derivation: Derivation = _new(
@@ -190,8 +189,9 @@ class Emitter:
         for position, name in enumerate(names):
             self._add_edges(write.output.deps[position], name, edges, unclear)
         self._add_edges(write.rows, _ROWS, edges, unclear)
+        ambiguous = _by_least(draft.statement.ambiguous) if unclear else {}
         for path, opaque in unclear.items():
-            edges.extend(self._opaque_edges(opaque, path, target, draft, diagnostics))
+            edges.extend(self._opaque_edges(opaque, path, target, draft, ambiguous, diagnostics))
         edges.extend(self._open_stars(write, target, draft, diagnostics))
         if draft.statement.parsed.status in _READ_WHOLE:
             for name, arms in write.reads.items():
@@ -336,13 +336,21 @@ class Emitter:
         return found
 
     def _opaque_edges(
-        self, deps: list[int], path: str, target: str, draft: Draft, diagnostics: list[Diagnostic]
+        self,
+        deps: list[int],
+        path: str,
+        target: str,
+        draft: Draft,
+        ambiguous: Mapping[int, Sequence[tuple[int, frozenset[int]]]],
+        diagnostics: list[Diagnostic],
     ) -> list[Edge]:
         """Candidates: opaque edges, and a diagnostic that lists them."""
         edges: list[Edge] = []
         remaining = {dep >> REF_SHIFT for dep in deps}
-        for candidates, (name, line, column) in draft.statement.ambiguous.items():
+        known = [each for number in remaining for each in ambiguous.get(number, ())]
+        for _, candidates in sorted(known, key=_first):
             if candidates <= remaining:
+                name, line, column = draft.statement.ambiguous[candidates]
                 remaining -= candidates
                 refs = sorted([self._ref(number) for number in candidates])
                 texts = sorted([ref.text for ref in refs])
@@ -394,3 +402,15 @@ def _hole(statement: StatementState) -> str:
         return statement.parsed.diagnostics[0].code if statement.parsed.diagnostics else "opaque"
     holes = [note.code for note in statement.diagnostics if note.code in HOLES and note.severity != "info"]
     return holes[0] if holes else ""
+
+
+def _by_least(ambiguous: Mapping[frozenset[int], object]) -> dict[int, list[tuple[int, frozenset[int]]]]:
+    """The candidates of ambiguous names, each with its place in their order, by the least number among them."""
+    found: dict[int, list[tuple[int, frozenset[int]]]] = {}
+    for place, candidates in enumerate(ambiguous):
+        found.setdefault(min(candidates, default=-1), []).append((place, candidates))
+    return found
+
+
+def _first(pair: tuple[int, frozenset[int]]) -> int:
+    return pair[0]

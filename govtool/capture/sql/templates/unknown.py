@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 MAX_VALUE = 1_000_000
@@ -137,11 +138,17 @@ def as_written(message: str, line: str) -> str:
     >>> as_written("graph_nodes_values_item_alias has no value", "select {{ item.alias }} as x")
     'item.alias has no value'
     """
-    for expression in _WRITTEN.findall(line):
-        name = plain(expression)
-        if name != expression and "_" in name:
+    for name, expression in _names_in(line):
+        if name in message:
             message = re.sub(rf"\b(?:\w+_)?{name}\b", expression.replace("\\", "\\\\"), message)
     return message
+
+
+@lru_cache(maxsize=4)
+def _names_in(line: str) -> tuple[tuple[str, str], ...]:
+    """What stands between braces in a line, by the names that it renders to; a line may have thousands of them."""
+    found = [(plain(expression), expression) for expression in _WRITTEN.findall(line)]
+    return tuple((name, expression) for name, expression in found if name != expression and "_" in name)
 
 
 def plain_text(text: str) -> str:
