@@ -71,6 +71,6 @@ def test_a_select_of_many_names_that_either_source_may_have() -> None:
 
 
 def test_a_line_of_many_calls_of_unknown_macros() -> None:
-    calls = ", ".join("{{ u%d() }} as a%d" % (n, n) for n in range(COUNT // 4))
+    calls = ", ".join(f"{{{{ u{n}() }}}} as a{n}" for n in range(COUNT // 4))
     (made,) = extract([Script("m.sql", f"select {calls} from t")], Options(dialect="postgres")).derivations
     assert {note.message.partition(" is")[0] for note in made.diagnostics} >= {"macro u7", "macro u1999"}
