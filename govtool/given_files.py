@@ -44,13 +44,18 @@ def read_given_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST)
     return io.TextIOWrapper(io.BytesIO(read_given(path, largest)), encoding=encoding).read()
 
 
+def leads_out(path: Path, top: Path) -> bool:
+    """Return whether what is behind a path, all its links followed, is outside of a folder that is without links."""
+    return not Path(os.path.realpath(path)).is_relative_to(top)
+
+
 def refuse_link_out(entry: Path, folder: Path) -> None:
     """Refuse an entry of a folder that is a link to something outside of it.
 
     Raises:
         UsageError: It is (``usage.link``).
     """
-    if entry.is_symlink() and entry.exists() and not entry.resolve().is_relative_to(folder.resolve()):
+    if entry.is_symlink() and entry.exists() and leads_out(entry, folder.resolve()):
         raise UsageError(
             "a link out of the folder",
             code="usage.link",

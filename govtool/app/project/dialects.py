@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from govtool.capture.dbt.artifacts import ADAPTERS
 from govtool.capture.dbt.files import text, yaml_mapping
+from govtool.given_files import leads_out
 
 _SQLFLUFF: Mapping[str, str] = {"sparksql": "spark", "greenplum": "postgres", "mariadb": "mysql", "tsql": "tsql"}
 """Dialects of sqlfluff that have other names here; adapters of dbt are called alike."""
@@ -63,7 +64,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _text(file: Path, root: Path) -> str:
-    return text(file) if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root)) else ""
+    return "" if leads_out(file, Path(os.path.realpath(root))) else text(file)
 
 
 def _adapter(profile: object) -> str:

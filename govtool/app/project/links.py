@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from govtool.errors import UsageError
+from govtool.given_files import leads_out
 
 
 def require_inside(folder: Path, *, follow_links: bool = False) -> None:
@@ -23,8 +24,7 @@ def require_inside(folder: Path, *, follow_links: bool = False) -> None:
         return
     top = folder.resolve()
     for link in _links(top):
-        target = link.resolve()
-        if target.exists() and not target.is_relative_to(top):
+        if link.exists() and leads_out(link, top):
             raise UsageError(
                 "a link out of the folder",
                 code="usage.link",

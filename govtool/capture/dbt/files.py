@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from govtool.given_files import leads_out
+
 MAX_BYTES = 4 << 20
 """Of a file with macros or of settings; larger ones are none."""
 MAX_FILES = 20_000
@@ -28,7 +30,7 @@ def leaves(path: Path, top: Path | None) -> bool:
     if top is None:
         return False
     try:
-        return not Path(os.path.realpath(path)).is_relative_to(top)
+        return leads_out(path, top)
     except (OSError, ValueError):
         return True
 

@@ -25,6 +25,7 @@ from govtool.capture.dbt.configured import (
 )
 from govtool.capture.dbt.hooks import hook_sql
 from govtool.capture.dbt.properties import PropertyReader
+from govtool.capture.sql.files import link_out
 from govtool.capture.sql.templates.macros import DbtProject, Package, ProjectNode, macros_in
 from govtool.capture.sql.templates.properties import StatedFact
 from govtool.given_files import absolute
@@ -84,7 +85,6 @@ def _folders_of(paths: Iterable[str | Path]) -> dict[Path, Path]:
 
 def links_out(paths: Sequence[str | Path], root: Path) -> Iterator[Diagnostic]:
     """Yield a note for each link that leads out of a project, and that reading it would follow."""
-    message = "a link out of the folder; --follow-links reads what is behind it"
     noted: set[str] = set()
     for folder, top in sorted(_folders_of(paths).items()):
         own = _settings(folder, top)
@@ -99,7 +99,7 @@ def links_out(paths: Sequence[str | Path], root: Path) -> Iterator[Diagnostic]:
                 name = name.encode("utf-8", "backslashreplace").decode()
                 if name not in noted:
                     noted.add(name)
-                    yield Diagnostic("unreadable", "warning", message, name)
+                    yield link_out(name)
 
 
 def _places(read: _Read) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from govtool.errors import UsageError
+from govtool.given_files import leads_out
 from govtool.model.diagnostic import Diagnostic
 
 SUFFIXES = (
@@ -193,7 +194,7 @@ def _path(path: Path, root: Path | None, follow_links: bool) -> Iterator[Script 
     top = None if follow_links else path.resolve()
     for file in files:
         name = _relative(file, root or path)
-        yield _outside(name) if file in links and _leaves(file, top) else _read(file, name, found=True)
+        yield link_out(name) if file in links and _leaves(file, top) else _read(file, name, found=True)
 
 
 def _each_once(paths: Sequence[Path], links: Collection[Path]) -> list[Path]:
@@ -219,12 +220,7 @@ def _is_of_dbt(path: Path) -> bool:
 
 def _leaves(path: Path, top: Path | None) -> bool:
     """Return whether a path is a link that leads out of a folder; never where there is no folder to stay in."""
-    if top is None or not path.is_symlink():
-        return False
-    try:
-        return not path.resolve().is_relative_to(top)
-    except (OSError, RuntimeError):
-        return False
+    return top is not None and path.is_symlink() and leads_out(path, top)
 
 
 def _walk(
@@ -315,7 +311,8 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)) or type(error).__name__
 
 
-def _outside(name: str) -> Diagnostic:
+def link_out(name: str) -> Diagnostic:
+    """The note of a link that leads out of the folder and is not read."""
     return Diagnostic("unreadable", "warning", "a link out of the folder; --follow-links reads what is behind it", name)
 
 

@@ -7,6 +7,7 @@ as it stands.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,6 +94,7 @@ BOOLEAN, BYTE, SHORT, INTEGER, LONG = (Scalar(n) for n in ("boolean", "byte", "s
 FLOAT, DOUBLE, STRING, BINARY = (Scalar(n) for n in ("float", "double", "string", "binary"))
 DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID = (Scalar(n) for n in ("date", "timestamp", "timestamp_ntz", "void"))
 INTEGRAL = (BYTE, SHORT, INTEGER, LONG)
+FLOATS = (FLOAT, DOUBLE)
 
 
 @dataclass(slots=True)
@@ -197,12 +199,17 @@ def same(left: Type, right: Type) -> bool:
     return bare(left) == bare(right)
 
 
-def bare(kind: Type) -> Type:
-    """A type with every part nullable: what two sources of the same rows agree on."""
+def bare(kind: Type, plain: Callable[[Type], Type] | None = None) -> Type:
+    """A type with every part nullable: what two sources of the same rows agree on.
+
+    Args:
+        kind: The type.
+        plain: Is called for parts that have none of their own, and gives what stands for them.
+    """
     if isinstance(kind, Array):
-        return Array(bare(kind.element))
+        return Array(bare(kind.element, plain))
     if isinstance(kind, Map):
-        return Map(bare(kind.key), bare(kind.value))
+        return Map(bare(kind.key, plain), bare(kind.value, plain))
     if isinstance(kind, Struct):
-        return Struct(tuple(Field(each.name, bare(each.type)) for each in kind.fields))
-    return kind
+        return Struct(tuple(Field(each.name, bare(each.type, plain)) for each in kind.fields))
+    return kind if plain is None else plain(kind)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from govtool.records.plan import types as t
 
-FLOATS = (t.FLOAT, t.DOUBLE)
 GUARD = "govtool: not exact in DuckDB"
 """The prefix of the message of an error that a guard raised."""
 
@@ -15,11 +14,11 @@ def cast_template(source: t.Type, target: t.Type, mode: str, utc: bool) -> str |
     if source == t.BOOLEAN and target in (t.INTEGER, t.LONG):
         return plain
     if source in t.INTEGRAL:
-        return plain if target in (*t.INTEGRAL, *FLOATS, t.STRING) or isinstance(target, t.Decimal) else None
+        return plain if target in (*t.INTEGRAL, *t.FLOATS, t.STRING) or isinstance(target, t.Decimal) else None
     if isinstance(source, t.Decimal):
         return _from_decimal(source, target)
-    if source in FLOATS:
-        if target in FLOATS:
+    if source in t.FLOATS:
+        if target in t.FLOATS:
             return plain
         return "CAST(trunc({part}) AS {kind})" if target in (t.INTEGER, t.LONG) and mode == "ansi" else None
     # Only texts of a few digits are surely read alike; of any other, DuckDB may make what Spark does not.

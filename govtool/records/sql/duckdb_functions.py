@@ -7,7 +7,7 @@ from collections.abc import Callable
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Call, Expression, Literal
 from govtool.records.sql.dialect import Dialect, NotExact, quoted
-from govtool.records.sql.duckdb_casts import FLOATS, GUARD
+from govtool.records.sql.duckdb_casts import GUARD
 
 WriteFunction = Callable[[Dialect, Call, list[str], list[t.Type]], str]
 
@@ -16,7 +16,7 @@ def _arithmetic(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Ty
     text = f"({parts[0]} {call.name} {parts[1]})"
     if call.type in t.INTEGRAL and kinds == [call.type, call.type]:
         return f"CAST({text} AS {dialect.type(call.type)})"
-    if call.type in FLOATS and kinds == [call.type, call.type]:
+    if call.type in t.FLOATS and kinds == [call.type, call.type]:
         return text
     if isinstance(call.type, t.Decimal) and all(isinstance(each, t.Decimal) for each in kinds):
         left, right = (each for each in kinds if isinstance(each, t.Decimal))
@@ -107,7 +107,7 @@ def _same_types(function: str) -> WriteFunction:
     def write(dialect: Dialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
         if any(not t.same(each, call.type) and each != t.VOID for each in kinds):
             raise NotExact(f"{call.name} of several types")
-        if function != "coalesce" and (call.type in FLOATS or not isinstance(call.type, (t.Scalar, t.Decimal))):
+        if function != "coalesce" and (call.type in t.FLOATS or not isinstance(call.type, (t.Scalar, t.Decimal))):
             raise NotExact(f"{call.name} of floats or nested values")
         return f"{function}({', '.join(parts)})"
 
@@ -184,8 +184,8 @@ CALLS: dict[str, WriteFunction] = {
     "not": lambda dialect, call, parts, kinds: f"(NOT {parts[0]})",
     "is null": lambda dialect, call, parts, kinds: f"({parts[0]} IS NULL)",
     "is not null": lambda dialect, call, parts, kinds: f"({parts[0]} IS NOT NULL)",
-    "negative": _typed("(- {0})", *((kind,) for kind in (*t.INTEGRAL, *FLOATS))),
-    "abs": _typed("abs({0})", *((kind,) for kind in (*t.INTEGRAL, *FLOATS))),
+    "negative": _typed("(- {0})", *((kind,) for kind in (*t.INTEGRAL, *t.FLOATS))),
+    "abs": _typed("abs({0})", *((kind,) for kind in (*t.INTEGRAL, *t.FLOATS))),
     "&": _typed("({0} & {1})", *_INTEGER_PAIRS), "|": _typed("({0} | {1})", *_INTEGER_PAIRS),
     "^": _typed("xor({0}, {1})", *_INTEGER_PAIRS),
     ">>": _typed("(CASE WHEN {0} < 0 THEN error('" + GUARD + ": >>') ELSE {0} >> {1} END)", (t.LONG, t.INTEGER)),

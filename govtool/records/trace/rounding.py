@@ -28,12 +28,11 @@ from govtool.records.plan.nodes import (
     outputs,
 )
 from govtool.records.plan.tree import Node, Term, fold_nodes, walk, walk_nodes
-from govtool.records.plan.types import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, Type
+from govtool.records.plan.types import BOOLEAN, DOUBLE, FLOATS, INTEGRAL, Type
 from govtool.records.trace.segment import alike, reads, subqueries
 
 Columns = frozenset[int]
 _NONE: Columns = frozenset()
-FLOATS = (DOUBLE, FLOAT)
 _SUMS = frozenset({"sum", "try_sum", "avg", "try_avg", "mean"})
 _MOMENTS = ("stddev", "std", "var", "covar", "corr", "skewness", "kurtosis", "regr_")
 """How functions begin whose terms are floats, whatever they are of."""

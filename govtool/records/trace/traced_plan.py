@@ -17,14 +17,14 @@ from govtool.records.plan.nodes import (
     outputs,
 )
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import BOOLEAN, LONG, comparable
+from govtool.records.plan.types import BOOLEAN, FLOATS, LONG, comparable
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, Stage, exists
 from govtool.records.trace.carrier import Carrier
 from govtool.records.trace.list_order import unordered_lists
 from govtool.records.trace.looseness import Looseness
 from govtool.records.trace.normal import Ids
-from govtool.records.trace.rounding import FLOATS, rounded_columns
+from govtool.records.trace.rounding import rounded_columns
 from govtool.records.trace.rules import RULES, traceable, traceable_in_part
 from govtool.records.trace.segment import (
     Grade,

@@ -5,9 +5,6 @@ from __future__ import annotations
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Cast, Expression
 
-FLOATS = (t.FLOAT, t.DOUBLE)
-"""Types of binary floats."""
-
 
 def scale_of(kind: t.Type) -> int | None:
     """Digits after the point of whole numbers, decimals and truth values; None: floats, or no numbers."""
@@ -21,9 +18,9 @@ def keeps_number(before: t.Type, after: t.Type) -> bool:
     if before == after:
         return True
     digits, kept = scale_of(before), scale_of(after)
-    if t.BOOLEAN in (before, after) or (digits is None and before not in FLOATS):
+    if t.BOOLEAN in (before, after) or (digits is None and before not in t.FLOATS):
         return False
-    if after in FLOATS:
+    if after in t.FLOATS:
         return after == t.DOUBLE or before in t.INTEGRAL[:2]
     return digits is not None and kept is not None and kept >= digits
 

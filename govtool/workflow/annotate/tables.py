@@ -20,8 +20,7 @@ from govtool.records.plan.expressions import (
 )
 from govtool.records.plan.nodes import Aggregate, Project, Relation, Window, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import INTEGER, LONG, STRING, Decimal, Field, Map, Struct, Text, Type, to_json
-from govtool.records.plan.types import Array as ArrayType
+from govtool.records.plan.types import INTEGER, LONG, STRING, Decimal, Field, Struct, Text, Type, bare, to_json
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.back import Executor as Executor
@@ -180,15 +179,9 @@ def type_name(value: Expression) -> str:
     What may be NULL within a value is not its type: a list that is read again from a file may hold NULLs, and the list
     that was written there cannot.
     """
-    return str(to_json(_nullable(value.type)))
+    return str(to_json(bare(value.type, _unbounded)))
 
 
-def _nullable(kind: Type) -> Type:
-    """A type whose parts may be NULL."""
-    if isinstance(kind, ArrayType):
-        return ArrayType(_nullable(kind.element))
-    if isinstance(kind, Map):
-        return Map(_nullable(kind.key), _nullable(kind.value))
-    if isinstance(kind, Struct):
-        return Struct(tuple(Field(each.name, _nullable(each.type)) for each in kind.fields))
+def _unbounded(kind: Type) -> Type:
+    """Text of any length in place of that of a length."""
     return STRING if isinstance(kind, Text) and not kind.collation else kind

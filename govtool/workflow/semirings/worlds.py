@@ -16,7 +16,7 @@ from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Case, Cast, Expression, Literal
-from govtool.workflow.annotate.casts import FLOATS, keeps_number, scale_of, without_casts
+from govtool.workflow.annotate.casts import keeps_number, scale_of, without_casts
 from govtool.workflow.annotate.circuit import (
     NONE,
     ONE,
@@ -266,7 +266,7 @@ def _require_digits(call: Call) -> None:
 def _same(a: Array, b: Array, kinds: list[t.Type]) -> Array:
     """Where two numbers are equal: floats within 1e-9 of their size, others by all of their digits."""
     digits = [scale_of(kind) for kind in kinds]
-    if not all(kind in FLOATS or scale_of(kind) is not None for kind in kinds):
+    if not all(kind in t.FLOATS or scale_of(kind) is not None for kind in kinds):
         raise unfit("values that are no numbers")
     is_float = None in digits
     found: Array = np.isclose(a, b, 1e-9, 0) if is_float else np.abs(a - b) < _half(max(each or 0 for each in digits))

@@ -348,7 +348,7 @@ class Emitter:
         edges: list[Edge] = []
         remaining = {dep >> REF_SHIFT for dep in deps}
         known = [each for number in remaining for each in ambiguous.get(number, ())]
-        for _, candidates in sorted(known, key=_first):
+        for _, candidates in sorted(known):  # no two have one place
             if candidates <= remaining:
                 name, line, column = draft.statement.ambiguous[candidates]
                 remaining -= candidates
@@ -410,7 +410,3 @@ def _by_least(ambiguous: Mapping[frozenset[int], object]) -> dict[int, list[tupl
     for place, candidates in enumerate(ambiguous):
         found.setdefault(min(candidates, default=-1), []).append((place, candidates))
     return found
-
-
-def _first(pair: tuple[int, frozenset[int]]) -> int:
-    return pair[0]

@@ -25,15 +25,13 @@ def looks_hold(batch: Tables, statement: StatementState, looks: Sequence[Sequenc
         deepest: How deep the walk went into queries.
     """
     shown = ShownByTape()
-    hold = False
     try:
-        hold = _hold(batch, statement, looks, deepest, shown)
+        if not _hold(batch, statement, looks, deepest, shown):
+            return False
+        shown.keep()
+        return True
     finally:
-        if hold:
-            shown.keep()
-        else:
-            shown.take_back()
-    return hold
+        shown.take_back()  # of what is kept there is nothing
 
 
 def _hold(

@@ -20,7 +20,7 @@ from govtool.model import Diagnostic
 
 
 Requested = tuple[list[str], str]
-"""A relation whose columns a template requested for, by its parts as written, and a digest of the answer."""
+"""A relation whose columns a template asked for, by its parts as written, and a digest of the answer."""
 
 
 class ScriptState:
