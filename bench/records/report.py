@@ -160,9 +160,9 @@ The same workloads in one JVM: each action plain, with exact plans recorded, and
 its own, in turns. CPU of Python and the JVM, until the recorder has written down what it heard; ratios as above. These
 actions are shorter than those of whole jobs, so that what an action costs shows more. The upper end is at most {GOAL}
 for {len(held)} of {len(ordered)}. *After it* is the CPU from the return of the action on: the recorder works then, and
-the noise of the action, which the control shows, is not in it. It follows the plan and the number of files, not the rows. With it alone, the
-upper end is at most {GOAL} for {len(alone)} of {len(ordered)}. Processes that ran
-meanwhile: {min(loads):.0f} to {max(loads):.0f}.
+the noise of the action, which the control shows, is not in it. It follows the plan and the number of files, not the
+rows. With it alone, the upper end is at most {GOAL} for {len(alone)} of {len(ordered)}. Processes that ran meanwhile:
+{min(loads):.0f} to {max(loads):.0f}.
 
 {table(_TURNS, rows)}
 """
