@@ -36,6 +36,28 @@ class _Left:
 _left: Final = _Left()
 
 
+class ParserGarbage:
+    """Trees that the parser began and gave up, which only the collector can free: freed now and then."""
+
+    __slots__ = ("_parsed",)
+
+    def __init__(self) -> None:
+        self._parsed = 0
+        """Characters since garbage was freed."""
+
+    def parsed(self, size: int) -> None:
+        """Free the garbage after enough text: the collector visits what is new, and that once.
+
+        Args:
+            size: Characters of SQL that were parsed.
+        """
+        self._parsed += size
+        if self._parsed > GARBAGE_OF:
+            self._parsed = 0
+            gc.collect(0)
+            _left.trees = True  # these do not count as new any more, and are as many as before
+
+
 class Uncollected:
     """Keeps the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the time).
 
@@ -46,20 +68,6 @@ class Uncollected:
         self.statements = 0
         """Of the batch: whoever makes trees counts them."""
         self._was_enabled = False
-        self._parsed = 0
-        """Characters since garbage was freed."""
-
-    def parsed(self, size: int) -> None:
-        """Free the parser's garbage now and then: the collector visits what is new, and that once.
-
-        Args:
-            size: Characters of SQL that were parsed.
-        """
-        self._parsed += size
-        if self._parsed > GARBAGE_OF:
-            self._parsed = 0
-            gc.collect(0)
-            _left.trees = True  # these do not count as new any more, and are as many as before
 
     def __enter__(self) -> Uncollected:
         self._was_enabled = gc.isenabled()

@@ -150,8 +150,6 @@ def _extract_group(
                     script = state.parse(rendered)
             if script is not None:
                 batch.add(script)
-            if batch.tree_cache.holds_many and isinstance(item, Script):
-                trees.parsed(len(item.text))
             stages.parsed(done, len(read), script)
         with deep_recursion():
             deferred.settle()

@@ -193,7 +193,7 @@ class _Attempt:
     def run(self, stages: Stages, guard: str | None) -> MemoExtraction | None:
         """Return the extraction; None if memos turned out unusable after some had been used."""
         with Uncollected() as trees:
-            unread = self._parse(stages, trees)
+            unread = self._parse(stages)
             with deep_recursion():
                 self._deferred.settle()
                 now = self._guard()
@@ -213,7 +213,7 @@ class _Attempt:
 
     # ---- before the walk -----------------------------------------------------------------------------
 
-    def _parse(self, stages: Stages, trees: Uncollected) -> list[Diagnostic]:
+    def _parse(self, stages: Stages) -> list[Diagnostic]:
         unread = []
         for done, item in enumerate(self._read, 1):
             if isinstance(item, Diagnostic):
@@ -224,8 +224,6 @@ class _Attempt:
             memo = self._usable.get(item.file)
             if memo is None or not self._add_earlier(item, memo):
                 self._add_anew(item)
-                if self._batch.tree_cache.holds_many:
-                    trees.parsed(len(item.text))
             waits = item.file in self._waiting
             stages.parsed(done, len(self._read), None if waits else self._batch.scripts[-1])
         return unread

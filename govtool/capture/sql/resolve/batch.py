@@ -162,6 +162,7 @@ class Batch(Tables):
         finally:
             if tree is not None:
                 release(tree)
+            self.tree_cache.parsed(len(statement.parsed.text))
 
     def _walk(self, statement: StatementState, tree: exp.Expr | None) -> None:
         if tree is None:

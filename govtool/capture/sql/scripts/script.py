@@ -251,8 +251,11 @@ class ScriptReader(StatementReader):
         message = "a comma without an item before or after it: read as if it were not there"
         notes = () if comma is None else (self.diagnostic("parse-error", "warning", message, comma),)
         self.add(tokens, tree, "parsed", *notes)
-        if self.tree_cache is not None and not self.tree_cache.takes(tokens[-1].end - tokens[0].start):
-            self._evict(tokens, tree)
+        if self.tree_cache is not None:
+            size = tokens[-1].end - tokens[0].start
+            if not self.tree_cache.takes(size):
+                self._evict(tokens, tree)
+            self.tree_cache.parsed(size)
 
     def _evict(self, tokens: list[Token], tree: exp.Expr) -> None:
         """Keep no more than a stub of the last statement's tree, if its text alone tells the tree."""

@@ -13,6 +13,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql.collector import ParserGarbage
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.syntax.lexer import Lexer, lexer
@@ -33,13 +34,14 @@ _LEAVES: Final = (exp.Identifier, exp.Literal)
 class TreeCache:
     """The room for the trees of one batch."""
 
-    __slots__ = ("held", "requests", "room")
+    __slots__ = ("_garbage", "held", "requests", "room")
 
     def __init__(self, room: int | None = None) -> None:
         self.room = ROOM if room is None else room
         self.held = 0
         self.requests: list[int] = []
         """The sizes of the texts, in order."""
+        self._garbage = ParserGarbage()
 
     def takes(self, size: int) -> bool:
         """Return whether there is room for the tree of a text of ``size`` characters; if so it is taken."""
@@ -48,6 +50,15 @@ class TreeCache:
             return False
         self.held += size
         return True
+
+    def parsed(self, size: int) -> None:
+        """Free what the parser left behind now and then, if there is much.
+
+        Args:
+            size: Characters of a text that was parsed, also of one whose tree is not held.
+        """
+        if self.holds_many:
+            self._garbage.parsed(size)
 
     @property
     def holds_many(self) -> bool:
