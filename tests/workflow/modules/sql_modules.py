@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class SqlModules:
 
     Args:
         folder: Where its files are put.
-        records: The rows of each relation that goes in. The record of row 2 of ``r`` is ``r2``.
+        records: The rows of each relation that goes in. The record of row 2 of ``r`` is ``r2``; no name begins another.
         queries: What each module makes, and its query over the records and over what modules before it made. A name
             that begins with ``state`` is state that is left there, and read by what comes later.
         opaque: What has no known plan.
@@ -53,7 +54,7 @@ class SqlModules:
     plans: dict[str, Plan] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        made = self.computed(self.records)
+        made = self.computed(())
         for name, rows in self.records.items():
             self._written(name, COLUMNS, rows, [f"{name}{at}" for at in range(len(rows))])
         invocations = []
@@ -98,26 +99,33 @@ class SqlModules:
         """All records."""
         return [f"{name}{at}" for name, rows in self.records.items() for at in range(len(rows))]
 
-    def computed(self, records: Records) -> dict[str, list[tuple[Any, ...]]]:
-        """What the modules make of records, as DuckDB reads their queries."""
-        with duckdb.connect() as base:
-            for name, rows in records.items():
-                arrays = [pa.array([row[at] for row in rows], ARROW[kind]) for at, kind in enumerate(COLUMNS.values())]
-                base.register("given", pa.table(arrays, names=list(COLUMNS)))
-                base.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
-            made = {}
-            for name, text in self.queries.items():
-                base.execute(f"CREATE TABLE {name} AS {text}")
-                made[name] = base.execute(f"SELECT * FROM {name}").fetchall()
+    def computed(self, gone: Sequence[str]) -> dict[str, list[tuple[Any, ...]]]:
+        """What the modules make without some records, as DuckDB reads their queries."""
+        for name in self.records:
+            places = [token.removeprefix(name) for token in gone if token.startswith(name)]
+            left = f"WHERE place NOT IN ({', '.join(places)})" if places else ""
+            self._base.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT g, x FROM given_{name} {left}")
+        made = {}
+        for name, text in self.queries.items():
+            text = text.replace("LEFT ANTI", "ANTI")  # as DuckDB has it
+            self._base.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}")
+            made[name] = self._base.execute(f"SELECT * FROM {name}").fetchall()
         return made
 
+    @cached_property
+    def _base(self) -> Any:
+        base = duckdb.connect(config={"threads": 1})
+        for name, rows in self.records.items():
+            arrays = [pa.array([row[at] for row in rows], ARROW[kind]) for at, kind in enumerate(COLUMNS.values())]
+            table = pa.table([*arrays, pa.array(range(len(rows)))], names=[*COLUMNS, "place"])
+            base.register("arrays", table)
+            base.execute(f"CREATE TABLE given_{name} AS SELECT * FROM arrays")
+            base.unregister("arrays")
+        return base
+
     def without(self, gone: Sequence[str]) -> dict[str, Counter[tuple[Any, ...]]]:
-        """What the modules make without some records."""
-        left = {
-            name: [row for at, row in enumerate(rows) if f"{name}{at}" not in gone]
-            for name, rows in self.records.items()
-        }
-        return {name: Counter(rows) for name, rows in self.computed(left).items()}
+        """What the modules make without some records, each row as often as it is there."""
+        return {name: Counter(rows) for name, rows in self.computed(gone).items()}
 
     def _written(
         self, name: str, kinds: Mapping[str, t.Type], rows: Sequence[tuple[Any, ...]], tokens: list[str]
