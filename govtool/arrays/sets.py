@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import os
 from typing import Any
 
@@ -14,6 +16,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _SIGNIFICANT = 63
 """Bits of an integer without its sign."""
 _PART = 1 << 16
+_HUGE = 1 << 22
+"""Bytes from which on the system is asked for large pages."""
 
 
 def distinct(values: Array) -> Array:
@@ -67,3 +71,17 @@ def marked_places(marks: Array, values: Array) -> Array:
     """
     parts = [np.flatnonzero(marks.take(values[low : low + _PART])) + low for low in range(0, len(values), _PART)]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def zero_bytes(count: int) -> Array:
+    """Bytes that are 0, in memory of which only what is touched costs anything: much of it in pages of 2 MB.
+
+    >>> zero_bytes(2)
+    array([0, 0], dtype=uint8)
+    """
+    if count < _HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.zeros(count, np.uint8)
+    memory = mmap.mmap(-1, count)
+    with contextlib.suppress(OSError):  # a kernel without such pages
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.uint8)

@@ -28,7 +28,7 @@ import numpy as np  # noqa: TID253 - imported only where graphs are large, or by
 from govtool.arrays.graph import ArrayGraph, check_nodes
 from govtool.arrays.neighbours import entering, in_degree, leaving
 from govtool.arrays.results import Loss
-from govtool.arrays.sets import Array, distinct
+from govtool.arrays.sets import Array, distinct, stable_order, zero_bytes
 from govtool.errors import IntegrityError
 
 NEVER = (1 << 32) - 1
@@ -36,8 +36,10 @@ NEVER = (1 << 32) - 1
 NAMES = ("support_rank", "support_slack", "support_needs")
 """The arrays of a support, as a file has them."""
 
-_UNTOUCHED = 0
-"""The mark of a node that stands. A taken node has 1 + the edge that took it; a deleted one the largest number."""
+_TAKEN, _DELETED = 254, 255
+"""States of nodes that are gone. That of a node that stands is the number of its lost inputs of lower rank."""
+_MANY = _TAKEN
+"""A slack from which on such a number does not fit into the state, and is kept apart."""
 _NO_LIMIT = (1 << 31) - 1
 """The slack of nodes that nothing can be taken from: those that never had support."""
 _THIN = 48
@@ -172,16 +174,14 @@ class _Derivation:
 
 
 class _Deletion:
-    """One deletion. Arrays as long as the graph are zeros that are never touched but where something changes."""
+    """One deletion. A byte a node is all that is as long as the graph: fresh memory costs more than looking at it."""
 
     def __init__(self, support: Support, within: Array | None) -> None:
         self.support, self.graph, self.within = support, support.graph, within
-        width = np.uint32 if self.graph.edges < NEVER - 1 else np.uint64
-        self.deleted = np.iinfo(width).max
-        self.mark = np.zeros(self.graph.nodes, width)
-        self.lost = np.zeros(self.graph.nodes, np.int32)
-        """Number of lost inputs of lower rank, for nodes with a slack."""
-        arrays = (self.graph.forward, self.graph.target, self.mark, support.slack, self.lost)
+        self.state = zero_bytes(self.graph.nodes)
+        self.lost: dict[int, int] = {}
+        """Lost inputs of lower rank of standing nodes with a slack of ``_MANY`` or more."""
+        arrays = (self.graph.forward, self.graph.target, self.state, support.slack)
         self.views = tuple(values.data for values in arrays)
 
     def run(self, deleted: Array) -> Loss:
@@ -189,47 +189,70 @@ class _Deletion:
         front = deleted[self.support.rank[deleted] != NEVER]
         if self.within is not None:
             front = front[self.within[front]]
-        self.mark[front] = self.deleted
-        parts = [front]
+        self.state[front] = _DELETED
+        parts = [(front, np.full(len(front), -1))]
         while len(front):
-            front = self._take(front) if len(front) > _THIN else self._take_few(front.tolist())
-            parts.append(front)
-        taken = np.concatenate(parts)
-        given = self.support.has_later and self._give_back(taken[len(parts[0]) :])
+            front, edge = self._take(front) if len(front) > _THIN else self._take_few(front.tolist())
+            parts.append((front, edge))
+        taken, edges = (np.concatenate([part[at] for part in parts]) for at in range(2))
+        given = self.support.has_later and self._give_back(taken[len(parts[0][0]) :])
         if given:
-            taken = taken[self.mark[taken] != _UNTOUCHED]
-            taken = taken[np.argsort(self.support.rank[taken], kind="stable")]
-            self._mend_reasons(taken)
-        mark = self.mark[taken]
-        edges = np.where(mark == self.deleted, -1, mark.astype(np.int64) - 1)
+            left = self.state[taken] >= _TAKEN
+            taken, edges = taken[left], edges[left]
+            order = np.argsort(self.support.rank[taken], kind="stable")
+            taken, edges = taken[order], edges[order]
+            self._mend_reasons(taken, edges)
         return Loss(taken.data, edges.data)
 
-    def _take(self, front: Array) -> Array:
-        """Take what loses too many inputs of lower rank with these nodes; return it, and mark it with the edges."""
+    def _take(self, front: Array) -> tuple[Array, Array]:
+        """Take what loses too many inputs of lower rank with these nodes; return it, with the edges that it fell by."""
         edge, target = self._hit(front)
-        slack = self.support.slack[target]
-        at_once = slack == 0
-        if at_once.all():
-            return self._mark(edge, target)
-        some = np.flatnonzero(~at_once)
-        np.add.at(self.lost, target[some], 1)
-        at_once[some] = self.lost[target[some]] > slack[some]
-        return self._mark(edge[at_once], target[at_once])
+        order = stable_order(target)
+        ordered = target[order]
+        first = np.flatnonzero(np.diff(ordered, prepend=-1))
+        nodes, edge = ordered[first], edge[order[first]]
+        slack = self.support.slack[nodes]
+        is_taken = slack == 0
+        some = np.flatnonzero(~is_taken)
+        if len(some):
+            hits = np.diff(first, append=len(ordered))
+            is_taken[some] = self._lose(nodes[some], hits[some], slack[some])
+        taken = nodes[is_taken]
+        self.state[taken] = _TAKEN
+        return taken, edge[is_taken]
 
-    def _take_few(self, front: list[int]) -> Array:
+    def _lose(self, nodes: Array, hits: Array, slack: Array) -> Array:
+        """Count lost inputs of lower rank; return which nodes have lost more than their slack."""
+        total = self.state[nodes] + hits
+        wide = np.flatnonzero(slack >= _MANY)
+        if len(wide):
+            total[wide] += [self.lost.get(node, 0) for node in nodes[wide].tolist()]
+            self.lost.update(zip(nodes[wide].tolist(), total[wide].tolist(), strict=True))
+        is_gone: Array = total > slack
+        stays = ~is_gone & (slack < _MANY)
+        self.state[nodes[stays]] = total[stays]
+        return is_gone
+
+    def _take_few(self, front: list[int]) -> tuple[Array, Array]:
         """The same for a thin frontier, as of long chains, where a round of numpy costs more than its nodes."""
-        found = []
-        forward, targets, mark, slack, lost = self.views
+        found, edges = [], []
+        forward, targets, state, slack = self.views
         for node in front:
             for edge in range(forward[node], forward[node + 1]):
                 target = targets[edge]
-                if mark[target] != _UNTOUCHED or not self._can_lose(node, edge, target):
+                if state[target] >= _TAKEN or not self._can_lose(node, edge, target):
                     continue
-                lost[target] += 1
-                if lost[target] > slack[target]:
-                    mark[target] = edge + 1
+                limit = slack[target]
+                lost = (state[target] if limit < _MANY else self.lost.get(target, 0)) + 1
+                if lost > limit:
+                    state[target] = _TAKEN
                     found.append(target)
-        return np.array(found, np.int64)
+                    edges.append(edge)
+                elif limit < _MANY:
+                    state[target] = lost
+                else:
+                    self.lost[target] = lost
+        return np.array(found, np.int64), np.array(edges, np.int64)
 
     def _can_lose(self, node: int, edge: int, target: int) -> bool:
         """Return whether a node gives support by an edge, and can be missed there."""
@@ -244,7 +267,7 @@ class _Deletion:
         """The edges from nodes to standing nodes of a higher rank that can be lost, and those nodes."""
         edge, owner = leaving(self.graph, front)
         target = self.graph.target[edge]
-        keep = self.mark[target] == _UNTOUCHED
+        keep = self.state[target] < _TAKEN
         if self.support.idle is not None:
             keep &= ~self.support.idle[edge]
         if self.support.has_later:
@@ -252,14 +275,6 @@ class _Deletion:
         if self.within is not None:
             keep &= self.within[target]
         return edge[keep], target[keep].astype(np.int64)
-
-    def _mark(self, edge: Array, target: Array) -> Array:
-        """Mark nodes with the first of the edges to each; return them once."""
-        number = (edge + 1).astype(self.mark.dtype)
-        # Of equal indices numpy keeps the last assignment.
-        self.mark[target[::-1]] = number[::-1]
-        first: Array = target[self.mark[target] == number]
-        return first
 
     def _give_back(self, taken: Array) -> bool:
         """Give back the taken nodes that have another derivation; return whether there were any."""
@@ -271,11 +286,10 @@ class _Deletion:
         front = taken[have[taken] >= needs[taken]]
         found = bool(len(front))
         while len(front):
-            self.mark[front] = _UNTOUCHED
+            self.state[front] = 0
             edge, _ = leaving(self.graph, front)
             target = self.graph.target[edge].astype(np.int64)
-            mark = self.mark[target]
-            keep = (mark != _UNTOUCHED) & (mark != self.deleted)
+            keep = self.state[target] == _TAKEN
             if self.support.idle is not None:
                 keep &= ~self.support.idle[edge]
             target = target[keep]
@@ -285,19 +299,18 @@ class _Deletion:
 
     def _stands(self, nodes: Array, edge: Array) -> Array:
         """Return whether edges bring support from nodes that stand."""
-        found: Array = (self.mark[nodes] == _UNTOUCHED) & (self.support.rank[nodes] != NEVER)
+        found: Array = (self.state[nodes] < _TAKEN) & (self.support.rank[nodes] != NEVER)
         return found if self.support.idle is None else found & ~self.support.idle[edge]
 
-    def _mend_reasons(self, taken: Array) -> None:
+    def _mend_reasons(self, taken: Array, edges: Array) -> None:
         """For a node that was taken through one that was given back, find a lost input of lower rank."""
-        mark = self.mark[taken]
-        by_edge = np.flatnonzero(mark != self.deleted)
-        stale = by_edge[self.mark[self.graph.source[mark[by_edge].astype(np.int64) - 1]] == _UNTOUCHED]
+        by_edge = np.flatnonzero(edges >= 0)
+        stale = by_edge[self.state[self.graph.source[edges[by_edge]]] < _TAKEN]
         nodes = taken[stale]
         edge, owner = entering(self.graph, nodes)
         source = self.graph.source[edge]
-        fits = (self.mark[source] != _UNTOUCHED) & (self.support.rank[source] < self.support.rank[nodes[owner]])
+        fits = (self.state[source] >= _TAKEN) & (self.support.rank[source] < self.support.rank[nodes[owner]])
         if self.support.idle is not None:
             fits &= ~self.support.idle[edge]
         edge, owner = edge[fits], owner[fits]
-        self.mark[nodes[owner[::-1]]] = edge[::-1] + 1
+        edges[stale[owner[::-1]]] = edge[::-1]

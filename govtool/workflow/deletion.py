@@ -37,6 +37,8 @@ class Deletion:
         left_edges: How many edges do.
         hollow: Removed tuples that a new run might have: a comparison fell with an aggregate, which over nothing is 0
             or NULL there, and not gone.
+        absent: Those of ``unknown`` that are gone for certain, although they keep a derivation by Def. 4.2: none of it
+            counts any more.
     """
 
     removed: Array
@@ -46,6 +48,7 @@ class Deletion:
     left_nodes: int
     left_edges: int
     hollow: frozenset[int] = frozenset()
+    absent: frozenset[int] = frozenset()
 
 
 def removed_by(graph: ProvenanceGraph, nodes: Iterable[int] | Array, within: Array | None = None) -> Array:
@@ -102,11 +105,12 @@ def delete(graph: ProvenanceGraph, nodes: Iterable[int] | Array, within: Array |
     return Deletion(
         gone,
         judged.values,
-        tuple(sorted(judged.unknown - hollow)),
+        tuple(sorted((judged.unknown - hollow) | judged.absent)),
         judged.gains,
         graph.node_count - len(gone),
         graph.edge_count - _edges_around(graph, gone, is_removed),
         hollow,
+        frozenset(judged.absent),
     )
 
 
@@ -126,7 +130,8 @@ def _hollow(graph: ProvenanceGraph, gone: Array, is_removed: Array, deleted: Ite
     if not len(seeds):
         return frozenset()
     rank, edges = order_of(graph), graph.edges.in_python()
-    found = set(seeds.tolist()) - set(np.asarray(list(deleted), np.int64).tolist())
+    guards = set(seeds.tolist()) - set(np.asarray(list(deleted), np.int64).tolist())
+    found = set(guards)
     queue = [(int(rank[node]), node) for node in _not_certain(graph, seeds, is_removed, reads)]
     heapq.heapify(queue)
     seen = {node for _, node in queue}
@@ -144,7 +149,16 @@ def _hollow(graph: ProvenanceGraph, gone: Array, is_removed: Array, deleted: Ite
             if target not in seen and is_removed[target]:
                 seen.add(target)
                 heapq.heappush(queue, (int(rank[target]), target))
+    found -= {guard for guard in guards if _went_with_rows(graph, guard, is_removed, found)}
     return frozenset(node for node in found if graph.kind[node] == terms.P)
+
+
+def _went_with_rows(graph: ProvenanceGraph, guard: int, is_removed: Array, hollow: set[int]) -> bool:
+    """Return whether a comparison that a gate watches fell with the rows that it is of: then it opens nothing."""
+    edges = graph.edges.in_python()
+    read = [edges.target[edge] for edge in edges.out_edges(guard)]
+    rows = [each for each in read if graph.label_of(each) not in terms.ENTRIES]
+    return 0 < len(rows) < len(read) and all(is_removed[each] and each not in hollow for each in rows)
 
 
 def _not_certain(graph: ProvenanceGraph, seeds: Array, is_removed: Array, reads: Array) -> list[int]:
@@ -180,8 +194,8 @@ def _edges_around(graph: ProvenanceGraph, gone: Array, is_removed: Array) -> int
 class _Judgement:
     """Spreads what is not certain over the survivors, inputs before what is made of them.
 
-    A p-node is unknown (it may be gone), *vague* (it is there, how often is not known) or *altered* (it is there, and
-    how often has to be counted again); a v-node is unknown or has a new value.
+    A p-node is unknown (it may be gone), *vague* (it is there, how often is not known) or *altered* (how often it is
+    there has to be counted again: *absent* if that is not at all); a v-node is unknown or has a new value.
     """
 
     graph: ProvenanceGraph
@@ -192,6 +206,7 @@ class _Judgement:
     unknown: set[int] = field(default_factory=set)
     vague: set[int] = field(default_factory=set)
     altered: set[int] = field(default_factory=set)
+    absent: set[int] = field(default_factory=set)
     gains: bool = False
     before: World = field(init=False)
     after: World = field(init=False)
@@ -219,6 +234,8 @@ class _Judgement:
 
     def _judge(self, node: int) -> bool:
         """Judge a survivor; return whether what reads it has to be judged, too."""
+        if self.graph.is_opaque[node] and self.graph.label_of(node) in terms.ENTRIES:
+            return self._may_grow(node) and self._spread_unknown(node)
         if node in self.hollow or (self.graph.is_opaque[node] and self._has_changed_input(node)):
             return self._spread_unknown(node)
         if self.graph.kind[node] == terms.V:
@@ -246,12 +263,22 @@ class _Judgement:
             for each, _ in self._inputs(node)
         )
 
+    def _may_grow(self, gate: int) -> bool:
+        """Return whether something that a gate watches may be there more often than it was, or in another place."""
+        standing = [each for each, _ in self._inputs(gate) if not self.removed[each]]
+        if any(each in self.unknown or each in self.vague for each in standing):
+            return True
+        return any(
+            (self.after.times(each) or 0) > (self.before.times(each) or 0) for each in self.altered & {*standing}
+        )
+
     # tuples ----------------------------------------------------------------------------------------------------------
 
     def _judge_tuple(self, node: int) -> bool:
         inputs = self._inputs(node)
         label = self.graph.label_of(node)
         if self._is_tuple_unknown(node, label, inputs):
+            self.gains = self.gains or label == terms.MONUS  # what it takes off may be less now
             self.unknown.add(node)
             return True
         if label == terms.DELTA and not maybe_absent(self.graph)[node]:
@@ -286,11 +313,14 @@ class _Judgement:
         before, after = self.before.times(node), self.after.times(node)
         if before is not None and before == after:
             return False
-        if before is None or not after:
-            self.unknown.add(node)  # it stands by Def. 4.2, and a new run might not have it
-        else:
-            self.gains = self.gains or before == 0
-            self.altered.add(node)
+        if before is None or after is None:
+            self.gains = self.gains or self.graph.label_of(node) == terms.MONUS
+            self.unknown.add(node)
+            return True
+        self.gains = self.gains or before == 0
+        self.altered.add(node)
+        if not after:
+            self.absent.add(node)
         return True
 
     # values ----------------------------------------------------------------------------------------------------------

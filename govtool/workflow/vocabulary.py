@@ -21,6 +21,10 @@ SIDES = (None, "left", "right")
 
 TIMES, PLUS, DELTA, MONUS = "·", "+", "δ", "⊖"
 TENSOR, CONSTANT, CELL = "⊗", "const", "value"
+GATE = "GATE"
+"""The first word of the label of a gate: a black box that opens when rows may come that nothing was made for."""
+ENTRIES = frozenset({"GATE grown", "GATE present"})
+"""Gates that open when what they watch may be there more often, or otherwise: not when it goes."""
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "COLLECT"})
 WORDS = (TIMES, PLUS, DELTA, MONUS, TENSOR, CONSTANT, CELL, *sorted(AGGREGATES))
 """Labels that have a meaning to the graph; all others are names."""

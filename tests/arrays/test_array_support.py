@@ -233,3 +233,18 @@ def test_a_node_that_there_is_not_is_refused_alike(small, node):
             graph_of(*edge, 3, small)
     empty, _ = graph_of([], [], 0, small)
     assert list(losses(empty, [], [], small=small).nodes) == []
+
+
+@pytest.mark.parametrize("count", [253, 254, 255, 256, 700])
+@pytest.mark.parametrize("thin", [0, 48, 10**6])
+def test_nodes_of_many_inputs_fall_with_the_last(count, thin, monkeypatch):
+    """Alternatives that go in one round and in two: half of them behind a node of their own."""
+    monkeypatch.setattr(support_large, "_THIN", thin)
+    roots, late, top = range(count), range(count, count + count // 2), count + count // 2
+    links = [(node, top) for node in roots if node >= len(late)]
+    links += [(node, count + node) for node in range(len(late))] + [(node, top) for node in late]
+    edges, _ = graph_of(*(np.array(ends) for ends in zip(*links, strict=True)), top + 1, 0)
+    whole = Support.of(edges, needs_of(edges, [BASE] * count + [ALTERNATIVE] * (top + 1 - count)))
+    assert top in whole.delete(list(roots)).nodes
+    for spared in (0, count - 1):
+        assert top not in whole.delete([node for node in roots if node != spared]).nodes

@@ -147,9 +147,11 @@ _DRAWN = RunDrawing()
 
 
 def _run_key(text: str, drawing: RunDrawing = _DRAWN) -> str:
+    from govtool.app.workflow_runs.circuit_cache import code_digest
+
     # The text of a run has all of its actions, those of joined runs, too.
     drawn = f"{drawing.state_nodes} pig" if drawing.pig_nodes else drawing.state_nodes
-    return hashlib.sha256(f"outputs/3 {drawn} {text}".encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(f"{code_digest()} {drawn} {text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _in_cache(store: Reader, key: str) -> ProvenanceGraph | None:

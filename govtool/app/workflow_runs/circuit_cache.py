@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CIRCUIT, _TABLES = "circuit", "tables.duckdb"
 _PARTS = ("arrays", "functions", "model", "records", "workflow")
-"""The folders of the modules that decide a circuit."""
+"""The folders of the modules that decide a circuit, and the graph of a run."""
 
 
 def cached_circuit(
@@ -58,7 +58,9 @@ def cached_circuit(
     from govtool.model.workflow_run import run_text
     from govtool.store.cache import cache_dir, lookup, publish
 
-    key = hashlib.sha256("\n".join((_code(), duckdb.__version__, run_text(run), *sorted(paths))).encode()).hexdigest()
+    key = hashlib.sha256(
+        "\n".join((code_digest(), duckdb.__version__, run_text(run), *sorted(paths))).encode()
+    ).hexdigest()
     directory = cache_dir(cache_id, f"{key}-circuit")
     if lookup(directory):
         try:
@@ -74,8 +76,8 @@ def cached_circuit(
 
 
 @lru_cache
-def _code() -> str:
-    """A digest of the code that decides a circuit, by sizes and times of its modules: reading them all is slow."""
+def code_digest() -> str:
+    """A digest of the code that decides circuits and graphs, by sizes and times of its modules: reading all is slow."""
     from govtool.app.ingest.reader_digest import files
     from govtool.release import __version__
 

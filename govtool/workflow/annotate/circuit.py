@@ -181,11 +181,13 @@ class Gate:
             ``moved``: when one may be there another number of times. ``same``: when the value of one may change, or a
             gate is open.
         alive: For ``present`` the p-node of the row that each guard is of: one that is gone opens nothing.
+        placed: For ``present`` the p-node of that row under its guard; ``NONE`` without one.
     """
 
     watched: Array
     what: str
     alive: Array | None = None
+    placed: Array | None = None
     count: int = 1
 
 

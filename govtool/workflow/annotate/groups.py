@@ -136,7 +136,7 @@ def _physical(a: Annotator, rows: Rows) -> Node:
 
 def _guarded_keys(a: Annotator, rows: Rows, keys: Sequence[Attribute]) -> tuple[Rows, int]:
     """Rows guarded by the values of computed keys, and the gate that opens when one changes."""
-    watched, alive = [], []
+    watched, alive, placed = [], [], []
     for key in dict.fromkeys(keys):
         if key.id in rows.cells:
             constant = a.ids.named("as it stands", key)
@@ -145,12 +145,13 @@ def _guarded_keys(a: Annotator, rows: Rows, keys: Sequence[Attribute]) -> tuple[
             guard, product = a.circuit.blocks[-2:]
             assert isinstance(guard, Guard)
             assert isinstance(product, Product)
-            start = a.circuit.starts[-2]
+            start, first = a.circuit.starts[-2:]
             watched.append(np.arange(start, start + guard.count))
             alive.append(product.left)
+            placed.append(np.where(product.right == ONE, NONE, np.arange(first, first + product.count)))
     if not watched:
         return rows, NONE
-    return rows, a.add(Gate(np.concatenate(watched), "present", np.concatenate(alive)))
+    return rows, a.add(Gate(np.concatenate(watched), "present", np.concatenate(alive), np.concatenate(placed)))
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------

@@ -45,6 +45,9 @@ _AGGREGATES = {
 }
 _STRUCTS = frozenset({"named_struct", "get field", "get fields"})
 _NO_GRAPH_NODE = -1
+"""The place of what has no node: 0, cells that are none, what nothing reads."""
+_ALWAYS = -2
+"""The place of 1: what hangs on nothing but the invocation."""
 
 
 class CircuitWriter:
@@ -55,6 +58,7 @@ class CircuitWriter:
         builder: The graph.
         module: The module that the nodes belong to.
         invocation: The number of its invocation.
+        invoked: The graph node of the invocation; what is there whatever goes is fed by it.
         resolve: Gives the nodes of sources.
         bags: Bags and the structs in them have nodes. Without, as in the paper, what reads a bag reads its rows.
     """
@@ -65,6 +69,7 @@ class CircuitWriter:
         builder: GraphBuilder,
         module: str,
         invocation: int,
+        invoked: int,
         resolve: Resolve,
         *,
         bags: bool = True,
@@ -72,8 +77,11 @@ class CircuitWriter:
         self._circuit = circuit
         self._builder = builder
         self._own: dict[str, Any] = {"module": module, "invocation": invocation}
+        self._invoked = invoked
         self._resolve = resolve
         self._places = np.full(circuit.size, _NO_GRAPH_NODE, np.int64)
+        self._places[ONE] = _ALWAYS
+        self._arrivals: dict[int, int] = {}
         self._needed = np.zeros(circuit.size, bool)
         self._bags = bags
         self._hidden = np.zeros(circuit.size, bool)
@@ -85,7 +93,8 @@ class CircuitWriter:
             wanted: Circuit nodes; ``NONE`` for none.
 
         Returns:
-            The graph node of each circuit node; -1 where there is none: 1, 0, and what nothing reads.
+            The graph node of each circuit node; below 0 where there is none: -2 for what is 1, -1 for what is 0 and
+            what nothing reads.
         """
         self._need(wanted)
         self._hide(np.unique(wanted))
@@ -135,9 +144,7 @@ class CircuitWriter:
         elif isinstance(block, (Sum, Delta)):
             self._sum(start, block, chosen)
         elif isinstance(block, Monus):
-            made = self._made(start, chosen, "op", terms.MONUS)
-            self._edges(block.left[chosen], made, terms.LEFT)
-            self._edges(block.right[chosen], made, terms.RIGHT)
+            self._difference(start, block, chosen)
         elif isinstance(block, Guard):
             made = self._made(start, chosen, "op", guard_label(block.function.expression), black_box=True)
             self._compared(block.function, chosen, made)
@@ -177,27 +184,51 @@ class CircuitWriter:
             self._edges(block.over[chosen], made)
             self._gate(block.gate, made)
         elif isinstance(block, Gate):
-            made = self._made(start, chosen, "op", f"GATE {block.what}", black_box=True)
+            made = self._made(start, chosen, "op", f"{terms.GATE} {block.what}", black_box=True)
             self._edges(block.watched, np.repeat(made, len(block.watched)))
+            self._builder.edges(self._invoked, made)  # all that it watches may go; the gate stays
 
     def _sum(self, start: int, block: Sum | Delta, chosen: Array) -> None:
-        """A sum, with a gate as a factor of its own: as one more operand it would keep the sum alive."""
-        chosen = chosen[np.diff(block.inputs.offsets)[chosen] > 0]  # a sum of nothing is 0, which has no node
+        """A sum; a gate of it is one more operand, which is 0 until it opens."""
+        owners, places = block.inputs.expanded(chosen)
+        sources = self._of(block.inputs.nodes[places])
+        if block.gate == NONE:  # a sum of nothing is 0, which has no node
+            chosen, owners, sources = _with_operands(chosen, owners, sources)
         made = self._made(start, chosen, "op", terms.PLUS if isinstance(block, Sum) else terms.DELTA)
-        self._list_edges(block.inputs, chosen, made)
+        self._joined(sources, made[owners])
+        always = made[owners[sources == _ALWAYS]]
+        self._builder.edges(np.full(len(always), self._invoked), always)
         if block.gate != NONE:
-            gated = self._made(start, chosen, "op", terms.TIMES, black_box=True)
-            self._builder.edges(made, gated)
-            self._gate(block.gate, gated)
+            self._builder.edges(np.full(len(made), self._arrival(block.gate)), made)
+
+    def _arrival(self, gate: int) -> int:
+        """The tuples that a gate lets in: ``gate ⊖ invocation``, which is none until the gate is not certain."""
+        if gate not in self._arrivals:
+            self._arrivals[gate] = made = int(self._builder.nodes("op", terms.MONUS, **self._own)[0])
+            self._edges(np.array([gate]), np.array([made]), terms.LEFT)
+            self._builder.edges(self._invoked, made, terms.RIGHT)
+        return self._arrivals[gate]
+
+    def _difference(self, start: int, block: Monus, chosen: Array) -> None:
+        """``left ⊖ right``; without a left edge the left operand is 1."""
+        chosen = chosen[self._of(block.left[chosen]) != _NO_GRAPH_NODE]
+        made = self._made(start, chosen, "op", terms.MONUS)
+        self._edges(block.left[chosen], made, terms.LEFT)
+        right = self._of(block.right[chosen])
+        self._joined(right, made, terms.RIGHT)
+        always = made[right == _ALWAYS]
+        self._builder.edges(np.full(len(always), self._invoked), always, terms.RIGHT)
 
     def _product(self, start: int, block: Product, chosen: Array) -> None:
-        """A product with 1 is its other factor, and needs no node."""
-        left, right = block.left[chosen], block.right[chosen]
-        self._places[start + chosen] = np.where(left == ONE, self._of(right), self._of(left))
-        both = (left != ONE) & (right != ONE)
+        """A product with 1 is its other factor, and needs no node; neither does one with 0."""
+        left, right = self._of(block.left[chosen]), self._of(block.right[chosen])
+        is_none = (left == _NO_GRAPH_NODE) | (right == _NO_GRAPH_NODE)
+        alone = np.where(left == _ALWAYS, right, left)
+        self._places[start + chosen] = np.where(is_none, _NO_GRAPH_NODE, alone)
+        both = (left >= 0) & (right >= 0)
         made = self._made(start, chosen[both], "op", terms.TIMES)
-        self._edges(left[both], made)
-        self._edges(right[both], made)
+        self._joined(left[both], made)
+        self._joined(right[both], made)
 
     def _terms(self, start: int, block: Terms, chosen: Array) -> None:
         label = _AGGREGATES.get(block.call.name) or terms.function_label(block.call.name)
@@ -206,6 +237,8 @@ class CircuitWriter:
         values = _taken(table.read(column)[0], chosen)
         made = self._made(start, chosen, "val", label, black_box=opaque, values=values)
         owners, places = block.inputs.expanded(chosen)
+        there = self._of(block.inputs.nodes[places]) != _NO_GRAPH_NODE
+        owners, places = owners[there], places[there]
         tensors = self._builder.nodes("val", terms.TENSOR, len(places), **self._own)
         self._builder.edges(tensors, made[owners])
         self._edges(block.inputs.nodes[places], tensors)
@@ -239,8 +272,10 @@ class CircuitWriter:
 
     def _edges(self, inputs: Array, made: Array, side: int = terms.PLAIN) -> None:
         inputs, made = self._opened(inputs, made)
-        sources = self._of(inputs)
-        there = sources != _NO_GRAPH_NODE
+        self._joined(self._of(inputs), made, side)
+
+    def _joined(self, sources: Array, made: Array, side: int = terms.PLAIN) -> None:
+        there = sources >= 0
         self._builder.edges(sources[there], made[there], side)
 
     def _list_edges(self, inputs: Inputs, chosen: Array, made: Array) -> None:
@@ -292,7 +327,16 @@ def _inputs(block: Block, mask: Array) -> list[Array]:
         return [block.over[mask], *more, *gate]
     if isinstance(block, LimitGuard):
         return [block.over[mask], *gate]
-    return [block.watched] if isinstance(block, Gate) else []
+    if isinstance(block, Gate):  # rows have nodes, so that a guard that goes with its row is told from others
+        return [block.watched, *([] if block.placed is None else [block.placed])]
+    return []
+
+
+def _with_operands(chosen: Array, owners: Array, sources: Array) -> tuple[Array, Array, Array]:
+    """Those sums that have an operand other than 0, and the operands under their new places."""
+    there = sources != _NO_GRAPH_NODE
+    used = np.bincount(owners[there], minlength=len(chosen)) > 0
+    return chosen[used], (np.cumsum(used) - 1)[owners[there]], sources[there]
 
 
 def _is_bag(block: Block) -> bool:

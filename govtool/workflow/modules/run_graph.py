@@ -225,17 +225,18 @@ class _Invocation:
         return self._opaque(relation, reason)
 
     def _opaque(self, relation: BoundaryRelation, reason: str) -> RelationTuples:
-        """Tuples of which nothing is known but what the invocation read."""
+        """Tuples of which nothing is known but what the invocation read; without any of it some may still be there."""
         graph = self.run.graph
         self.run.coarse[self._title(relation)] = reason
         box = graph.nodes("op", terms.function_label(self.invocation.module), black_box=True, **self.own)
+        graph.edges(self.node, box[0])
         for tuples in self.inputs.values():
-            for read in (tuples.nodes, *tuples.cells.values()):
+            for read in (tuples.nodes, *tuples.cells.values(), np.array([tuples.coming])):
                 graph.edges(read[read >= 0], box[0])
         for state in self.state.values():
             every = np.arange(len(state.nodes))
-            for name in ("", *state.cells):
-                read = self.state_nodes(state, name, every)
+            whole = [self.state_nodes(state, name, every) for name in ("", *state.cells)]
+            for read in (*whole, np.array([self.coming_state(state)])):
                 graph.edges(read[read >= 0], box[0])
         count = len(self.run.files.rows(relation).values)
         return RelationTuples(relation, np.repeat(box, count), coming=int(box[0]))
@@ -271,12 +272,13 @@ class _Invocation:
             self.run.graph,
             self.invocation.module,
             self.invocation.number,
+            self.node,
             leaves.resolve,
             bags=not self.run.pig_nodes,
         )
         places = writer.write(np.concatenate(wanted))
-        if rows.gate != NONE:  # it opens when all that it watches goes, and must not fall with it
-            self.run.graph.edges(self.node, places[rows.gate])
+        absent = absent[places[annotation[absent]] != NONE]  # what is 0 whatever goes is no candidate
+        chosen = np.concatenate([present[order], absent])
         extra = {}
         if len(absent):
             self.run.candidates[self._title(relation)] = len(absent)

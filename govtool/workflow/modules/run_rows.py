@@ -76,7 +76,8 @@ class _OutputRows:
         self._removed = np.zeros(graph.node_count, bool)
         self._removed[deletion.removed] = True
         self._removed[list(deletion.hollow)] = False
-        self._unknown = frozenset(deletion.unknown) | deletion.hollow
+        self._unknown = (frozenset(deletion.unknown) - deletion.absent) | deletion.hollow
+        self._absent = deletion.absent
         self._values = deletion.recomputed
         self._gains_possible = deletion.gains_possible
         self._before, self._after = World(graph), World(graph, self._removed, deletion.recomputed)
@@ -96,7 +97,7 @@ class _OutputRows:
 
     def _row(self, output: OutputTuples, cells: Mapping[int, Array], at: int, recounted: frozenset[int]) -> RowStatus:
         node, before = int(output.nodes[at]), tuple(output.rows[at])
-        if self._removed[node]:
+        if self._removed[node] or node in self._absent:
             return RowStatus(before, "deleted")
         if node in self._unknown or node in recounted or not self._is_known(cells, at):
             return RowStatus(before, "unknown")
