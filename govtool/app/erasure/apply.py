@@ -24,7 +24,7 @@ from govtool.app.erasure.certify import NAME, certificate
 from govtool.app.erasure.copies import plain_name
 from govtool.app.erasure.corrected import corrected_datasets
 from govtool.app.erasure.report import ErasureRequest, PlannedErasure, file_digest, planned_erasure
-from govtool.app.project.project import commit_at, read_store
+from govtool.app.project.project import commit_at, read_store, store_uri
 from govtool.clock import iso, now
 from govtool.errors import EvidenceError, FormatError, GovtoolError, SourceError, StoreError, UsageError
 from govtool.given_files import read_given
@@ -113,6 +113,7 @@ def apply_erasure(plan: Path, to: Path, store: str | None = None) -> Certificate
         EngineError: No engine evaluates or writes what has to be.
     """
     started = iso(now())
+    store_uri(store)  # one that the user has not agreed to is refused before anything is read
     given = read_plan_file(plan)
     check_target(to, given)
     check_originals(given)
