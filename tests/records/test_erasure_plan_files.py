@@ -88,7 +88,12 @@ def test_a_plan_of_devices_and_pipes_is_of_changed_files(kind, tmp_path):
     if kind == "pipe":
         os.mkfifo(place)
     facts = place.stat()
-    file = {"uri": place.as_uri(), "size": facts.st_size, "modified": facts.st_mtime_ns // 1_000_000, "sha256": "0" * 64}
+    file = {
+        "uri": place.as_uri(),
+        "size": facts.st_size,
+        "modified": facts.st_mtime_ns // 1_000_000,
+        "sha256": "0" * 64,
+    }
     given = ErasurePlanFile(b"", changed(PLAN, FILE, file))
     with pytest.raises(SourceError, match="is no file any more"):
         check_originals(given)
