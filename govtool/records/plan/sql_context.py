@@ -101,6 +101,8 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _NEAR else f"{text[:_NEAR]}…"
 
 
+_MOST_DIGITS = 38
+"""Digits of a number that Spark has a decimal for."""
 _NEAR = 40
 """Characters of the word at which a text stops to parse."""
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(\s*(?:distinct\s+)?$", re.I)
@@ -165,6 +167,9 @@ class Context:
             raise self.refused("TRY_CAST", at=casts[0])
         if len(found) != 1 or not isinstance(found[0], exp.Query):
             raise UsageError("one query is expected: SELECT …", code="usage.sql-syntax", location="1:1")
+        for each in found[0].find_all(exp.Literal):
+            if not each.is_string and "e" not in each.this.lower() and len(each.this.replace(".", "")) > _MOST_DIGITS:
+                raise self.wrong("a number of more than 38 digits", each)
         return found[0]
 
     def _require_list_items(self, language: Dialect) -> None:

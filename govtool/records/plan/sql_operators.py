@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -161,7 +162,10 @@ def _literal(terms: TypedTerms, at: exp.Literal) -> Expression:
         return Literal(at.this, STRING)
     text = at.this.lower()
     if "e" in text:
-        return Literal(float(text), DOUBLE)
+        double = float(text)
+        if math.isinf(double):
+            raise terms.context.wrong("a number out of the range of double", at)
+        return Literal(double, DOUBLE)
     if "." in text:
         number = decimal.Decimal(text)
         _, digits, exponent = number.as_tuple()
