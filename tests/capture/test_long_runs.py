@@ -216,3 +216,27 @@ def test_the_largest_numbers_are_read() -> None:
         assert condition_from_sql(f"n > {text}", columns)
     with pytest.raises(UsageError, match="out of the range of double"):
         condition_from_sql("n > 1e309", columns)
+
+
+@pytest.mark.parametrize("operator", ["or", "and"])
+def test_long_chains_of_conditions(operator: str) -> None:
+    columns = [Attribute(1, "n", Scalar("long"), True)]
+    text = f" {operator} ".join(f"n = {number}" for number in range(5_000))
+    found = condition_from_sql(text, columns)
+    assert (type(found).__name__, getattr(found, "name", "")) == ("Call", operator)
+    relations = {"t": table("t", Struct((Field("n", Scalar("long")),)))}
+    assert from_sql(f"select n from t where {text}", relations)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n > " + "-" * 3_000 + "1",
+        "n > 1" + " + 1" * 5_000,
+        "not " * 5_000 + "n > 1",
+        "(" * 900 + "n" + ")" * 900 + " > 1",
+    ],
+)
+def test_conditions_that_are_nested_too_deeply(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        condition_from_sql(text, [Attribute(1, "n", Scalar("long"), True)])

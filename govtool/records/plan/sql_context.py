@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -118,6 +119,19 @@ _REASONS = {
 """What the parser expected, by what its message holds."""
 
 
+@contextmanager
+def nested_too_deeply() -> Iterator[None]:
+    """Refuse a text that is read by more calls within each other than Python has.
+
+    Raises:
+        UsageError: It is.
+    """
+    try:
+        yield
+    except RecursionError as error:
+        raise UsageError("the query does not parse: it is nested too deeply", code="usage.sql-syntax") from error
+
+
 class Context:
     """The state of the reading of one text: ids, leaves, definitions, and the text itself for errors.
 
@@ -143,8 +157,8 @@ class Context:
         Raises:
             UsageError: There is none, or more than one.
         """
+        language = Dialect.get_or_raise(self.dialect)
         try:
-            language = Dialect.get_or_raise(self.dialect)
             found = [each for each in language.parse(self.text) if each is not None]
             named = "TRY_CAST" in self.text.upper()  # a long list of values is not read twice for nothing
             tokens = language.tokenize(self.text) if named else []
@@ -155,8 +169,6 @@ class Context:
             raise UsageError(
                 "the query does not parse: a quote or a comment is not closed", code="usage.sql-syntax"
             ) from error
-        except RecursionError as error:
-            raise UsageError("the query does not parse: it is nested too deeply", code="usage.sql-syntax") from error
         except (IndexError, KeyError, TypeError, AttributeError) as error:  # map(1): the parser wants pairs
             raise UsageError(
                 "the query does not parse: a function lacks an argument", code="usage.sql-syntax", location="1:1"

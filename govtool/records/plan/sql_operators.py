@@ -99,8 +99,17 @@ def arithmetic_call(terms: TypedTerms, at: exp.Expr, name: str) -> Expression:
 
 
 def _logical(terms: TypedTerms, at: exp.Expr) -> Expression:
-    name = type(at).__name__.lower()
-    return Call(name, (terms.condition(at.this), terms.condition(at.expression)), BOOLEAN)
+    """AND or OR; a chain of one of them, which programs write by the thousand, takes no depth."""
+    kind = type(at)
+    operands: list[exp.Expr] = []
+    while type(at) is kind:
+        terms.require_known(at, kind.__name__)
+        operands.append(at.expression)
+        at = at.this
+    found = terms.condition(at)
+    for operand in reversed(operands):
+        found = Call(kind.__name__.lower(), (found, terms.condition(operand)), BOOLEAN)
+    return found
 
 
 def _not(terms: TypedTerms, at: exp.Expr) -> Expression:
