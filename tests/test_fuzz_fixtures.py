@@ -17,7 +17,7 @@ def test_what_failed_once_is_read_or_refused(target, path):
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_every_target_reads_its_sound_inputs(target):
-    if target.name in ("fragment", "recorded"):
+    if target.name in ("fragment", "recorded", "traces"):
         pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
     corpus = target.corpus()
     assert corpus

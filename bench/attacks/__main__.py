@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
-from bench.attacks import damage, figures, kills, servers
+from bench.attacks import damage, figures, kills, lengths, servers
 from bench.attacks.rows import Row, merge
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -22,6 +22,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "causal": figures.causal,
     "requests": figures.requests,
     "fuzz": figures.fuzz,
+    "lengths": lengths.lengths,
 }
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from bench.fuzz.recorded import ask_spoiled, corpus
+
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 _LARGEST = 200_000
 
@@ -428,5 +430,6 @@ TARGETS = (
     Target("store", _store, _store_corpus),
     Target("fragment", _fragment, _fragment_corpus),
     Target("recorded", _recorded, _recorded_corpus),
+    Target("traces", ask_spoiled, corpus),
 )
 """Everything that is fuzzed."""

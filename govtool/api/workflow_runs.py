@@ -188,8 +188,11 @@ def run_workflow(
 
     from govtool.answers.workflow_runs import WorkflowRunAnswer
     from govtool.app.project.links import require_inside
-    from govtool.app.project.project import open_store
+    from govtool.app.project.project import open_store, store_uri
     from govtool.app.workflow_runs import run as runs
+
+    if mode != "untracked":
+        store_uri(None if store is None else os.fspath(store))
 
     folder, kept = (None if place is None else Path(os.fspath(place)) for place in (inputs, state))
     if folder is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+from govtool.cli.shared.common import name_store
 from govtool.cli.shared.formats import chosen
 from govtool.cli.shared.graph_arguments import bound
 from govtool.cli.shared.options import (
@@ -216,6 +217,7 @@ def graph_import(
     answer = import_graph(file, name=name, store=store, branch=branch, message=message, author=author)
     for form, place in outputs:
         ui.show(render_workflow(form, answer), place)
+    name_store(ui, store)
 
 
 EXPORT_FORMATS = ("json", "dot", "graphml", "prov-json")

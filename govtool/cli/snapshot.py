@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.shared.common import name_store
 from govtool.cli.shared.formats import chosen
 from govtool.cli.shared.options import (
     AtOption,
@@ -66,6 +67,7 @@ def snapshot(
         if ancestor.commit is None:
             ui.note(f"warning: nothing recorded {ancestor.dataset} as it is now")
     ui.table(Table(columns=(), rows=(), summary=snapshot_sentence(result, made)))
+    name_store(ui, store)
 
 
 snapshot.spellings = {"--from": "--derived-from", "--rows": "--row-digest"}  # type: ignore[attr-defined]  # former names

@@ -211,6 +211,7 @@ def store_forget(
     from govtool.render.forget import FORMATS, render_forget
 
     outputs = chosen(format, output, FORMATS)
+    opened = open_store(store)
     request = ForgetRequest(
         texts=lines_of(text_file) if text_file else (),
         runs=tuple(run or ()),
@@ -222,7 +223,7 @@ def store_forget(
         message=message,
     )
     with ui.progressing("reading fragments") as progress:
-        answer = forget_text(open_store(store), request, progress)
+        answer = forget_text(opened, request, progress)
     for form, file in outputs:
         ui.show(render_forget(form, answer), file)
     return EXIT_FINDINGS if answer.fails() else EXIT_OK

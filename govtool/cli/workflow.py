@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.shared.common import selects
+from govtool.cli.shared.common import name_store, selects
 from govtool.cli.shared.formats import chosen
 from govtool.cli.shared.options import (
     AtOption,
@@ -82,13 +82,15 @@ def workflow_run(
     """
     from govtool.answers.workflow_runs import WorkflowRunAnswer
     from govtool.app.project.links import require_inside
-    from govtool.app.project.project import open_store
+    from govtool.app.project.project import open_store, store_uri
     from govtool.app.workflow_runs.load import absolute_target, load_workflow
     from govtool.app.workflow_runs.programs.opening import SqlRunRequest, is_sql_program, run_sql_program
     from govtool.app.workflow_runs.run import WorkflowRequest, capture_mode, require_inputs, run_workflow, settings_of
     from govtool.render.workflow_runs import FORMATS, render_workflow_run
 
     outputs = chosen(format, output, FORMATS)
+    if not untracked:
+        store_uri(store)  # one that the user has not agreed to is refused before anything is read
     if inputs is not None:
         require_inside(inputs, follow_links=follow_links)
     if is_sql_program(workflow):
@@ -100,6 +102,7 @@ def workflow_run(
             ui.note(f"note: {note}")
         for form, file in outputs:
             ui.show(render_workflow_run(form, WorkflowRunAnswer(found, str(done.folder))), file)
+        name_store(ui, store)
         return
     if dialect is not None:
         raise UsageError("--dialect applies only to SQL", code="usage.arguments", hint="a workflow in Python has none")
@@ -119,6 +122,8 @@ def workflow_run(
     answer = WorkflowRunAnswer(outcome.run, str(outcome.state))
     for form, file in outputs:
         ui.show(render_workflow_run(form, answer), file)
+    if not untracked:
+        name_store(ui, store)
     if not outcome.executions:
         ui.hint("nothing was left to run: all executions with inputs are done; --executions N for more")
 

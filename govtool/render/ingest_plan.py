@@ -42,12 +42,13 @@ def _table(plan: IngestPlan) -> Table:
 
 
 def _outcome(plan: IngestPlan) -> str:
+    where = f" in {plan.store}" if "://" in plan.store else ""
     if not plan.commits:
-        return f"{plan.source}: nothing new: the ingest would commit nothing"
+        return f"{plan.source}: nothing new: the ingest would commit nothing{where}"
     others = ", ".join(name for name in plan.replaces if name != plan.source)
     taken = f" · takes over {others}" if others else ""
     before = ""
     if plan.former is not None and plan.former != plan.coverage:
         before = f", before {sentence(plan.former)}"
     files = count(plan.files, "file")
-    return f"{plan.source}: nothing was committed · {files} · {sentence(plan.coverage)}{before}{taken}"
+    return f"{plan.source}: nothing was committed{where} · {files} · {sentence(plan.coverage)}{before}{taken}"

@@ -6,6 +6,7 @@ import html
 import re
 
 _INVISIBLE = (
+    "\u0000-\u0008\u000b\u000c\u000e-\u001f"  # but spaces
     "\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff"  # halves of pairs: names of files need not be Unicode
 )

@@ -25,7 +25,8 @@ from govtool.capture.sql.templates.placeholders import fill
 from govtool.capture.sql.templates.properties import StatedFact
 from govtool.errors import UsageError
 from govtool.query.changes.types import same_type
-from govtool.records.plan.from_sql import from_sql, table
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.from_sql import condition_from_sql, from_sql, table
 from govtool.records.plan.types import Field, Scalar, Struct
 from govtool.spark.live.job.cleaned import clean_setting, clean_url
 
@@ -189,3 +190,53 @@ def test_types_and_settings() -> None:
     assert not same_type("decimal(" + " " * COUNT + "x", "int")
     assert clean_url("jdbc:x:" + ".a" * COUNT).startswith("jdbc:x:")
     assert clean_setting("spark.driver.extraJavaOptions", "a-" * COUNT + " -Dx.secret=tops3cret").endswith("secret=***")
+
+
+@pytest.mark.parametrize("digits", ["9" * 39, "9" * 5_000, "9" * 5_000 + ".5", "0." + "9" * 5_000])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select {} as x from t", "select -{} as x from t", "select a from t limit {}", "select a from t group by {}",
+        "select a from t order by {}", "select cast(a as decimal({}, 2)) as x from t", "select substr(a, {}) as x from t",
+        "select sum(1) over (order by a rows between {} preceding and current row) as x from t",
+    ],
+)  # fmt: skip
+def test_numbers_that_spark_has_no_decimal_for(query: str, digits: str) -> None:
+    relations = {"t": table("t", Struct((Field("a", Scalar("string")),)))}
+    with pytest.raises(UsageError) as refused:
+        from_sql(query.format(digits), relations)
+    assert refused.value.code in ("usage.sql-meaning", "usage.sql-syntax")
+    with pytest.raises(UsageError):
+        condition_from_sql(f"n > {digits}", [Attribute(1, "n", Scalar("long"), True)])
+
+
+def test_the_largest_numbers_are_read() -> None:
+    columns = [Attribute(1, "n", Scalar("long"), True)]
+    for text in ("9" * 38, f"{'9' * 37}.5", "1e308"):
+        assert condition_from_sql(f"n > {text}", columns)
+    with pytest.raises(UsageError, match="out of the range of double"):
+        condition_from_sql("n > 1e309", columns)
+
+
+@pytest.mark.parametrize("operator", ["or", "and"])
+def test_long_chains_of_conditions(operator: str) -> None:
+    columns = [Attribute(1, "n", Scalar("long"), True)]
+    text = f" {operator} ".join(f"n = {number}" for number in range(5_000))
+    found = condition_from_sql(text, columns)
+    assert (type(found).__name__, getattr(found, "name", "")) == ("Call", operator)
+    relations = {"t": table("t", Struct((Field("n", Scalar("long")),)))}
+    assert from_sql(f"select n from t where {text}", relations)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n > " + "-" * 3_000 + "1",
+        "n > 1" + " + 1" * 5_000,
+        "not " * 5_000 + "n > 1",
+        "(" * 900 + "n" + ")" * 900 + " > 1",
+    ],
+)
+def test_conditions_that_are_nested_too_deeply(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        condition_from_sql(text, [Attribute(1, "n", Scalar("long"), True)])

@@ -146,6 +146,11 @@ def test_bad_requests_are_refused_and_survived(start):
     server.raw(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(LINES[0]), LINES[0])
     assert b" 201 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked)
+    for more in (b"Content-Length: 9", b"Transfer-Encoding: chunked"):  # a proxy may go by the other one
+        head = b"POST /api/v1/lineage HTTP/1.1\r\nContent-Length: 4\r\n" + more
+        assert b" 400 " in server.raw(head + b"\r\n\r\n2\r\n[]\r\n0\r\n\r\n")
+    head = b"POST /api/v1/lineage HTTP/1.1\r\nTransfer-Encoding: gzip, chunked"
+    assert b" 501 " in server.raw(head + b"\r\n\r\n2\r\n[]\r\n0\r\n\r\n")
     assert server.post(LINES[0])[0] == 201
     code, err = server.stop()
     assert code == 0
@@ -275,6 +280,8 @@ def test_web_pages_and_strangers_are_refused(start, project):
     ]:
         assert server.post(LINES[0], **headers)[0] == expected, headers
     assert b" 400 " in server.raw(b"POST /api/v1/lineage HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")  # no Host
+    twice = b"POST /api/v1/lineage HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n[]"
+    assert b" 400 " in server.raw(twice)  # ``raw`` names localhost
     assert b" 501 " in server.raw(b"OPTIONS /api/v1/lineage HTTP/1.1\r\n\r\n")
     assert server.stop()[0] == 0
 

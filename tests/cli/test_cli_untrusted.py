@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 
 import pytest
+
+from govtool.cli.commands import COMMANDS
 
 
 @pytest.fixture
@@ -33,47 +36,59 @@ def test_lineage_is_not_sent_to_a_store_that_the_checkout_chose(checkout, govtoo
     assert commits(govtool, checkout) == []
 
 
-READING = [
-    ("ls",),
-    ("impact", "t.a"),
-    ("log",),
-    ("diff", "HEAD"),
-    ("check",),
-    ("show", "t"),
-    ("runs",),
-    ("coverage",),
-    ("export", "graph", "-f", "csv", "-o", "x"),
-    ("export", "openlineage"),
-    ("graph", "list"),
-    ("workflow", "list"),
-    ("sources", "list"),
-    ("explain", "t.a"),
-    ("report", "html", "-o", "x.html"),
-    ("classes",),
-    ("index",),
-    ("store", "copy", "elsewhere"),
-    ("trace", "back", "t", "--where", "a = 1"),
-    ("erase", "plan", "--subject", "t.a=1"),
-    ("store", "fsck"),
-    ("store", "anchor"),
-    ("tag", "list"),
-    ("branch", "list"),
-    ("whatif", "drop", "t.a"),
-    ("path", "t.a", "v.a"),
-    ("verify", "t"),
-    ("replay", "r"),
-    ("serve", "openlineage"),
-]
+OPENING = """
+ingest all | ingest sql no.sql | ingest sql no.sql --dry-run | ingest dbt no | ingest log no.jsonl
+ingest catalog sqlite:///no.db | ingest openlineage no.jsonl | ingest prov no.json | ingest spark no
+run no.py | run -- sh -c true | run --commit no | workflow run no.sql --inputs linked
+workflow run no.py --inputs linked | workflow list | workflow show r | serve openlineage --port 0
+export openlineage | export openlineage --to http://127.0.0.1:1 | export graph -f csv -o x
+graph import no.json | graph export g | graph list
+impact t.a | path t.a v.a | why t:0 --run r | explain t.a | report html -o x.html | compare oracle no.csv
+compare static | sources list | sources drop s | coverage | coverage --details
+whatif drop t.a | whatif rename t.a --to b | whatif retype t.a --to int | whatif mask t.a | whatif delete t.a
+whatif delete t:0 --run r | whatif several --drop t.a
+erase plan --subject t.a=1 | erase plan --subject t.a=1 --run r | erase apply no.json --to x
+ls | classes | classify | check | check --policy policies | policy lint
+trace back t --where a=1 | trace forward t --where a=1
+zoom out --graph g -m m | zoom in --run r -m m | subgraph n --graph g | depends n --on m --run r
+replay r | runs | diff | diff HEAD | diff r1 r2 --rows | snapshot no --run r | verify t | log | show | show t
+revert HEAD | index | index --publish | branch create b | branch list | branch delete b | branch merge b
+tag create t | tag list | tag delete t
+store compact | store gc | store fsck | store anchor | store copy elsewhere | store repair-clock
+store forget --text-file no.txt | store forget --run r | store forget --source s | init
+"""
+"""Every command that opens a store; what they name besides is not there, or would be refused: that shows later."""
+WITHOUT_STORE = {"lineage", "erase verify", "policy test", "policy explain", "policy schema"}
+"""Commands that open no store; some settle trust, or show the settings."""
+SETTLING = {"doctor", "trust", "help", "config show"}
+COMMAND_LINES = [line.strip() for line in OPENING.replace("\n", "|").split("|") if line.strip()]
 
 
-@pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_no_command_reads_a_store_that_the_checkout_chose(checkout, govtool, project, command):
-    (project / "govtool.toml").write_text('store = "s3://attacker/p"\n')
+def test_every_command_is_on_the_list():
+    names = {
+        f"{group} {name}" if name else group
+        for group, entry in COMMANDS.items()
+        for name in (entry if isinstance(entry, dict) else [""])
+    }
+    opening = {" ".join(line.split()[:2]) for line in COMMAND_LINES} | {line.split()[0] for line in COMMAND_LINES}
+    assert names - WITHOUT_STORE - SETTLING <= opening
+
+
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_no_command_opens_a_store_that_the_checkout_chose(checkout, govtool, project, line):
+    """Or reads anything before it says so: the error is the same where all else is amiss."""
+    (project / "govtool.toml").write_text('store = "s3://attacker/p"\n[[sources]]\nkind = "sql"\npath = "no"\n')
     (project / "policies").mkdir()
-    (project / "policies" / "p.yaml").write_text("classes: []\n")
-    refused = govtool(*command)
+    (project / "policies" / "p.yml").write_text("version: 1\nname: p\n")
+    (project / "linked").mkdir()
+    (project / "linked" / "out").symlink_to(project.parent)
+    before = sorted(project.rglob("*"))
+    refused = govtool(*shlex.split(line))
     assert refused.code == 2
     assert "usage.untrusted-store" in refused.err, refused.err
+    assert "s3://attacker/p" in refused.err
+    assert "govtool trust" in refused.err
+    assert sorted(project.rglob("*")) == before
 
 
 @pytest.mark.parametrize("rest", [("--", "sh", "-c", "touch ran"), ("--commit", "spool")], ids=["job", "commit"])
@@ -296,6 +311,22 @@ def test_the_address_of_a_remote_store_stands_in_each_answer(project, govtool, m
         assert (done.code, f" in {place}" in done.out) == (0, True), done
     (project / "govtool.toml").write_text('[[sources]]\nkind = "sql"\npath = "a.sql"\n')
     assert f" in {place}" in govtool("ingest", "--store", place).out
+
+
+def test_commands_beside_ingest_name_a_remote_store_too(project, govtool):
+    """``memory://`` is no folder either, and lives as long as this process."""
+    store = "memory://of-a-test"
+    (project / "d").mkdir()
+    (project / "d" / "t.csv").write_text("a\n1\n")
+    (project / "q.sql").write_text("create table r as select a from t")
+    (project / "g.json").write_text('{"nodes": [{"id": "n", "kind": "p", "type": "st", "label": "A:0"}], "edges": []}')
+    assert govtool("init", "--store", store).code == 0
+    for command in ("snapshot d/t.csv --run r", "graph import g.json", "workflow run q.sql --inputs d"):
+        done = govtool(*command.split(), "--store", store)
+        assert (done.code, f"store: {store}" in done.err) == (0, True), done
+    for _ in range(2):
+        assert f" in {store}" in govtool("ingest", "sql", "q.sql", "--dry-run", "--store", store).out
+        assert govtool("ingest", "sql", "q.sql", "--store", store).code == 0
 
 
 @pytest.fixture

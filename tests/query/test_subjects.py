@@ -9,6 +9,7 @@ from graph_samples import edge, graph, random_graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.model import ColumnRef, Edge, EdgeKind
 from govtool.query.changes.change import CHANGES, Change
@@ -114,3 +115,11 @@ def test_upstream_against_walks_from_every_other_one(small, derivations, numbers
     for one in about:
         read = any(one.node == entry.node for other in about if other is not one for entry in alone[other.node].columns)
         assert (one.text in result.reached_subjects) == read
+
+
+@pytest.mark.parametrize("unit", ["a.", "9.", '"a".', "crm.", "a/b."])
+def test_a_name_has_a_bounded_number_of_parts(unit):
+    """Each may be where a dataset ends and a column begins: 50,000 of them took minutes."""
+    for count in (400, 100_000):
+        with pytest.raises(UsageError):
+            select(CHAIN, unit * count + "x")

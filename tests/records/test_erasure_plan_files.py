@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+from pathlib import Path
 
 import pytest
 
 from bench.fuzz.targets import _erasure_corpus
-from govtool.app.erasure.apply import apply_erasure, check_originals, check_target, read_plan_file
+from govtool.app.erasure.apply import (
+    ErasurePlanFile,
+    apply_erasure,
+    check_originals,
+    check_target,
+    read_plan_file,
+)
 from govtool.app.erasure.certify import verify_erasure
 from govtool.errors import FormatError, SourceError, UsageError
+from govtool.records.execute.inputs import _difference
+from govtool.records.plan.nodes import File
 
 PLAN, CERTIFICATE = map(json.loads, _erasure_corpus())
 GONE = object()
@@ -58,6 +68,37 @@ def test_a_plan_of_another_shape_is_none(path, value, tmp_path):
         apply_erasure(plan, tmp_path / "to")
     assert refused.value.code == "store.format-plan"
     assert list(tmp_path.iterdir()) == [plan]
+
+
+@pytest.mark.parametrize("depth", [300, 900, 5_000, 100_000])
+@pytest.mark.parametrize("name", ["tokens", "order", "further"])
+def test_a_plan_nested_deeper_than_any_is_none(depth, name, tmp_path):
+    plan = tmp_path / "plan.json"
+    for opened, closed in (("[", "]"), ('{"a":', "}")):
+        text = json.dumps(changed(PLAN, (name,), "here")).replace('"here"', opened * depth + "1" + closed * depth)
+        plan.write_text(text, encoding="utf-8")
+        with pytest.raises(FormatError):
+            apply_erasure(plan, tmp_path / "to")
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+def test_a_plan_of_devices_and_pipes_is_of_changed_files(kind, tmp_path):
+    """Reading them to compare their digests would not end."""
+    place = Path("/dev/zero") if kind == "device" else tmp_path / "pipe"
+    if kind == "pipe":
+        os.mkfifo(place)
+    facts = place.stat()
+    file = {
+        "uri": place.as_uri(),
+        "size": facts.st_size,
+        "modified": facts.st_mtime_ns // 1_000_000,
+        "sha256": "0" * 64,
+    }
+    given = ErasurePlanFile(b"", changed(PLAN, FILE, file))
+    with pytest.raises(SourceError, match="is no file any more"):
+        check_originals(given)
+    leaf = File(0, place.as_uri(), file["size"], file["modified"])
+    assert _difference(leaf) == "is no file any more"
 
 
 @pytest.mark.parametrize("uri", ["file:///a%00b", "file:///" + "b" * 5000, "file://[x", "/../../nowhere"])

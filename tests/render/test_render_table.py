@@ -209,3 +209,13 @@ def test_sentences_break_between_words():
         "45 change, 34 by rows only · coverage 100.0%",
         "(53/53 statements)",
     ]
+
+
+def test_titles_are_printable_too():
+    """Columns of data are titles: their names are whatever a file says."""
+    table = Table((TableColumn("a\x1b[2J"), TableColumn("b\u202e")), [("1", "2")])
+    for limit in (None, 80, 10):
+        text = "".join(span.text for line in lines(table, limit) for span in line)
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "\x1b" not in "".join(markdown(table))

@@ -22,6 +22,7 @@ from govtool.cli.main import main
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.report.drawing import MANY, drawing, group_of, groups_of
+from govtool.report.escaping import escaped
 from govtool.report.fallback import table as fallback
 from govtool.report.html import json_block
 from govtool.report.layout import contracted, crossings, place
@@ -346,3 +347,8 @@ def test_the_magic_reads_the_sql_of_a_cell():
     with pytest.raises(UsageError, match="unrecognized"):
         cell_lineage("--nonsense", "select 1")
     assert govtool.load_ipython_extension is load_ipython_extension
+
+
+def test_control_characters_are_written_out():
+    """The page may go to a terminal: stdout is where it goes by default."""
+    assert escaped("M\x1b[2J\x07\n<b>") == "M\\u001b[2J\\u0007\n&lt;b&gt;"

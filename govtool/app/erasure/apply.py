@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 from govtool.answers.erasure_certificate import CertificateAnswer
 from govtool.answers.row_erasure import RowErasureAnswer
 from govtool.app.datasets.places import local_place
-from govtool.app.erasure.certificate_keys import is_plan
+from govtool.app.erasure.certificate_keys import MAX_DEPTH, depth, is_plan
 from govtool.app.erasure.certify import NAME, certificate
 from govtool.app.erasure.copies import plain_name
 from govtool.app.erasure.corrected import corrected_datasets
 from govtool.app.erasure.report import ErasureRequest, PlannedErasure, file_digest, planned_erasure
-from govtool.app.project.project import commit_at, read_store
+from govtool.app.project.project import commit_at, read_store, store_uri
 from govtool.clock import iso, now
 from govtool.errors import EvidenceError, FormatError, GovtoolError, SourceError, StoreError, UsageError
 from govtool.given_files import read_given
@@ -84,7 +85,9 @@ def read_plan_file(place: Path) -> ErasurePlanFile:
         raise UsageError(why, code="usage.path", location=str(place)) from error
     try:
         found = ErasurePlanFile(text, json.loads(text))
-        if not is_plan(found.body) or found.body["schema"] != RowErasureAnswer.schema:
+        if depth(found.body, MAX_DEPTH) > MAX_DEPTH or not is_plan(found.body):
+            raise ValueError
+        if found.body["schema"] != RowErasureAnswer.schema:
             raise ValueError
     except (ValueError, RecursionError) as error:
         raise FormatError(
@@ -113,6 +116,7 @@ def apply_erasure(plan: Path, to: Path, store: str | None = None) -> Certificate
         EngineError: No engine evaluates or writes what has to be.
     """
     started = iso(now())
+    store_uri(store)  # one that the user has not agreed to is refused before anything is read
     given = read_plan_file(plan)
     check_target(to, given)
     check_originals(given)
@@ -168,9 +172,19 @@ def check_originals(given: ErasurePlanFile) -> None:
             raise _changed(dataset, file["uri"], "is gone") from None
         if path is None or facts is None:
             continue
+        if not stat.S_ISREG(facts.st_mode):  # reading a device or a pipe need not end
+            raise _changed(dataset, file["uri"], "is no file any more")
         same = (facts.st_size, facts.st_mtime_ns // 1_000_000) == (file["size"], file["modified"])
-        if not same or ("sha256" in file and file_digest(path) != file["sha256"]):
+        if not same or ("sha256" in file and _digest(path) != file["sha256"]):
             raise _changed(dataset, file["uri"], "has changed")
+
+
+def _digest(path: Path) -> str:
+    """The digest of a file; nothing where it cannot be read."""
+    try:
+        return file_digest(path)
+    except OSError:
+        return ""
 
 
 def _changed(dataset: str, uri: str, how: str) -> SourceError:

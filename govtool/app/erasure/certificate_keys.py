@@ -34,6 +34,24 @@ _PLAN = {
 }
 
 
+MAX_DEPTH = 200
+"""Lists and objects of a plan within each other; the deepest are values of nested types."""
+
+
+def depth(value: Any, most: int) -> int:
+    """Return how deep the lists and objects of a value of JSON are nested; counting stops above ``most``."""
+    level, found = [value], 0
+    while level and found <= most:
+        level = [
+            inner
+            for each in level
+            if isinstance(each, (list, dict))
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        found += 1
+    return found
+
+
 def is_plan(value: Any) -> bool:
     """Return whether a value of JSON has the keys of a plan that applying it reads before the store is asked."""
     return _fits(value, _PLAN) and isinstance(value["request"].get("run"), str | None)

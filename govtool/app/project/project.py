@@ -29,6 +29,19 @@ def store_uri(option: str | None) -> str:
     return str(setting.value)
 
 
+def remote_store(option: str | None) -> str:
+    """The address of the store without secrets, where it is remote; else nothing. It is not opened.
+
+    Raises:
+        UsageError: See `store_uri`.
+    """
+    from govtool.redaction import clean_location
+    from govtool.store.backends.location import local_path
+
+    uri = store_uri(option)
+    return clean_location(uri) if local_path(uri) is None else ""
+
+
 def create_store(option: str | None) -> Store:
     """Create a store; without any setting, in the working directory even if a parent has one.
 

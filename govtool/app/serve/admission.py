@@ -47,14 +47,16 @@ class Admission:
         """Check who is called.
 
         Raises:
-            RefusedError: 421, the request is for somebody else; 400, it does not say for whom it is.
+            RefusedError: 421, the request is for somebody else; 400, it does not say for whom it is, or says it twice.
         """
+        hosts = headers.get_all("Host") or []
+        if len(hosts) > 1:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "more than one Host")
         if self.token:
             return
-        stated = headers.get("Host")
-        if stated is None:
+        if not hosts:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "no Host")
-        name = host_name(stated)
+        name = host_name(hosts[0])
         if name != "localhost" and name not in self.hosts and not _is_address(name):
             raise RefusedError(
                 HTTPStatus.MISDIRECTED_REQUEST, f"this server is not called {name[:80]}: --allow-host {name[:80]}"

@@ -188,10 +188,13 @@ class Handler(BaseHTTPRequestHandler):
         encoding = (self.headers.get("Content-Encoding") or "identity").strip().lower()
         if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
             raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Encoding {encoding[:40]} is not read")
-        if "chunked" in (self.headers.get("Transfer-Encoding") or "").lower():
-            data = self._chunked(size)
-        else:
-            data = self._exactly(self._length(), size)
+        lengths = self.headers.get_all("Content-Length") or []
+        coding = ", ".join(self.headers.get_all("Transfer-Encoding") or []).strip().lower()
+        if len(lengths) > 1 or (lengths and coding):  # a proxy may have taken the other one
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "more than one length of the body")
+        if coding not in ("", "chunked"):
+            raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, "Transfer-Encoding is not read but for chunked")
+        data = self._chunked(size) if coding else self._exactly(self._length(), size)
         if encoding == "identity":
             return data
         return inflated(data, size)

@@ -64,11 +64,11 @@ def _header(file: Path) -> list[str]:
             location=f"{file}:1",
             hint="the first line of a relation names its columns",
         )
-    repeated = [name for at, name in enumerate(names) if name.lower() in {each.lower() for each in names[:at]}]
-    if repeated:
-        raise UsageError(
-            f"two columns are named '{repeated[0]}'", code="usage.relation-header", location=f"{file}:1"
-        )  # fmt: skip
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise UsageError(f"two columns are named '{name}'", code="usage.relation-header", location=f"{file}:1")
+        seen.add(name.lower())
     return names
 
 

@@ -94,10 +94,15 @@ def engine_errors() -> Iterator[None]:
     """Raise what the engine has against a plan as an error of its own.
 
     Raises:
-        EngineError: The engine fails: a division by zero, a cast of what is no number (``engine.failed``).
+        EngineError: The engine fails: a division by zero, a cast of what is no number (``engine.failed``); or it is not
+            exact: a column is of a type that it does not have (``engine.not-exact``).
     """
+    from govtool.records.sql.dialect import NotExact
+
     try:
         yield
+    except NotExact as error:
+        raise EngineError(f"the plans cannot be evaluated again: {error}", code="engine.not-exact") from error
     except Exception as error:
         if not type(error).__module__.startswith(_ENGINES):
             raise

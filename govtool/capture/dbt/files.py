@@ -35,6 +35,27 @@ def leaves(path: Path, top: Path | None) -> bool:
         return True
 
 
+def may_name(path: Path, top: Path | None) -> bool:
+    """Return whether settings may name a file or folder: in the folder that links do not leave, or in its checkout.
+
+    Who wrote the settings wrote the rest of the checkout, too, and nothing outside of it.
+    """
+    if top is None or not leaves(path, top):
+        return True
+    checkout = _checkout(top)
+    return checkout is not None and not leaves(path, checkout)
+
+
+def _checkout(folder: Path) -> Path | None:
+    """The checkout of Git that holds a folder; a home, or what is above it, is no project's."""
+    found = next((each for each in (folder, *folder.parents) if os.path.exists(each / ".git")), None)  # noqa: PTH110
+    try:
+        is_home = found is not None and Path(os.path.realpath(Path.home())).is_relative_to(found)
+    except RuntimeError:
+        is_home = False
+    return None if is_home else found
+
+
 def files(folder: Folder, *suffixes: str) -> list[Path]:
     """The files below a folder whose names end so, in lower case; in order, without links that leave its top."""
     found: list[Path] = []

@@ -25,7 +25,7 @@ from govtool.capture.dbt.configured import (
 )
 from govtool.capture.dbt.hooks import hook_sql
 from govtool.capture.dbt.properties import PropertyReader
-from govtool.capture.sql.files import link_out
+from govtool.capture.sql.files import folder_out, link_out
 from govtool.capture.sql.templates.macros import DbtProject, Package, ProjectNode, macros_in
 from govtool.capture.sql.templates.properties import StatedFact
 from govtool.given_files import absolute
@@ -84,7 +84,9 @@ def _folders_of(paths: Iterable[str | Path]) -> dict[Path, Path]:
 
 
 def links_out(paths: Sequence[str | Path], root: Path) -> Iterator[Diagnostic]:
-    """Yield a note for each link that leads out of a project, and that reading it would follow."""
+    """Yield a note for each link that leads out of a project and that reading it would follow, and for each folder
+    outside of its checkout that settings name.
+    """
     noted: set[str] = set()
     for folder, top in sorted(_folders_of(paths).items()):
         own = _settings(folder, top)
@@ -95,11 +97,36 @@ def links_out(paths: Sequence[str | Path], root: Path) -> Iterator[Diagnostic]:
             looked += [place for path in _places(read) for place in (path, *_entries(path, deep=True))]
         for path in looked:
             if path.is_symlink() and path.exists() and files.leaves(path, own.top):
-                name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-                name = name.encode("utf-8", "backslashreplace").decode()
+                name = _shown(path, root)
                 if name not in noted:
                     noted.add(name)
                     yield link_out(name)
+        for read in reads:
+            for file, place in _named_out(read, own):
+                name = f"{_shown(file, root)} {place}"
+                if name not in noted:
+                    noted.add(name)
+                    yield folder_out(_shown(file, root), os.path.relpath(place, read.folder))
+
+
+def _shown(path: Path, root: Path) -> str:
+    """The name of a path in notes, relative to the root where it is below it."""
+    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def _named_out(read: _Read, own: _Read) -> Iterator[tuple[Path, Path]]:
+    """Files of settings, each with a folder that it names and that is not read, as it is outside of the checkout."""
+    places = (*_places(read), *(_install_places(own) if read is own else ()))
+    named = [(read.folder / PROJECT_FILE, place) for place in places]
+    for name in PACKAGE_FILES:
+        for entry in _declared_in(read.folder / name, read.top):
+            local = _local_place(read.folder, entry)
+            named += [(read.folder / name, local)] if local is not None else []
+    for file, place in named:
+        is_there = os.path.isdir(place)  # noqa: PTH112 - ``Path.is_dir`` raises without rights
+        if is_there and not place.is_relative_to(read.folder) and not files.may_name(place, own.top):
+            yield file, place
 
 
 def _places(read: _Read) -> list[Path]:
@@ -170,10 +197,12 @@ class _Read:
     """The folder that links do not leave; None: they lead anywhere."""
 
     def at(self, path: Path) -> files.Folder:
-        """One of its folders; what its settings name outside of it is the top of its own links."""
-        if path.is_relative_to(self.folder.absolute()) or not files.leaves(path, self.top):
-            return files.Folder(path, self.top)
-        return files.Folder(path, Path(os.path.realpath(path)))
+        """One of its folders. What its settings name elsewhere in its checkout is the top of its own links; outside of
+        that, nothing is read.
+        """
+        elsewhere = not path.is_relative_to(self.folder.absolute()) and files.leaves(path, self.top)
+        named = elsewhere and files.may_name(path, self.top)
+        return files.Folder(path, Path(os.path.realpath(path)) if named else self.top)
 
 
 def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
@@ -276,7 +305,8 @@ def _package_places(own: _Read) -> tuple[dict[Path, Path | None], set[str]]:
     declared: set[str] = set()
     places: list[Path] = []
     for place in _install_places(own):
-        places += [folder for folder in _subfolders(place) if not files.leaves(folder, own.top)]
+        top = own.at(place).top
+        places += [folder for folder in _subfolders(place) if not files.leaves(folder, top)]
     waiting = [own.folder]
     seen: set[Path] = set()
     while waiting and len(seen) < MAX_PACKAGES:
@@ -285,18 +315,22 @@ def _package_places(own: _Read) -> tuple[dict[Path, Path | None], set[str]]:
             continue
         seen.add(folder)
         for entry in _declared(folder, own.top if folder == own.folder else None):
-            local = entry.get("local")
-            if isinstance(local, str):
-                place = Path(os.path.normpath(folder / local))
-                if _is_project(place):
-                    places.append(place)
-                    waiting.append(place)
-            else:
+            local = _local_place(folder, entry)
+            if local is None:
                 declared.update(_name(entry))
+            elif _is_project(local) and files.may_name(local, own.top):
+                places.append(local)
+                waiting.append(local)
     for place in dict.fromkeys(places[:MAX_PACKAGES]):
         if place != own.folder and _is_project(place):
             found[place] = own.top if not files.leaves(place, own.top) else Path(os.path.realpath(place))
     return found, declared
+
+
+def _local_place(folder: Path, entry: Mapping[str, Any]) -> Path | None:
+    """The folder of a package that is declared as a local one."""
+    local = entry.get("local")
+    return Path(os.path.normpath(folder / local)) if isinstance(local, str) else None
 
 
 def _install_places(read: _Read) -> list[Path]:
@@ -307,10 +341,14 @@ def _install_places(read: _Read) -> list[Path]:
 
 def _declared(folder: Path, top: Path | None) -> Iterator[Mapping[str, Any]]:
     for file in PACKAGE_FILES:
-        entries = files.yaml_mapping(_text(folder / file, top)).get("packages")
-        for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, dict):
-                yield entry
+        yield from _declared_in(folder / file, top)
+
+
+def _declared_in(file: Path, top: Path | None) -> Iterator[Mapping[str, Any]]:
+    entries = files.yaml_mapping(_text(file, top)).get("packages")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            yield entry
 
 
 def _name(entry: Mapping[str, Any]) -> list[str]:

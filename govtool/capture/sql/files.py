@@ -316,5 +316,11 @@ def link_out(name: str) -> Diagnostic:
     return Diagnostic("unreadable", "warning", "a link out of the folder; --follow-links reads what is behind it", name)
 
 
+def folder_out(name: str, folder: str) -> Diagnostic:
+    """The note of a folder that a file of settings names, and that is not read, as it is outside of the checkout."""
+    folder = folder.encode("utf-8", "backslashreplace").decode()
+    return Diagnostic("unreadable", "warning", f"names {folder}, outside of the folder; --follow-links reads it", name)
+
+
 def _unreadable(name: str, reason: str) -> Diagnostic:
     return Diagnostic("unreadable", "error", f"cannot be read: {reason}", name)

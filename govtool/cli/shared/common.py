@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from govtool.cli.shared.complete import complete_selector
-from govtool.cli.shared.ui import ColorMode
+from govtool.cli.shared.ui import ColorMode, Ui
 
 COMMON: dict[str, tuple[Any, object]] = {
     "quiet": (
@@ -67,3 +67,11 @@ def selects(function: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a command that asks about what is selected: it gets the option ``--allow-empty``."""
     function.selects = True  # type: ignore[attr-defined]
     return function
+
+
+def name_store(ui: Ui, store: str | None) -> None:
+    """Note the address that a commit went to, where it is remote."""
+    from govtool.app.project.project import remote_store
+
+    if address := remote_store(store):
+        ui.note(f"store: {address}")

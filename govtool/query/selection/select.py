@@ -15,6 +15,8 @@ from govtool.graph.index import Index
 from govtool.model.derivation import ROWS
 from govtool.names import join_name, place_of_id, quote, relative_id, split_name, unquote, written_id
 
+MOST_PARTS = 500
+"""Parts of a name that are looked up: each may be where a dataset ends and a column begins."""
 CANDIDATES = 20
 """Candidates of an ambiguous name that are listed."""
 _POOL = 2000
@@ -71,7 +73,10 @@ def select(index: Index, text: str) -> Subject:
     Raises:
         UnknownNameError: ``usage.unknown-column``, with the nearest names.
         AmbiguousNameError: ``usage.ambiguous-column``, with the candidates.
+        UsageError: ``usage.name``, it has more parts than any name.
     """
+    if text.count(".") > MOST_PARTS:
+        raise UsageError(f"a name of more than {MOST_PARTS} parts", code="usage.name", hint="govtool ls SELECTOR")
     spellings = _spellings(text, index.paths_root)
     for written in spellings:
         found = _exact(index, written)

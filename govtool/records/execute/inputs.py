@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,8 @@ def _difference(file: File) -> str:
         now = path.stat()
     except OSError:
         return "is gone"
+    if not stat.S_ISREG(now.st_mode):  # reading a device or a pipe need not end
+        return "is no file any more"
     if now.st_size != file.size:
         return f"has {now.st_size:,} bytes instead of {file.size:,}"
     if now.st_mtime_ns // 1_000_000 != file.modified:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from govtool.errors import UsageError
 from govtool.records.plan.expressions import Attribute, Expression
 from govtool.records.plan.nodes import Relation, With
-from govtool.records.plan.sql_context import Context
+from govtool.records.plan.sql_context import Context, nested_too_deeply
 from govtool.records.plan.sql_query import bound_query
 from govtool.records.plan.sql_scope import Scope
 from govtool.records.plan.sql_terms import Terms
@@ -48,7 +48,8 @@ def from_sql(text: str, relations: Mapping[str, Relation], dialect: str = "spark
             provenance does not cover; ``location`` is ``line:column``.
     """
     context = Context(text, relations, dialect, bound_query)
-    node, _ = bound_query(context, context.parsed(), None)
+    with nested_too_deeply():
+        node, _ = bound_query(context, context.parsed(), None)
     return With(tuple(context.definitions), node) if context.definitions else node
 
 
@@ -63,7 +64,8 @@ def condition_from_sql(text: str, columns: Sequence[Attribute], dialect: str = "
         raise UsageError("the expression is empty", code="usage.sql-syntax", location="1:1")
     query = Context(f"{_BEFORE}{_escaped(text)}", {}, dialect, bound_query)
     try:
-        parsed = query.parsed()
+        with nested_too_deeply():
+            parsed = query.parsed()
     except UsageError as error:
         line, _, column = (error.location or "1:1").partition(":")
         raise UsageError(
@@ -78,7 +80,8 @@ def condition_from_sql(text: str, columns: Sequence[Attribute], dialect: str = "
     for each in where.walk():
         if "start" in each.meta:
             each.meta["start"] -= len(_BEFORE)
-    return Terms(context, Scope(None, [("", tuple(columns))])).whole_condition(where.this)
+    with nested_too_deeply():
+        return Terms(context, Scope(None, [("", tuple(columns))])).whole_condition(where.this)
 
 
 def _escaped(text: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -101,6 +102,8 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _NEAR else f"{text[:_NEAR]}…"
 
 
+_MOST_DIGITS = 38
+"""Digits of a number that Spark has a decimal for."""
 _NEAR = 40
 """Characters of the word at which a text stops to parse."""
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(\s*(?:distinct\s+)?$", re.I)
@@ -114,6 +117,19 @@ _REASONS = {
     "Maximum number of AST nodes": "joins without ON, or it is nested too deeply",
 }
 """What the parser expected, by what its message holds."""
+
+
+@contextmanager
+def nested_too_deeply() -> Iterator[None]:
+    """Refuse a text that is read by more calls within each other than Python has.
+
+    Raises:
+        UsageError: It is.
+    """
+    try:
+        yield
+    except RecursionError as error:
+        raise UsageError("the query does not parse: it is nested too deeply", code="usage.sql-syntax") from error
 
 
 class Context:
@@ -141,8 +157,8 @@ class Context:
         Raises:
             UsageError: There is none, or more than one.
         """
+        language = Dialect.get_or_raise(self.dialect)
         try:
-            language = Dialect.get_or_raise(self.dialect)
             found = [each for each in language.parse(self.text) if each is not None]
             named = "TRY_CAST" in self.text.upper()  # a long list of values is not read twice for nothing
             tokens = language.tokenize(self.text) if named else []
@@ -153,8 +169,6 @@ class Context:
             raise UsageError(
                 "the query does not parse: a quote or a comment is not closed", code="usage.sql-syntax"
             ) from error
-        except RecursionError as error:
-            raise UsageError("the query does not parse: it is nested too deeply", code="usage.sql-syntax") from error
         except (IndexError, KeyError, TypeError, AttributeError) as error:  # map(1): the parser wants pairs
             raise UsageError(
                 "the query does not parse: a function lacks an argument", code="usage.sql-syntax", location="1:1"
@@ -165,6 +179,9 @@ class Context:
             raise self.refused("TRY_CAST", at=casts[0])
         if len(found) != 1 or not isinstance(found[0], exp.Query):
             raise UsageError("one query is expected: SELECT …", code="usage.sql-syntax", location="1:1")
+        for each in found[0].find_all(exp.Literal):
+            if not each.is_string and "e" not in each.this.lower() and len(each.this.replace(".", "")) > _MOST_DIGITS:
+                raise self.wrong("a number of more than 38 digits", each)
         return found[0]
 
     def _require_list_items(self, language: Dialect) -> None:

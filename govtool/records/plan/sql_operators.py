@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -98,8 +99,17 @@ def arithmetic_call(terms: TypedTerms, at: exp.Expr, name: str) -> Expression:
 
 
 def _logical(terms: TypedTerms, at: exp.Expr) -> Expression:
-    name = type(at).__name__.lower()
-    return Call(name, (terms.condition(at.this), terms.condition(at.expression)), BOOLEAN)
+    """AND or OR; a chain of one of them, which programs write by the thousand, takes no depth."""
+    kind = type(at)
+    operands: list[exp.Expr] = []
+    while type(at) is kind:
+        terms.require_known(at, kind.__name__)
+        operands.append(at.expression)
+        at = at.this
+    found = terms.condition(at)
+    for operand in reversed(operands):
+        found = Call(kind.__name__.lower(), (found, terms.condition(operand)), BOOLEAN)
+    return found
 
 
 def _not(terms: TypedTerms, at: exp.Expr) -> Expression:
@@ -161,7 +171,10 @@ def _literal(terms: TypedTerms, at: exp.Literal) -> Expression:
         return Literal(at.this, STRING)
     text = at.this.lower()
     if "e" in text:
-        return Literal(float(text), DOUBLE)
+        double = float(text)
+        if math.isinf(double):
+            raise terms.context.wrong("a number out of the range of double", at)
+        return Literal(double, DOUBLE)
     if "." in text:
         number = decimal.Decimal(text)
         _, digits, exponent = number.as_tuple()

@@ -108,7 +108,10 @@ def from_json(value: Any) -> Type:
     Raises:
         ValueError: The JSON is no type, or names more fields than any schema has.
     """
-    return _read(value, 0, _Counter())
+    try:
+        return _read(value, 0, _Counter())
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no type: a part of it is missing ({error})") from error
 
 
 def _read(value: Any, depth: int, budget: _Counter) -> Type:
@@ -132,8 +135,9 @@ def _read(value: Any, depth: int, budget: _Counter) -> Type:
 
 def _field(value: Any, depth: int, budget: _Counter) -> Field:
     found = _read(value["type"], depth + 1, budget)
-    collations = (value.get("metadata") or {}).get("__COLLATIONS")
-    if collations:  # Spark writes the collation of a string beside it
+    metadata = value.get("metadata")
+    collations = metadata.get("__COLLATIONS") if isinstance(metadata, dict) else None
+    if isinstance(collations, dict):  # Spark writes the collation of a string beside it
         found = _collated(found, str(value["name"]), collations)
     return Field(str(value["name"]), found, bool(value.get("nullable", True)))
 

@@ -63,6 +63,8 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
         table: What to show.
         limit: The cells that a line may take; None means as many as it needs.
     """
+    # Columns of data are titles, too: their names may be anything.
+    table = replace(table, columns=tuple(replace(each, title=printable(each.title)) for each in table.columns))
     if table.heading:
         for text in _paragraph(table.heading, limit):
             yield [Span(text, "bold")]

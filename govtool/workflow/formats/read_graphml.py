@@ -42,7 +42,7 @@ class _Handler:
             parser.Parse(data, True)
         except expat.ExpatError as error:
             self.file.refuse(error.lineno, f"no XML: {expat.errors.messages[error.code]}")
-        except LookupError as error:  # of the codec that the declaration names
+        except (LookupError, ValueError) as error:  # of the codec that the declaration names, or that expat cannot use
             self.file.refuse(1, f"no XML: {error}")
 
     def _refuse_doctype(self, *_: object) -> None:

@@ -61,12 +61,77 @@ def test_links_within_what_is_read_are_followed(project: Path) -> None:
     assert list(links_out([folder], folder)) == []
 
 
-def test_packages_that_are_declared_elsewhere_are_read(project: Path) -> None:
-    (project / "packages.yml").unlink()
-    (project / "packages.yml").write_text("packages: [{local: ../out/pkg}]\n")
-    (found,) = read_projects([project], project)
-    assert set(found.packages) == {"pkg"}
-    assert found.own.macros == {}
+@pytest.fixture
+def naming(tmp_path: Path) -> Path:
+    """A project whose settings name folders outside of it, with no link."""
+    project = tmp_path / "repo" / "p"
+    for file, text in (
+        ("out/pkg/dbt_project.yml", "name: pkg\nmacro-paths: [macros, ../../more]\n"),
+        ("out/pkg/macros/m.sql", SECRET),
+        ("more/n.sql", "{% macro n() %}secret{% endmacro %}"),
+        ("macros/own.sql", "{% macro own() %}secret{% endmacro %}"),
+        ("models/s.yml", "models: [{name: a, description: secret}]\n"),
+        ("seeds/seed.csv", "secret,b\n"),
+        ("installed/other/dbt_project.yml", "name: other\n"),
+        ("repo/p/packages.yml", "packages: [{local: ../../out/pkg}]\n"),
+        ("repo/p/models/a.sql", "select 1 as a"),
+    ):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    (project / "dbt_project.yml").write_text(
+        f"name: shop\nmacro-paths: [{tmp_path}/macros]\nmodel-paths: [models, ../../models]\n"
+        "seed-paths: [../../seeds]\npackages-install-path: ../../installed\n"
+    )
+    return project
+
+
+NAMED = {
+    ("dbt_project.yml", "../../macros"),
+    ("dbt_project.yml", "../../models"),
+    ("dbt_project.yml", "../../seeds"),
+    ("dbt_project.yml", "../../installed"),
+    ("packages.yml", "../../out/pkg"),
+}
+
+
+@pytest.mark.parametrize("path", [".", "models/a.sql"])
+@pytest.mark.parametrize("checkout", [None, "repo"], ids=["no Git", "another checkout"])
+def test_folders_that_settings_name_outside_of_the_checkout_are_noted(
+    naming: Path, path: str, checkout: str | None
+) -> None:
+    if checkout:
+        (naming.parent / ".git").mkdir()
+    (found,) = read_projects([naming / path], naming)
+    assert "secret" not in repr(found)
+    assert set(found.packages) == set()
+    notes = list(links_out([naming / path], naming))
+    assert {(note.file, note.message.split()[1].rstrip(",")) for note in notes} == NAMED
+    assert all("--follow-links" in note.message and note.severity == "warning" for note in notes)
+    (followed,) = read_projects([naming / path], naming, follow_links=True)
+    assert (set(followed.packages), set(followed.own.macros)) == ({"pkg", "other"}, {"own"})
+    assert set(followed.packages["pkg"].macros) == {"m", "n"}
+    assert followed.seeds == {"seed": ("secret", "b")}
+
+
+def test_folders_that_settings_name_in_the_same_checkout_are_read(naming: Path) -> None:
+    """Who wrote the settings wrote them, too; and so it is where all of it is read."""
+    (naming.parents[1] / ".git").mkdir()
+    (found,) = read_projects([naming], naming)
+    assert (set(found.packages), set(found.own.macros)) == ({"pkg", "other"}, {"own"})
+    assert set(found.packages["pkg"].macros) == {"m", "n"}
+    assert list(links_out([naming], naming)) == []
+    (naming.parents[1] / ".git").rmdir()
+    (found,) = [each for each in read_projects([naming.parents[1]], naming.parents[1]) if each.own.name == "shop"]
+    assert set(found.packages) == {"pkg", "other"}
+
+
+def test_a_home_that_is_a_checkout_is_no_project(naming: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some keep their settings in Git, with their home as the work tree."""
+    home = naming.parents[1]
+    (home / ".git").mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    (found,) = read_projects([naming], naming)
+    assert "secret" not in repr(found)
 
 
 def test_loops_devices_and_pipes(tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ def test_local_packages_macro_paths_and_other_install_paths(tmp_path: Path):
             "shop/models/m.sql": "select {{ lib.l('a') }}, {{ other.o('b') }}, {{ s('c') }} from t",
         },
     )
+    (tmp_path / ".git").mkdir()
     assert text_of(tmp_path / "shop") == "select l(a), o(b), s(c) from t"
     (project,) = read_projects([tmp_path / "shop"], tmp_path)
     assert (project.folder, set(project.packages), project.missing) == ("shop", {"lib", "other"}, {"absent"})

@@ -332,3 +332,9 @@ def test_a_graph_from_a_pipe_is_bounded_as_one_from_a_file(tmp_path, monkeypatch
             assert read_graph(str(pipe)).node_count == 0
     finally:
         writer.join()
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "idna", "zip", "rot13", "utf-32", "no such"])
+def test_encodings_that_xml_does_not_have_are_refused(encoding):
+    with pytest.raises(UsageError, match="no XML"):
+        read_graphml(f'<?xml version="1.0" encoding="{encoding}"?><graphml/>'.encode(), "g.graphml")
