@@ -15,14 +15,12 @@ from govtool.app.records.runs import find_readers, find_writer, input_name, no_r
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.writes import FILES_FIRST, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
-from govtool.errors import EngineError, UsageError, output_error
+from govtool.errors import EngineError
 
 _EVERY = "true"
 """The condition that all rows of an output meet."""
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from govtool.model.records import RecordRun
     from govtool.records.recordset import RecordSet
     from govtool.records.trace.traced import TracedRecords
@@ -153,47 +151,3 @@ def token_lines(report: TraceReport) -> Iterable[str]:
         return (str(row["_id"]) for _, group in report.parts for row in group.rows if "_id" in row)
     further = (row for hop in report.hops for _, group in hop.parts for row in group.rows)
     return dict.fromkeys([*map(str, report.records.ids()), *(str(row["_id"]) for row in further if "_id" in row)])
-
-
-def write_parquet(report: TraceReport, file: Path) -> None:
-    """Write all rows of the trace, in the types of the data; several datasets become one table with a column each.
-
-    Raises:
-        UsageError: the file cannot be written (``usage.output``).
-        StoreError: the disk is full, or failed (``output.io``).
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        pq.write_table(_table(report), file)
-    except OSError as error:
-        raise output_error(error, str(file)) from error
-    except pa.ArrowException as error:
-        raise UsageError(f"cannot write it: {error}", code="usage.output", location=str(file)) from error
-
-
-def _table(report: TraceReport) -> object:
-    import pyarrow as pa
-
-    tables = []
-    records = report.records
-    names = records.names() if records is not None else []
-    for name in names:
-        assert records is not None
-        table = records.arrow(None if len(names) == 1 else name)
-        tables.append(table.add_column(0, "dataset", pa.array([name] * table.num_rows, pa.string())))
-    if not tables:
-        return pa.table({"dataset": pa.array([], pa.string())})
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException:  # columns of one name and types that have nothing in common
-        return pa.concat_tables([_as_text(table) for table in tables], promote_options="permissive")
-
-
-def _as_text(table: object) -> object:
-    import pyarrow as pa
-
-    assert isinstance(table, pa.Table)
-    columns = [pa.array([None if v is None else str(v) for v in column.to_pylist()]) for column in table.columns]
-    return pa.Table.from_arrays([column.cast(pa.string()) for column in columns], names=table.column_names)

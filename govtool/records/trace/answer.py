@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from govtool.records.trace.segment import Exactness
@@ -49,6 +50,8 @@ class InputAnswer:
         truncated: Whether ``rows`` holds fewer.
         rows: Rows as flat objects: ``_id`` (a record token), ``_file``, ``_row``, and the columns by name.
         repeated: How many of them an earlier part of the answer has; they are not listed again.
+        table: Gives all of these rows, beyond a limit too, as a pyarrow table in the types of the data, with the same
+            columns as ``rows``; None: ``rows`` are all there is.
     """
 
     dataset: str
@@ -59,6 +62,7 @@ class InputAnswer:
     truncated: bool
     rows: tuple[dict[str, Any], ...]
     repeated: int = 0
+    table: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The rows in JSON's types."""
@@ -73,6 +77,20 @@ class InputAnswer:
             **repeated,
             "rows": [dict(row) for row in self.rows],
         }
+
+
+def text_table(rows: Iterable[Mapping[str, Any]]) -> Any:
+    """Rows of text, such as the lines of a file, as a pyarrow table."""
+    import pyarrow as pa
+
+    found = list(rows)
+    columns = {}
+    for name in dict.fromkeys(name for row in found for name in row):
+        values = [row.get(name) for row in found]
+        is_number = name == "_row"
+        shown = values if is_number else [None if value is None else str(value) for value in values]
+        columns[name] = pa.array(shown, pa.int64() if is_number else pa.string())
+    return pa.table(columns)
 
 
 @dataclass(frozen=True, slots=True)
