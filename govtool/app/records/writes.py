@@ -280,14 +280,14 @@ def _files(folder: Path, run: Run, partitioned: Sequence[str], types: Mapping[st
         written = datetime.fromtimestamp(facts.st_mtime, begin.tzinfo)
         if not begin - _SLACK <= written <= end + _SLACK:
             continue
-        values = _partition(inner[:-1], partitioned, types)
+        values = partition_values(inner[:-1], partitioned, types)
         if values is None:
             return None
         found.append((path.as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000, values))
     return tuple(File(number, *each) for number, each in enumerate(sorted(found)))
 
 
-def _partition(
+def partition_values(
     folders: Sequence[str], names: Sequence[str], types: Mapping[str, Type]
 ) -> tuple[str | int | None, ...] | None:
     """The partition values of a file, from its folders; None where they cannot be read."""
