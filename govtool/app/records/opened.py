@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,7 @@ from govtool.records.trace.undetermined import settled
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.records.sidecar.lookup import SidecarUse
+    from govtool.records.trace.answer import EvaluatedInput
     from govtool.store import Commit, Reader
 
 PARTIAL = Grade("superset", "rows were matched by the columns that are not computed")
@@ -278,6 +279,7 @@ def open_write(
     in_part: bool = False,
     kept: bool = False,
     chosen_by: str | None = None,
+    evaluated: bool = False,
 ) -> OpenedWrite:
     """Read a write's plan, check its files, and cut it at its boundaries.
 
@@ -291,6 +293,8 @@ def open_write(
         kept: Trace by positions that the run kept, if there are any, instead of the plan.
         chosen_by: The condition that chooses rows of the output, if inputs alone are shown of their trace. Whether rows
             tie for a cell that it does not read, and that decides no rows, is then not looked for.
+        evaluated: Inputs that are gone or have changed are evaluated again by the plans of the runs that wrote them,
+            where these give the same rows.
 
     Raises:
         UsageError: The plan cannot be traced, its private values were removed, or the condition is mistaken.
@@ -300,9 +304,20 @@ def open_write(
 
     sidecars = sidecars or SidecarUse()
     plan = read_plan(store, commit, run)
+    again: tuple[EvaluatedInput, ...] = ()
+    why: Mapping[str, str] = {}
+    if evaluated and not (kept and run.positions):
+        from govtool.app.records.evaluated_inputs import evaluated_inputs
+
+        plan, again, why = evaluated_inputs(store, commit, run, plan)
     leaves = relations(plan.root)
     lost = changed(leaves)
-    refused = tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in lost)
+    refused = tuple(
+        RefusedFile(
+            each.dataset, each.uri, f"{each.reason}: {why[each.dataset]}" if each.dataset in why else each.reason
+        )
+        for each in lost
+    )
     gone = {(each.dataset, each.uri) for each in lost}
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
     there = Plan(with_files(plan.root, files), plan.session) if gone else plan
@@ -315,6 +330,7 @@ def open_write(
     whole = without_lost_functions(there.root)
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
+    facts["evaluated"] = again
     untouched = None if gone or chosen_by is None else _untouched(Plan(whole, plan.session), executor, chosen_by, facts)
     if untouched is None:
         # Over a part of the inputs, no rows may tie where some did.

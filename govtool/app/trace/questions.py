@@ -64,7 +64,8 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     run = find_writer(store, commit, request.dataset, request.run)
     if run.program:
         return program_back(store, commit, run, request)
-    opened = _opened(store, commit, run, request, chosen_by=None if request.step or request.verify else request.where)
+    chosen_by = None if request.step or request.verify else request.where
+    opened = _opened(store, commit, run, request, chosen_by=chosen_by, evaluated=True)
     selected = opened.selected(request.where)
     if selected == 0:
         raise no_rows(request.dataset, request.where)
@@ -124,15 +125,21 @@ def _forward_through(opened: OpenedWrite, store: Reader, commit: Commit, request
 
 
 def _opened(
-    store: Reader, commit: Commit, run: RecordRun, request: TraceRequest, chosen_by: str | None = None
+    store: Reader,
+    commit: Commit,
+    run: RecordRun,
+    request: TraceRequest,
+    chosen_by: str | None = None,
+    *,
+    evaluated: bool = False,
 ) -> OpenedWrite:
-    """A write, by positions that it kept or by its plan; ``chosen_by`` as that of ``open_write``.
+    """A write, by positions that it kept or by its plan; the last arguments are those of ``open_write``.
 
     Raises:
         EngineError: An input cannot be read again (``engine.not-exact``): no engine is started for it.
     """
     use, kept = sidecar_use(request.sidecars), not request.verify
-    opened = open_write(store, commit, run, use, kept=kept, in_part=True, chosen_by=chosen_by)
+    opened = open_write(store, commit, run, use, kept=kept, in_part=True, chosen_by=chosen_by, evaluated=evaluated)
     reason = next(iter(unreadable_inputs(opened.plan)), None)
     if reason is not None and opened.record is None:
         raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=FILES_FIRST)

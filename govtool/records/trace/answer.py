@@ -113,6 +113,23 @@ class RefusedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluatedInput:
+    """An input whose files are gone or were written again, and whose rows the plan of the run that wrote them gave.
+
+    Attributes:
+        dataset: The dataset's id.
+        run: The run that wrote it; the trace goes on to what this run read.
+    """
+
+    dataset: str
+    run: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The input in JSON's types."""
+        return {"dataset": self.dataset, "run": self.run}
+
+
+@dataclass(frozen=True, slots=True)
 class TraceAnswer:
     """The answer of a trace.
 
@@ -124,6 +141,7 @@ class TraceAnswer:
         inputs: The rows that it came to, by dataset.
         against: Rows that stand against the selected ones, such as right operands of EXCEPT.
         refused: Files whose rows are not shown.
+        evaluated: Inputs that were evaluated again, and are not among ``inputs``: their own inputs are.
     """
 
     run: str
@@ -133,6 +151,7 @@ class TraceAnswer:
     inputs: tuple[InputAnswer, ...]
     against: tuple[InputAnswer, ...] = ()
     refused: tuple[RefusedFile, ...] = ()
+    evaluated: tuple[EvaluatedInput, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The answer in JSON's types."""
@@ -145,4 +164,5 @@ class TraceAnswer:
             "inputs": [rows.to_dict() for rows in self.inputs],
             "against": [rows.to_dict() for rows in self.against],
             "refused": [file.to_dict() for file in self.refused],
+            **({"evaluated": [each.to_dict() for each in self.evaluated]} if self.evaluated else {}),
         }

@@ -214,6 +214,7 @@ class TracedRows:
             inputs=tuple(self._input_answer(part, limit) for part in inputs if not part.against),
             against=tuple(self._input_answer(part, limit) for part in inputs if part.against),
             refused=self.lineage.refused,
+            evaluated=self.lineage.evaluated,
         )
 
     # Parts
