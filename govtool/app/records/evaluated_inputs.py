@@ -6,16 +6,18 @@ run wrote the files that another one read, its plan takes their place, and a tra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from govtool.errors import GovtoolError, UsageError
+from govtool.app.records.runs import is_called
+from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.execute.places import Place, place_of
 from govtool.records.lake.leaf_options import table_of
 from govtool.records.leaves import with_relations
+from govtool.records.plan import codec
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Call, Case, Expression, Literal
 from govtool.records.plan.nodes import Break, LocalRows, Plan, Project, Range, Relation, Union, Write, outputs
@@ -40,7 +42,7 @@ class _NotPossible(Exception):
 
 
 def evaluated_inputs(
-    store: Reader, commit: Commit, run: RecordRun, plan: Plan
+    store: Reader, commit: Commit, run: RecordRun, plan: Plan, down_to: Collection[str] = ()
 ) -> tuple[Plan, tuple[EvaluatedInput, ...], Mapping[str, str]]:
     """A plan without inputs that are lost, as far as the plans of recorded runs give their rows again.
 
@@ -49,14 +51,19 @@ def evaluated_inputs(
         commit: Runs are those of this commit.
         run: The run whose plan it is.
         plan: The plan.
+        down_to: Names of datasets. Inputs that were made of one of them are evaluated again, too: the plan then reads
+            these datasets itself.
 
     Returns:
         The plan; what was evaluated again; and by dataset why its lost files are not.
+
+    Raises:
+        EvidenceError: What was made of one of ``down_to`` cannot be evaluated again (``evidence.not-reproduced``).
     """
-    if not changed(relations(plan.root)):
+    if not down_to and not changed(relations(plan.root)):
         return plan, (), {}
-    found = _Writers.of(store, commit)
-    return _Evaluation(found, plan, spare_ids(plan.root), count(_last_leaf(plan.root) + 1)).over(plan.root, (run.run,))
+    found, ids, leaves = _Writers.of(store, commit), spare_ids(plan.root), count(_last_leaf(plan.root) + 1)
+    return _Evaluation(found, plan, ids, leaves, frozenset(down_to)).over(plan.root, (run.run,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,18 @@ class _Writers:
             found.of_file.update(dict.fromkeys(files, action.run.id))
         return found
 
+    def reads(self, run: str, names: Collection[str], seen: set[str]) -> bool:
+        """Return whether a run read one of some datasets, or what was made of one."""
+        if run in seen:
+            return False
+        seen.add(run)
+        record = self.runs[run]
+        if any(is_called(dataset, name) for _, dataset in record.inputs for name in names):
+            return True
+        files = [place_of(file) for leaf in relations(codec.loads(record.listings).root) for file in leaf.files]
+        writers = dict.fromkeys(self.of_file[place] for place in files if place in self.of_file)
+        return any(self.reads(writer, names, seen) for writer in writers)
+
     def plan(self, run: str) -> Plan:
         """The plan of a run, which gives the rows that it wrote.
 
@@ -130,6 +149,7 @@ class _Evaluation:
     plan: Plan
     ids: Ids
     leaves: count[int]
+    down_to: frozenset[str] = frozenset()
     found: list[EvaluatedInput] = field(default_factory=list)
     why: dict[str, str] = field(default_factory=dict)
 
@@ -148,6 +168,16 @@ class _Evaluation:
 
     def _leaf(self, leaf: Relation, through: tuple[str, ...]) -> Node:
         lost = {each.uri for each in changed([leaf])}
+        above = self._made_of_wanted(leaf)
+        if above:
+            try:
+                return self._rows(leaf, lost | above, through)
+            except _NotPossible as error:
+                raise EvidenceError(
+                    f"{leaf.dataset} cannot be evaluated again: {error}",
+                    code="evidence.not-reproduced",
+                    hint="replay the runs one by one: --with DATASET=FILE reads what one of them would write",
+                ) from error
         if not any(place_of(file) in self.writers.of_file for file in leaf.files if file.uri in lost):
             return leaf
         before = len(self.found)
@@ -157,6 +187,14 @@ class _Evaluation:
             del self.found[before:]
             self.why[leaf.dataset] = str(error)
             return leaf
+
+    def _made_of_wanted(self, leaf: Relation) -> set[str]:
+        """The files of a leaf that were made of a wanted dataset."""
+        if not self.down_to or any(is_called(leaf.dataset, name) for name in self.down_to):
+            return set()
+        made = {file.uri: self.writers.of_file.get(place_of(file), "") for file in leaf.files}
+        runs = {run for run in made.values() if run and self.writers.reads(run, self.down_to, set())}
+        return {uri for uri, run in made.items() if run in runs}
 
     def _rows(self, leaf: Relation, lost: set[str], through: tuple[str, ...]) -> Node:
         """The rows of a leaf, those in lost files by the plans of the runs that wrote them."""
@@ -196,7 +234,7 @@ class _Evaluation:
             own = normalized(refreshed(_with_own_leaves(plan.root.child, self.leaves), self.ids), self.ids)
         except UsageError as error:
             raise _NotPossible(str(error)) from error
-        inner = _Evaluation(self.writers, plan, self.ids, self.leaves)
+        inner = _Evaluation(self.writers, plan, self.ids, self.leaves, self.down_to)
         made, further, why = inner.over(own, (*through, run))
         if changed(relations(made.root)):
             reason = next((f": {each}" for each in why.values()), "")

@@ -280,6 +280,7 @@ def open_write(
     kept: bool = False,
     chosen_by: str | None = None,
     evaluated: bool = False,
+    down_to: Collection[str] = (),
 ) -> OpenedWrite:
     """Read a write's plan, check its files, and cut it at its boundaries.
 
@@ -295,8 +296,10 @@ def open_write(
             tie for a cell that it does not read, and that decides no rows, is then not looked for.
         evaluated: Inputs that are gone or have changed are evaluated again by the plans of the runs that wrote them,
             where these give the same rows.
+        down_to: With ``evaluated``, datasets that the plan is to read itself: see ``evaluated_inputs``.
 
     Raises:
+        EvidenceError: What was made of one of ``down_to`` cannot be evaluated again (``evidence.not-reproduced``).
         UsageError: The plan cannot be traced, its private values were removed, or the condition is mistaken.
         StoreError: A fragment cannot be read.
     """
@@ -309,7 +312,7 @@ def open_write(
     if evaluated and not (kept and run.positions):
         from govtool.app.records.evaluated_inputs import evaluated_inputs
 
-        plan, again, why = evaluated_inputs(store, commit, run, plan)
+        plan, again, why = evaluated_inputs(store, commit, run, plan, down_to)
     leaves = relations(plan.root)
     lost = changed(leaves)
     refused = tuple(
