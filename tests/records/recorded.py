@@ -26,6 +26,7 @@ _TYPES = {
     pa.string(): t.STRING,
     pa.float64(): t.DOUBLE,
     pa.bool_(): t.BOOLEAN,
+    pa.binary(): t.BINARY,
     pa.date32(): t.DATE,
     pa.timestamp("us"): t.TIMESTAMP,
 }

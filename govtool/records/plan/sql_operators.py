@@ -23,6 +23,7 @@ from govtool.records.plan.nodes import Project, outputs
 from govtool.records.plan.sql_typed import TypedTerms, words
 from govtool.records.plan.sql_types import FUNCTIONS, NAMED, arithmetic, is_numeric
 from govtool.records.plan.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -173,6 +174,12 @@ def _literal(terms: TypedTerms, at: exp.Literal) -> Expression:
     return Literal(value, INTEGER if value < 1 << 31 else LONG)
 
 
+def _bytes(terms: TypedTerms, at: exp.Expr) -> Expression:
+    """``X'00FF'``; of an odd number of digits the first one is 0, as in Spark."""
+    digits = at.name if len(at.name) % 2 == 0 else f"0{at.name}"
+    return Literal(bytes.fromhex(digits), BINARY)  # others do not parse
+
+
 def _null(terms: TypedTerms, at: exp.Expr) -> Expression:
     return Literal(None, VOID)
 
@@ -292,6 +299,7 @@ READERS: dict[type, Callable[[TypedTerms, Any], Expression]] = {
     exp.Like: _like,
     exp.Neg: _negative,
     exp.Literal: _literal,
+    exp.HexString: _bytes,
     exp.Null: _null,
     exp.Boolean: _boolean,
     exp.Paren: _paren,
