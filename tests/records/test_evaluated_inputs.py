@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from recorded_programs import Program
 
+import govtool
 from govtool.cli.main import main
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
@@ -56,6 +57,16 @@ def test_an_overwritten_input_is_evaluated_again(program, capsys, words):
     out = capsys.readouterr().out
     assert "stage is gone, and was evaluated again by the plan of app-1/0" in out
     assert "verified" in out
+
+
+def test_records_in_python_go_through_them_too(program):
+    program.write(TOTALS, "stage", "views")
+    program.write("SELECT user, total FROM stage WHERE total > 20", "report", "stage")
+    program.write("SELECT user, 1 AS total FROM views", "stage", "views")
+    rows = govtool.open(program.done()).records("report")
+    behind = rows.where("user = 'ann'").go_back_all()
+    assert behind.arrow("views").column("spent").to_pylist() == [10, 20]
+    assert rows.replay(exclude=behind).gone == (("ann", 30),)
 
 
 def test_several_runs_that_are_gone_and_files_that_are_not(program, capsys):

@@ -52,6 +52,8 @@ def job(spark, tmp_path_factory):
             report.select("land", F.upper("land").alias("big")).write.partitionBy("land").parquet(str(data / "lands"))
             initial = F.udf(importlib.import_module("records_functions").initial, "string")
             users.select(initial("name").alias("letter"), "land").write.parquet(str(data / "letters"))
+            spark.sql(f"CREATE TABLE records_ddl (a INT) USING parquet LOCATION '{data / 'ddl'}'")
+            spark.sql("DROP TABLE records_ddl")
             assert capture.commit(identify=0) is not None
             yield folder
         finally:
@@ -107,6 +109,12 @@ def test_functions_of_the_user_are_evaluated_in_spark(job, capsys, monkeypatch):
     assert answer["engine"] == "Spark"
     assert answer["verified"] is True
     assert [row["name"] for row in rows(answer, "users")] == ["bob"]
+
+
+def test_commands_without_rows_are_no_records(job):
+    found = read_record_runs(*opened(job))
+    assert found
+    assert not any("Command" in why for each in found for why in each.breaks)
 
 
 def test_records_lie_in_their_own_tables(job):

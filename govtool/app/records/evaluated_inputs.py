@@ -127,6 +127,8 @@ class _Writers:
         from govtool.records.sql.spark import SparkDialect
         from govtool.records.sql.statement import write
 
+        if self.runs[run].program:
+            raise _NotPossible(f"{run} is a program of RDDs")
         try:
             plan = read_plan(self.store, self.commit, self.runs[run])
             undetermined = write(plan, SparkDialect(plan.session)).undetermined
@@ -198,8 +200,10 @@ class _Evaluation:
 
     def _rows(self, leaf: Relation, lost: set[str], through: tuple[str, ...]) -> Node:
         """The rows of a leaf, those in lost files by the plans of the runs that wrote them."""
-        if leaf.format != "parquet" or table_of(leaf) is not None:
-            raise _NotPossible("values in files of its format may not be those of the plan that wrote them")
+        if table_of(leaf) is not None:
+            raise _NotPossible("versions of tables are not evaluated again")
+        if leaf.format != "parquet":
+            raise _NotPossible(f"values in {leaf.format} files may not be those of the plan that wrote them")
         if leaf.metadata:
             raise _NotPossible("the plan reads where its rows are")
         there = {place_of(file): file for file in leaf.files}

@@ -90,6 +90,13 @@ def _changes_rows(action: Executed) -> bool:
     return any(output.mode in _CHANGES for output in action.run.outputs)
 
 
+def _has_no_rows(plan: Plan) -> bool:
+    """Return whether a plan is a command that reads and returns nothing, such as ``CREATE TABLE``."""
+    from govtool.records.plan.nodes import Break
+
+    return isinstance(plan.root, Break) and not plan.root.children and not plan.root.columns
+
+
 def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator[RecordedWrite]:
     from govtool.records.plan.nodes import Write
 
@@ -100,6 +107,8 @@ def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator
         if _changes_rows(action) and not isinstance(plan.root, Write):
             continue
         output = action.target if action.run.outputs else None
+        if output is None and _has_no_rows(plan):
+            continue
         files = None
         if output is not None:
             files = written_files(plan, output, action.places.get(output), action.run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
@@ -36,16 +36,15 @@ def record_set(store: Reader, commit: Commit, output: str | None, run: str | Non
     found = find_writer(store, commit, output, run)
     if found.program:
         return program_records(store, commit, found)
-    opened = open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True, chosen_by=_EVERY)
+    reopened = partial(open_write, store, commit, found, sidecar_use(True), kept=True, in_part=True, evaluated=True)
+    opened = reopened(chosen_by=_EVERY)
     if not opened.untouched and not opened.lineage.rounded:
         return opened.rows()
     from govtool.app.records.written_records import WrittenRecords
 
     @cache
     def known() -> OpenedWrite:
-        return (
-            open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True) if opened.untouched else opened
-        )
+        return reopened() if opened.untouched else opened
 
     def choose(condition: str) -> RecordSet | None:
         is_written = opened.output is not None and opened.record is None and opened.reads_order(condition)
