@@ -35,6 +35,8 @@ _TYPES = {
 def _type(kind: pa.DataType) -> t.Type:
     if pa.types.is_list(kind):
         return t.Array(_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return t.Struct(tuple(t.Field(each.name, _type(each.type)) for each in kind))
     if pa.types.is_decimal(kind):
         return t.Decimal(kind.precision, kind.scale)
     return t.Map(_type(kind.key_type), _type(kind.item_type)) if pa.types.is_map(kind) else _TYPES[kind]

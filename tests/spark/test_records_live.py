@@ -111,6 +111,31 @@ def test_functions_of_the_user_are_evaluated_in_spark(job, capsys, monkeypatch):
     assert [row["name"] for row in rows(answer, "users")] == ["bob"]
 
 
+@pytest.mark.parametrize(
+    ("where", "users"),
+    [
+        ("array_contains(array('fr', 'xx'), land)", ["ann"]),
+        ("exists(split(land, ''), letter -> letter = 'd')", ["bob"]),
+        ("date_format(timestamp'2026-01-01 12:00:00', 'HH') = '12' AND land rlike '^f'", ["ann"]),
+    ],
+)
+def test_conditions_that_only_spark_reads(job, capsys, where, users):
+    answer = back(capsys, job, str(job / "data" / "report"), "--where", where)
+    assert [row["name"] for row in rows(answer, "users")] == users
+    assert answer["engine"] in ("DuckDB", "Spark")
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [("nonsense(land)", "nonsense"), ("array_contains(land, 1)", "array_contains"), ("my_udf(land) = (SELECT 1)", "")],
+)
+def test_conditions_that_mean_nothing_to_spark(job, capsys, where, message):
+    capsys.readouterr()
+    words = ["trace", "back", str(job / "data" / "report"), "--where", where, "--store", str(job / "store")]
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_commands_without_rows_are_no_records(job):
     found = read_record_runs(*opened(job))
     assert found

@@ -114,7 +114,7 @@ class OpenedWrite:
             return lineage.loose_rows(condition)
         node: Node = self.output
         if condition is not None:
-            node = Filter(node, bound_condition(condition, outputs(self.output)))
+            node = Filter(node, bound_condition(condition, outputs(self.output), self.executor))
         return self._matched(node, self.output) if lineage.refused else lineage.recorded(node)
 
     def reads_order(self, condition: str) -> bool:
@@ -122,7 +122,7 @@ class OpenedWrite:
         lists, rounded = self.lineage.lists, self.lineage.rounded
         if not (lists or rounded):
             return False
-        meets = bound_condition(condition, self.lineage.stage.segment.visible)
+        meets = bound_condition(condition, self.lineage.stage.segment.visible, self.executor)
         return bool(reads([meets]) & rounded) or depends_on_order(meets, lists)
 
     def selected(self, condition: str) -> int | None:
@@ -136,7 +136,9 @@ class OpenedWrite:
             return None
         if not (lineage.looseness or lineage.blank or lineage.refused):
             return None
-        return count_rows(self.executor, Filter(self.output, bound_condition(condition, outputs(self.output))))
+        return count_rows(
+            self.executor, Filter(self.output, bound_condition(condition, outputs(self.output), self.executor))
+        )
 
     def at_places(self, output: Relation, ids: Sequence[tuple[int, int]]) -> RecordSet:
         """The output rows at given places of the written files.
@@ -362,7 +364,7 @@ def _untouched(
     if not has_chosen or _chooses_rows(root) or has_breaks(settled(plan.root, plan.session, never_tied)):
         return None
     lineage = Lineage.in_part(root, executor, **facts)
-    condition = bound_condition(chosen_by, lineage.stage.segment.visible)
+    condition = bound_condition(chosen_by, lineage.stage.segment.visible, executor)
     if reads([condition]) & (lineage.blank | lineage.rounded) or depends_on_order(condition, lineage.lists):
         return None
     return None if lineage.looseness is not None else (root, lineage)

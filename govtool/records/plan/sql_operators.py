@@ -33,6 +33,7 @@ from govtool.records.plan.types import (
     VOID,
     Array,
     Decimal,
+    Map,
     Type,
 )
 
@@ -184,6 +185,24 @@ def _null(terms: TypedTerms, at: exp.Expr) -> Expression:
     return Literal(None, VOID)
 
 
+def _dot(terms: TypedTerms, at: exp.Expr) -> Expression:
+    if not isinstance(at.expression, exp.Identifier):
+        raise terms.context.refused("this after a dot", at=at)
+    return terms.field(terms.bound(at.this), at.expression.name, at)
+
+
+def _element(terms: TypedTerms, at: exp.Expr) -> Expression:
+    """``list[0]`` and ``map['key']``: NULL where there is no such element, whatever the session's mode."""
+    value, (position,) = terms.bound(at.this), at.expressions
+    if isinstance(value.type, Map):
+        key = terms.cast(terms.bound(position), value.type.key, at)
+        return Call("get value", (value, key), value.type.value)
+    if not isinstance(value.type, Array):
+        raise terms.context.refused("an element of this", at=at)
+    place = terms.cast(terms.bound(position), INTEGER, at)
+    return Call("get item", (value, place), value.type.element, "legacy")
+
+
 def _boolean(terms: TypedTerms, at: exp.Expr) -> Expression:
     return Literal(bool(at.this), BOOLEAN)
 
@@ -302,6 +321,8 @@ READERS: dict[type, Callable[[TypedTerms, Any], Expression]] = {
     exp.HexString: _bytes,
     exp.Null: _null,
     exp.Boolean: _boolean,
+    exp.Bracket: _element,
+    exp.Dot: _dot,
     exp.Paren: _paren,
     exp.Array: _array,
     exp.Case: _case,

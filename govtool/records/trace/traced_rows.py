@@ -73,7 +73,7 @@ class TracedRows:
         """
         part = self._one(dataset)
         if isinstance(part, StagePosition):
-            meets = bound_condition(condition, part.stage.segment.visible)
+            meets = bound_condition(condition, part.stage.segment.visible, self.lineage.executor)
             blank = [c.name for c in part.stage.segment.visible if c.id in reads([meets]) & self.lineage.blank]
             if blank:
                 raise UsageError(f"column '{blank[0]}' cannot be evaluated again", code="usage.opaque-column")
@@ -86,7 +86,7 @@ class TracedRows:
             rows = filtered(self.lineage.executor, self.lineage.ids, part.rows, meets)
             return replace(self, parts=(replace(part, rows=rows),))
         node, record = self._raw(part)
-        meets = bound_condition(condition, outputs(part.leaf))
+        meets = bound_condition(condition, outputs(part.leaf), self.lineage.executor)
         rows = Distinct(projected(Filter(node, meets), (record,)))
         return replace(self, parts=(replace(part, rows=rows),))
 
