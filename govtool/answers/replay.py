@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from govtool.answers.answer import Cell, GraphAnswer
 from govtool.records.cells import json_value
 from govtool.records.replay.answer import SCHEMA, ReplayAnswer, Row
+from govtool.records.trace.answer import EvaluatedInput
 
 GONE, CHANGED, NEW = "gone", "changed", "new"
 
@@ -53,6 +54,8 @@ class ReplayReport(GraphAnswer):
     """Engines that would not have been exact, and why."""
     script: tuple[str, ...] = ()
     """The script that was run over the traced rows, with its arguments."""
+    evaluated: tuple[EvaluatedInput, ...] = ()
+    """Inputs that the plans of the runs that wrote them gave, with all runs."""
 
     @property
     def is_complete(self) -> bool:
@@ -66,6 +69,7 @@ class ReplayReport(GraphAnswer):
             **self.replay.to_dict(self.limit),
             "engine": self.engine,
             "script": list(self.script),
+            **({"evaluated": [each.to_dict() for each in self.evaluated]} if self.evaluated else {}),
         }
 
     def kinds(self) -> Iterator[tuple[str, Row | None, Row | None, tuple[str, ...]]]:

@@ -122,15 +122,19 @@ class TraceReport(GraphAnswer):
 
     @property
     def parts(self) -> tuple[tuple[str, InputAnswer], ...]:
-        """Every group of rows, after what it is: ``input``, ``between``, ``output`` or ``against``."""
+        """Every group of rows, those of other runs included, after what it is."""
+        return self.own_parts + tuple(part for hop in self.hops for part in hop.parts)
+
+    @property
+    def own_parts(self) -> tuple[tuple[str, InputAnswer], ...]:
+        """The groups of rows of the first run, after what each is: ``input``, ``between``, ``output``, ``against``."""
         groups: Sequence[tuple[str, tuple[InputAnswer, ...]]] = (
             ("input", self.trace.inputs),
             ("between", self.between),
             ("output", self.outputs),
             ("against", self.trace.against),
         )
-        own = tuple((name, rows) for name, group in groups for rows in group)
-        return own + tuple(part for hop in self.hops for part in hop.parts)
+        return tuple((name, rows) for name, group in groups for rows in group)
 
     def body(self) -> Mapping[str, object]:
         """The run, its steps, and rows by dataset; see docs/output.md."""

@@ -158,6 +158,8 @@ class GraphDeletionAnswer(Answer):
     gains_possible: bool
     relations: Mapping[str, OutputDeletion] = field(default_factory=dict)
     """Of a workflow run: the rows of each output relation."""
+    notes: tuple[str, ...] = ()
+    """What the rows are not sure of."""
 
     def body(self) -> Mapping[str, object]:
         """Ids of what is removed, new values, and what only a new run can decide."""
@@ -171,6 +173,7 @@ class GraphDeletionAnswer(Answer):
             "unknown": [node.id for node in self.unknown],
             "gains_possible": self.gains_possible,
             **({"relations": {name: _rows(each) for name, each in self.relations.items()}} if self.relations else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:

@@ -122,6 +122,7 @@ class RecordQuestions(OpenedVersion):
         replaced: Mapping[str, str] | Iterable[str] | None = None,
         of: str | None = None,
         script: str | None = None,
+        all_runs: bool = False,
         limit: int | None = 1000,
     ) -> ReplayReport:
         """Evaluate a recorded run over changed inputs, and compare the rows with those it wrote. Nothing is written.
@@ -134,6 +135,7 @@ class RecordQuestions(OpenedVersion):
             of: The dataset that is meant, where a run wrote several.
             script: A PySpark script on this machine, a text as a shell takes it or its words. It is run over the traced
                 inputs of the output rows for which ``where`` is true, or of all, and nothing that it writes is kept.
+            all_runs: Go back through the runs that wrote its inputs, down to those that read what is changed.
             limit: The most rows to list of each kind; None: all. Counts are whole.
 
         Raises:
@@ -146,14 +148,19 @@ class RecordQuestions(OpenedVersion):
         from govtool.app.replay.recorded_run import replay_run
         from govtool.app.replay.request import ReplayRequest, conditions, replaced_inputs, script_words
         from govtool.app.trace.report import row_limit
+        from govtool.errors import UsageError
 
         words = script_words(script)
         if words:
+            if all_runs:
+                raise UsageError("a script reads the inputs of one run", code="usage.arguments", location="all_runs")
             some, chosen = conditions(texts(without), ()), " AND ".join(f"({each})" for each in texts(where)) or None
             request = ReplayRequest(run, some, replaced_inputs(replaced), of, row_limit(limit), words, chosen)
             return replay_run(self._reader, self._commit, request)
         changes = conditions(texts(without), texts(where)), replaced_inputs(replaced)
-        return replay_run(self._reader, self._commit, ReplayRequest(run, *changes, of, row_limit(limit)))
+        return replay_run(
+            self._reader, self._commit, ReplayRequest(run, *changes, of, row_limit(limit), all_runs=all_runs)
+        )
 
     @checked
     def index_records(self, run: str, *, remove: bool = False) -> list[BuiltKeys]:

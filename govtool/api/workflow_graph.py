@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ZoomAnswer,
     )
     from govtool.app.project.requests import PathArgument
+    from govtool.app.workflow_runs.programs.replaced import PartitionHistory
     from govtool.workflow.graph import ProvenanceGraph
     from govtool.workflow.modules.run_tuples import OutputTuples
     from govtool.workflow.zoom import GraphView
@@ -38,6 +39,7 @@ class WorkflowGraph:
         name: What answers call it.
         outputs: Of a workflow run: what reads the rows of its outputs.
         notes: What reads where the graph begins.
+        histories: Of a run: what reads the writes into outputs of which a later one replaced a part.
     """
 
     def __init__(
@@ -46,9 +48,11 @@ class WorkflowGraph:
         name: str,
         outputs: Callable[[], Sequence[OutputTuples]] = tuple,
         notes: Callable[[], Sequence[str]] = tuple,
+        histories: Callable[[], Sequence[PartitionHistory]] = tuple,
     ) -> None:
         """Keep the parts; see the class docstring."""
         self._view, self._name, self._outputs, self._notes = view, name, outputs, notes
+        self._histories = histories
 
     def __repr__(self) -> str:
         """``<govtool.WorkflowGraph dealers, 1,204 nodes, 2,113 edges>``."""
@@ -108,7 +112,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such module (``usage.unknown-module``).
             UsageError: An invocation is named, such as ``M#2`` (``usage.module-invocation``).
         """
-        return WorkflowGraph(self._view.zoom_out(*module), self._name, self._outputs, self._notes)
+        return WorkflowGraph(self._view.zoom_out(*module), self._name, self._outputs, self._notes, self._histories)
 
     @checked
     def zoom_in(self, *module: str) -> WorkflowGraph:
@@ -121,7 +125,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such module (``usage.unknown-module``).
             UsageError: A module is not zoomed out (``usage.not-zoomed``), or an invocation is named.
         """
-        return WorkflowGraph(self._view.zoom_in(*module), self._name, self._outputs, self._notes)
+        return WorkflowGraph(self._view.zoom_in(*module), self._name, self._outputs, self._notes, self._histories)
 
     def difference(self, before: WorkflowGraph) -> ZoomAnswer:
         """Compare this view with another view of the same graph: what it hides, and what it shows besides."""
@@ -172,7 +176,7 @@ class WorkflowGraph:
         """
         from govtool.app.workflow_graphs.questions import deletion_answer
 
-        return deletion_answer(self._name, self._view.graph, token, self._outputs())
+        return deletion_answer(self._name, self._view.graph, token, self._outputs(), self._histories())
 
     @checked
     def export(self, format: str = "json") -> Iterator[str]:
@@ -237,7 +241,14 @@ def provenance_graph(
         UnknownNameError: There is no such graph or module.
         StoreError: There is no store, or it cannot be read.
     """
-    from govtool.app.workflow_graphs.graphs import RunDrawing, chosen_state_nodes, graph_called, run_notes, run_outputs
+    from govtool.app.workflow_graphs.graphs import (
+        RunDrawing,
+        chosen_state_nodes,
+        graph_called,
+        run_histories,
+        run_notes,
+        run_outputs,
+    )
     from govtool.workflow.zoom import GraphView
 
     name = os.fspath(graph)
@@ -248,7 +259,8 @@ def provenance_graph(
     found = GraphView(graph_called(name, drawing=drawing, **version))
     outputs = partial(run_outputs, name, drawing=drawing, **version)
     notes: Callable[[], Sequence[str]] = partial(run_notes, name, **version) if all_runs else tuple
-    return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs), cache(notes))
+    histories = cache(partial(run_histories, name, all_runs=all_runs, **version))
+    return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs), cache(notes), histories)
 
 
 @checked

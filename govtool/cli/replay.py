@@ -8,7 +8,7 @@ import typer
 
 from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.shared.ui import Ui
-from govtool.cli.trace import ShowOption, TraceLimitOption, with_caret
+from govtool.cli.trace import AllRunsOption, ShowOption, TraceLimitOption, with_caret
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK, UsageError
 
 _PAGE = 1000
@@ -36,6 +36,7 @@ def replay(
     of: Annotated[
         str | None, typer.Option("--of", metavar="DATASET", help="Choose one output of a run that has several.")
     ] = None,
+    all_runs: AllRunsOption = False,
     show: ShowOption = 20,
     limit: TraceLimitOption = None,
     format: FormatOption = None,
@@ -50,6 +51,7 @@ def replay(
       govtool replay app-1/0 --with users=fixed.parquet --format json
       govtool replay 'job~1' --script "edited.py --day 3" --where "land = 'de'"
 
+    --all-runs goes back through the runs that wrote its inputs, to the dataset that is changed.
     If possible, only the groups and partitions that the change reaches are evaluated. Nothing is written. Results
     that a new run would decide anew (limits with ties, random values) are listed, and the exit code is 3.
     Formats: table, plain, json, jsonl, csv, markdown.
@@ -66,7 +68,9 @@ def replay(
     with records_needed():
         graph = open_version(store, ref=at, branch=branch)
     try:
-        report = graph.replay(run, without=without, where=where, replaced=replaced, of=of, script=script, limit=limit)
+        report = graph.replay(
+            run, without=without, where=where, replaced=replaced, of=of, script=script, all_runs=all_runs, limit=limit
+        )
     except UsageError as error:
         return with_caret(ui, error, *(where or ()))
     ui.mark("replayed")

@@ -122,7 +122,7 @@ def trace(ui: Ui, options: TraceOptions) -> int:
     except UsageError as error:
         return with_caret(ui, error, options.where)
     ui.mark("traced")
-    _write_tables(report, tables)
+    _write_tables(ui, report, tables)
     if options.ids:
         from govtool.app.trace.questions import token_lines
 
@@ -179,11 +179,13 @@ def _most(options: TraceOptions, forms: set[str]) -> int | None:
     return _PAGE if forms & {"json", "jsonl"} else options.show
 
 
-def _write_tables(report: TraceReport, files: list[Path]) -> None:
-    from govtool.app.trace.questions import write_parquet
+def _write_tables(ui: Ui, report: TraceReport, files: list[Path]) -> None:
+    from govtool.app.trace.row_tables import write_parquet
 
     for file in files:
-        write_parquet(report, file)
+        as_text = write_parquet(report, file)
+        if as_text:
+            ui.note(f"{file}: written as text, as no type of Parquet holds all its values: {', '.join(as_text)}")
 
 
 def _show(ui: Ui, report: TraceReport, form: str, file: Path | None, show: int) -> None:
@@ -231,7 +233,7 @@ _BACK = """The input rows behind rows of an output.
 
 Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
 files that have changed since are refused: exit code 3. Formats: table, plain, json, jsonl, csv, markdown; -o
-FILE.parquet writes all rows in their own types. --all-runs goes on through the runs that wrote
+FILE.parquet writes all rows in the types of the data. --all-runs goes on through the runs that wrote
 the inputs, and says where it ends.
 """
 _OUTPUT = typer.Argument(metavar="OUTPUT", help="A dataset that a recorded run wrote, or its path.")
@@ -245,7 +247,7 @@ _FORWARD = """The output rows that rows of an input reached.
 
 Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
 files that have changed since are refused: exit code 3. Formats: table, plain, json, jsonl, csv, markdown; -o
-FILE.parquet writes all rows in their own types. --all-runs goes on through the runs that read
+FILE.parquet writes all rows in the types of the data. --all-runs goes on through the runs that read
 the output, and says where it ends.
 """
 _INPUT = typer.Argument(metavar="INPUT", help="A dataset that a recorded run read, or its path.")

@@ -142,6 +142,7 @@ class Lineage(TracedPlan):
         for leaf in leaves.values():
             node, record = self.read(leaf)
             if condition is not None:
-                node = filtered(self.executor, self.ids, node, bound_condition(condition, outputs(leaf)))
+                meets = bound_condition(condition, outputs(leaf), self.executor)
+                node = filtered(self.executor, self.ids, node, meets)
             parts.append(ReachedRows(leaf, Distinct(projected(node, (record,)))))
         return RecordSet(self, tuple(parts))

@@ -26,15 +26,19 @@ _TYPES = {
     pa.string(): t.STRING,
     pa.float64(): t.DOUBLE,
     pa.bool_(): t.BOOLEAN,
+    pa.binary(): t.BINARY,
     pa.date32(): t.DATE,
     pa.timestamp("us"): t.TIMESTAMP,
-    pa.decimal128(9, 2): t.Decimal(9, 2),
 }
 
 
 def _type(kind: pa.DataType) -> t.Type:
     if pa.types.is_list(kind):
         return t.Array(_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return t.Struct(tuple(t.Field(each.name, _type(each.type)) for each in kind))
+    if pa.types.is_decimal(kind):
+        return t.Decimal(kind.precision, kind.scale)
     return t.Map(_type(kind.key_type), _type(kind.item_type)) if pa.types.is_map(kind) else _TYPES[kind]
 
 

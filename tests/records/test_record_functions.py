@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
+import sysconfig
+import zipfile
+import zipimport
 
 import pytest
 
@@ -173,3 +177,83 @@ def test_a_path_or_a_name_from_elsewhere_finds_nothing(script):
     assert find(UdfReference("__main__", "os.system", wanted.digest, "python"), [script]) is None
     assert find(UdfReference("os", "system", wanted.digest, "python"), [script]) is None
     assert find(UdfReference("job", "priced", "", "python"), [script]) is None
+
+
+def changes_with(folder, monkeypatch, script, change):
+    """Whether the function ``f`` of a script is found again before a change, and after it, as a new process would."""
+    path = folder / "job.py"
+    path.write_text(script, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    own = set(sys.modules)
+    wanted = reference(module_of(path).f)
+
+    def forget():
+        importlib.invalidate_caches()
+        sys.path_importer_cache.clear()
+        zipimport._zip_directory_cache.clear()
+        for name in set(sys.modules) - own:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+                sys.modules.pop(name)
+
+    assert wanted.digest, wanted.reason
+    try:
+        forget()
+        before = find(wanted, [path])
+        change()
+        forget()
+        return before is not None, find(wanted, [path]) is not None
+    finally:
+        forget()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "def f(x):\n    import helpers\n    return helpers.g(x)\n",
+        "def f(x):\n    from helpers import g\n    return g(x)\n",
+        "def f(x):\n    from tools.inner import deep\n    return deep(x)\n",
+        "import tools\n\ndef f(x):\n    return tools.use(x)\n",
+        "from tools.users import used\n\ndef f(x):\n    return used(x)\n",
+    ],
+    ids=["import within", "from within", "a package within", "a package", "an instance of another module"],
+)
+def test_modules_that_functions_import_count_however_they_do(tmp_path, monkeypatch, script):
+    (tmp_path / "helpers.py").write_text("def g(x):\n    return x\n", encoding="utf-8")
+    package = tmp_path / "tools"
+    package.mkdir()
+    (package / "__init__.py").write_text("def use(x):\n    from .inner import deep\n    return deep(x)\n", "utf-8")
+    (package / "inner.py").write_text("import helpers\n\ndef deep(x):\n    return helpers.g(x)\n", encoding="utf-8")
+    (package / "made.py").write_text("import types\n\nLIMITS = types.SimpleNamespace(most=1)\n", encoding="utf-8")
+    (package / "users.py").write_text("from .made import LIMITS\n\ndef used(x):\n    return x + LIMITS.most\n", "utf-8")
+    changed = package / "made.py" if "users" in script else tmp_path / "helpers.py"
+
+    def change():
+        text = changed.read_text(encoding="utf-8")
+        changed.write_text(text.replace("return x", "return x + 1").replace("most=1", "most=22"), encoding="utf-8")
+
+    assert changes_with(tmp_path, monkeypatch, script, change) == (True, False)
+
+
+def test_a_module_within_an_archive_counts(tmp_path, monkeypatch):
+    def archived(text):
+        with zipfile.ZipFile(tmp_path / "deps.zip", "w") as archive:
+            archive.writestr("zipped.py", text)
+
+    archived("def g(x):\n    return x\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "deps.zip"))
+    script = "import zipped\n\ndef f(x):\n    return zipped.g(x)\n"
+    changed = "def g(x):\n    return x + 12345\n"
+
+    assert changes_with(tmp_path, monkeypatch, script, lambda: archived(changed)) == (True, False)
+
+
+def test_modules_below_the_prefix_of_python_are_the_users_unless_they_are_installed(tmp_path, monkeypatch):
+    paths = {**sysconfig.get_paths(), "data": str(tmp_path), "scripts": str(tmp_path)}
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: paths)
+    (tmp_path / "helpers.py").write_text("def g(x):\n    return x\n", encoding="utf-8")
+
+    def change():
+        (tmp_path / "helpers.py").write_text("def g(x):\n    return -x\n", encoding="utf-8")
+
+    script = "import helpers\n\ndef f(x):\n    return helpers.g(x)\n"
+    assert changes_with(tmp_path, monkeypatch, script, change) == (True, False)

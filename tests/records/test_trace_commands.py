@@ -510,3 +510,14 @@ def test_a_mistaken_comparison_starts_no_engine(run):
     assert "--where:1:1" in err
     _, answer = back(run, "report", "--where", "n = '2' AND land IN ('de')")
     assert answer["selected"] == 1
+
+
+def test_bytes_are_written_as_in_spark(run, shop):
+    shop.table("sums", {"id": pa.int64(), "sum": pa.binary()}, [(1, b"\x00\xff"), (2, b"\x0a"), (3, b""), (4, None)])
+    shop.commit(shop.run("SELECT sum, count(*) AS n FROM sums GROUP BY sum", "by_sum", "sums", run="app-3/0"))
+    for text, expected in (("X'00FF'", 1), ("x'a'", 2), ("X''", 3)):
+        code, answer = back(run, "by_sum", "--where", f"sum = {text}")
+        assert (code, [row["id"] for row in answer["inputs"][0]["rows"]]) == (0, [expected]), text
+    code, _, err = run("trace", "back", "by_sum", "--where", "sum = X'zz'")
+    assert code == 2
+    assert "does not parse" in err

@@ -52,6 +52,8 @@ def job(spark, tmp_path_factory):
             report.select("land", F.upper("land").alias("big")).write.partitionBy("land").parquet(str(data / "lands"))
             initial = F.udf(importlib.import_module("records_functions").initial, "string")
             users.select(initial("name").alias("letter"), "land").write.parquet(str(data / "letters"))
+            spark.sql(f"CREATE TABLE records_ddl (a INT) USING parquet LOCATION '{data / 'ddl'}'")
+            spark.sql("DROP TABLE records_ddl")
             assert capture.commit(identify=0) is not None
             yield folder
         finally:
@@ -107,6 +109,37 @@ def test_functions_of_the_user_are_evaluated_in_spark(job, capsys, monkeypatch):
     assert answer["engine"] == "Spark"
     assert answer["verified"] is True
     assert [row["name"] for row in rows(answer, "users")] == ["bob"]
+
+
+@pytest.mark.parametrize(
+    ("where", "users"),
+    [
+        ("array_contains(array('fr', 'xx'), land)", ["ann"]),
+        ("exists(split(land, ''), letter -> letter = 'd')", ["bob"]),
+        ("date_format(timestamp'2026-01-01 12:00:00', 'HH') = '12' AND land rlike '^f'", ["ann"]),
+    ],
+)
+def test_conditions_that_only_spark_reads(job, capsys, where, users):
+    answer = back(capsys, job, str(job / "data" / "report"), "--where", where)
+    assert [row["name"] for row in rows(answer, "users")] == users
+    assert answer["engine"] in ("DuckDB", "Spark")
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [("nonsense(land)", "nonsense"), ("array_contains(land, 1)", "array_contains"), ("my_udf(land) = (SELECT 1)", "")],
+)
+def test_conditions_that_mean_nothing_to_spark(job, capsys, where, message):
+    capsys.readouterr()
+    words = ["trace", "back", str(job / "data" / "report"), "--where", where, "--store", str(job / "store")]
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_commands_without_rows_are_no_records(job):
+    found = read_record_runs(*opened(job))
+    assert found
+    assert not any("Command" in why for each in found for why in each.breaks)
 
 
 def test_records_lie_in_their_own_tables(job):

@@ -20,7 +20,7 @@ from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import ROW_BITS, PositionToken
 from govtool.names import written_id
 from govtool.records.execute.places import Place, place_of
-from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
+from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, text_table
 from govtool.records.trace.traced_rows import SHOWN
 
 if TYPE_CHECKING:
@@ -197,7 +197,11 @@ class KeptRecords:
         version = leaf.version if leaf is not None else ""
         name = self.opened.place_name(place.node)
         why = step.why if rows or not step.rows else step.why or "the text of these records was not kept"
-        return InputAnswer(name, version, step.exactness, why, step.rows, step.rows > len(rows), rows)
+
+        def table() -> Any:
+            return text_table(self._rows(place, None))
+
+        return InputAnswer(name, version, step.exactness, why, step.rows, step.rows > len(rows), rows, table=table)
 
     # ---- parts --------------------------------------------------------------------------------------------------
 

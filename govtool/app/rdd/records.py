@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.rdd.conditions import among, line_condition
 from govtool.app.rdd.lines import DUPLICATES, lines_at
-from govtool.app.rdd.written import VALUE, by_id, by_place, file_ordinals, ordinal_of, rows_in_files
+from govtool.app.rdd.written import ALL_LINES, VALUE, by_id, by_place, file_ordinals, ordinal_of, rows_in_files
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import PositionToken
 from govtool.names import written_id
 from govtool.records.execute.places import place_of
-from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
+from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, text_table
 from govtool.records.trace.traced_rows import SHOWN
 from govtool.spark.rdd import sources, worker
 from govtool.spark.rdd.notes import worst
@@ -197,7 +197,12 @@ class RddRecords:
         leaf = self.opened.leaf(place.node)
         rows = tuple(self._shown(place, limit))
         version = leaf.version if leaf is not None else ""
-        return InputAnswer(self.name_of(place), version, grade, why, count, count > len(rows), rows)
+        name = self.name_of(place)
+
+        def table() -> Any:
+            return text_table(self._shown(place, ALL_LINES))
+
+        return InputAnswer(name, version, grade, why, count, count > len(rows), rows, table=table)
 
     def name_of(self, place: RddPlace) -> str:
         """The dataset of a place, or the operator."""

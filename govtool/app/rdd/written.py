@@ -9,7 +9,7 @@ from govtool.app.rdd.lines import DUPLICATES
 from govtool.errors import EvidenceError
 from govtool.model.token import PositionToken
 from govtool.records.execute.inputs import local_path
-from govtool.records.trace.answer import InputAnswer
+from govtool.records.trace.answer import InputAnswer, text_table
 from govtool.spark.rdd import sources, worker
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 VALUE = "value"
 """The column of a record."""
+ALL_LINES = (1 << 31) - 1
+"""A limit that no page reaches."""
 
 
 def rows_in_files(
@@ -52,7 +54,11 @@ def rows_in_files(
         for file, number, value in found
     )
     rows.unpersist()
-    return InputAnswer(opened.name, output.version, *grade, count, count > len(shown), shown)
+
+    def table() -> Any:
+        return text_table(rows_in_files(opened, output, written, place, grade, ALL_LINES).rows)
+
+    return InputAnswer(opened.name, output.version, *grade, count, count > len(shown), shown, table=table)
 
 
 def file_ordinals(leaf: Relation | None) -> dict[str, int]:

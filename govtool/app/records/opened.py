@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,7 @@ from govtool.records.trace.undetermined import settled
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.records.sidecar.lookup import SidecarUse
+    from govtool.records.trace.answer import EvaluatedInput
     from govtool.store import Commit, Reader
 
 PARTIAL = Grade("superset", "rows were matched by the columns that are not computed")
@@ -113,7 +114,7 @@ class OpenedWrite:
             return lineage.loose_rows(condition)
         node: Node = self.output
         if condition is not None:
-            node = Filter(node, bound_condition(condition, outputs(self.output)))
+            node = Filter(node, bound_condition(condition, outputs(self.output), self.executor))
         return self._matched(node, self.output) if lineage.refused else lineage.recorded(node)
 
     def reads_order(self, condition: str) -> bool:
@@ -121,7 +122,7 @@ class OpenedWrite:
         lists, rounded = self.lineage.lists, self.lineage.rounded
         if not (lists or rounded):
             return False
-        meets = bound_condition(condition, self.lineage.stage.segment.visible)
+        meets = bound_condition(condition, self.lineage.stage.segment.visible, self.executor)
         return bool(reads([meets]) & rounded) or depends_on_order(meets, lists)
 
     def selected(self, condition: str) -> int | None:
@@ -135,7 +136,9 @@ class OpenedWrite:
             return None
         if not (lineage.looseness or lineage.blank or lineage.refused):
             return None
-        return count_rows(self.executor, Filter(self.output, bound_condition(condition, outputs(self.output))))
+        return count_rows(
+            self.executor, Filter(self.output, bound_condition(condition, outputs(self.output), self.executor))
+        )
 
     def at_places(self, output: Relation, ids: Sequence[tuple[int, int]]) -> RecordSet:
         """The output rows at given places of the written files.
@@ -278,6 +281,8 @@ def open_write(
     in_part: bool = False,
     kept: bool = False,
     chosen_by: str | None = None,
+    evaluated: bool = False,
+    down_to: Collection[str] = (),
 ) -> OpenedWrite:
     """Read a write's plan, check its files, and cut it at its boundaries.
 
@@ -291,8 +296,12 @@ def open_write(
         kept: Trace by positions that the run kept, if there are any, instead of the plan.
         chosen_by: The condition that chooses rows of the output, if inputs alone are shown of their trace. Whether rows
             tie for a cell that it does not read, and that decides no rows, is then not looked for.
+        evaluated: Inputs that are gone or have changed are evaluated again by the plans of the runs that wrote them,
+            where these give the same rows.
+        down_to: With ``evaluated``, datasets that the plan is to read itself: see ``evaluated_inputs``.
 
     Raises:
+        EvidenceError: What was made of one of ``down_to`` cannot be evaluated again (``evidence.not-reproduced``).
         UsageError: The plan cannot be traced, its private values were removed, or the condition is mistaken.
         StoreError: A fragment cannot be read.
     """
@@ -300,9 +309,20 @@ def open_write(
 
     sidecars = sidecars or SidecarUse()
     plan = read_plan(store, commit, run)
+    again: tuple[EvaluatedInput, ...] = ()
+    why: Mapping[str, str] = {}
+    if evaluated and not (kept and run.positions):
+        from govtool.app.records.evaluated_inputs import evaluated_inputs
+
+        plan, again, why = evaluated_inputs(store, commit, run, plan, down_to)
     leaves = relations(plan.root)
     lost = changed(leaves)
-    refused = tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in lost)
+    refused = tuple(
+        RefusedFile(
+            each.dataset, each.uri, f"{each.reason}: {why[each.dataset]}" if each.dataset in why else each.reason
+        )
+        for each in lost
+    )
     gone = {(each.dataset, each.uri) for each in lost}
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
     there = Plan(with_files(plan.root, files), plan.session) if gone else plan
@@ -315,6 +335,7 @@ def open_write(
     whole = without_lost_functions(there.root)
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
+    facts["evaluated"] = again
     untouched = None if gone or chosen_by is None else _untouched(Plan(whole, plan.session), executor, chosen_by, facts)
     if untouched is None:
         # Over a part of the inputs, no rows may tie where some did.
@@ -343,7 +364,7 @@ def _untouched(
     if not has_chosen or _chooses_rows(root) or has_breaks(settled(plan.root, plan.session, never_tied)):
         return None
     lineage = Lineage.in_part(root, executor, **facts)
-    condition = bound_condition(chosen_by, lineage.stage.segment.visible)
+    condition = bound_condition(chosen_by, lineage.stage.segment.visible, executor)
     if reads([condition]) & (lineage.blank | lineage.rounded) or depends_on_order(condition, lineage.lists):
         return None
     return None if lineage.looseness is not None else (root, lineage)

@@ -152,7 +152,7 @@ def inputs_of(run: RecordRun) -> tuple[str, ...]:
 
 def input_name(run: RecordRun, text: str) -> str:
     """The input of a write that a text names."""
-    return next((name for name in inputs_of(run) if _is_called(name, text)), text)
+    return next((name for name in inputs_of(run) if is_called(name, text)), text)
 
 
 def only(writes: Sequence[RecordRun], what: str, named: str = "--run", every: str = "") -> RecordRun:
@@ -191,7 +191,8 @@ def _line(run: RecordRun) -> str:
     return f"{run.run} → {run.output}" if run.output else run.run
 
 
-def _is_called(name: str, text: str) -> bool:
+def is_called(name: str, text: str) -> bool:
+    """Return whether a dataset is meant by a text: its name, the end of it, or a path."""
     if is_named(name, text):
         return True
     from govtool.app.datasets.places import path_id
@@ -223,7 +224,7 @@ def _refuse_other_run(
     """
 
     def concerned(each: RecordRun) -> bool:
-        return any(_is_called(name, text) for name in names_of(each) if name)
+        return any(is_called(name, text) for name in names_of(each) if name)
 
     others = [each.run for each in known if concerned(each)]
     if others and not any(map(concerned, writes)):
@@ -239,10 +240,10 @@ def _refuse_other_direction(
     Raises:
         UsageError: ``usage.no-run``.
     """
-    if any(_is_called(name, text) for each in known for name in names_of(each) if name):
+    if any(is_called(name, text) for each in known for name in names_of(each) if name):
         return
-    wrote = next((each for each in known if each.output and _is_called(each.output, text)), None)
-    read = next((each for each in known if any(_is_called(name, text) for name in inputs_of(each))), None)
+    wrote = next((each for each in known if each.output and is_called(each.output, text)), None)
+    read = next((each for each in known if any(is_called(name, text) for name in inputs_of(each))), None)
     if wrote is not None:
         raise UsageError(
             f"no recorded run read {text!r}; {wrote.run} wrote it", code="usage.no-run", hint="govtool trace back"
@@ -262,10 +263,10 @@ def _of_dataset(
     problem: str,
 ) -> list[RecordRun]:
     def concerned(each: RecordRun) -> bool:
-        return any(_is_called(name, text) for name in names_of(each) if name)
+        return any(is_called(name, text) for name in names_of(each) if name)
 
     found = list(filter(concerned, writes))
-    names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
+    names = sorted({name for each in found for name in names_of(each) if is_called(name, text)})
     # Each run keeps the relation in a folder of its own: the last one answers.
     if len(names) > 1 and text not in names:
         text = _of_last_run(store, commit, found, text, names_of)
@@ -275,7 +276,7 @@ def _of_dataset(
     _refuse_untraceable(store, commit, concerned)
     is_read = names_of is inputs_of
     for run in read_history(store, commit).runs:
-        if any(_is_called(one.dataset, text) for one in (run.inputs if is_read else run.outputs)):
+        if any(is_called(one.dataset, text) for one in (run.inputs if is_read else run.outputs)):
             did = "read" if is_read else "wrote"
             raise UsageError(
                 f"{problem} {text!r}, though runs that {did} it are known", code="usage.no-records", hint=RECORDING
@@ -308,13 +309,13 @@ def _of_last_run(
     last: dict[str, tuple[int, str, str]] = {}
     for each in found:
         for name in names_of(each):
-            if _is_called(name, text):
+            if is_called(name, text):
                 relation = relation_name(name, folders)
                 last[relation] = max(last.get(relation, (-1, "", "")), (order.get(each.run, -1), each.run, name))
     newest = max(last.values())
     if len(last) == 1:
         return newest[2]
-    names = sorted({name for each in found for name in names_of(each) if _is_called(name, text)})
+    names = sorted({name for each in found for name in names_of(each) if is_called(name, text)})
     raise AmbiguousNameError(
         f"{text!r} may be {len(names)} datasets",
         code="usage.ambiguous-dataset",
@@ -360,7 +361,7 @@ def _read_as_is(writes: Sequence[RecordRun], dataset: str) -> list[RecordRun]:
     found, live = [], LiveTables()
     for each in writes:
         leaves = {leaf.leaf: leaf for leaf in relations(codec.loads(each.listings).root)}
-        own = [leaves[leaf] for leaf, name in each.inputs if leaf in leaves and _is_called(name, dataset)]
+        own = [leaves[leaf] for leaf, name in each.inputs if leaf in leaves and is_called(name, dataset)]
         if not changed(own) and all(map(live.has, own)):
             found.append(each)
     if found:

@@ -90,6 +90,13 @@ def _changes_rows(action: Executed) -> bool:
     return any(output.mode in _CHANGES for output in action.run.outputs)
 
 
+def _has_no_rows(plan: Plan) -> bool:
+    """Return whether a plan is a command that reads and returns nothing, such as ``CREATE TABLE``."""
+    from govtool.records.plan.nodes import Break
+
+    return isinstance(plan.root, Break) and not plan.root.children and not plan.root.columns
+
+
 def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator[RecordedWrite]:
     from govtool.records.plan.nodes import Write
 
@@ -100,6 +107,8 @@ def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator
         if _changes_rows(action) and not isinstance(plan.root, Write):
             continue
         output = action.target if action.run.outputs else None
+        if output is None and _has_no_rows(plan):
+            continue
         files = None
         if output is not None:
             files = written_files(plan, output, action.places.get(output), action.run)
@@ -280,14 +289,14 @@ def _files(folder: Path, run: Run, partitioned: Sequence[str], types: Mapping[st
         written = datetime.fromtimestamp(facts.st_mtime, begin.tzinfo)
         if not begin - _SLACK <= written <= end + _SLACK:
             continue
-        values = _partition(inner[:-1], partitioned, types)
+        values = partition_values(inner[:-1], partitioned, types)
         if values is None:
             return None
         found.append((path.as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000, values))
     return tuple(File(number, *each) for number, each in enumerate(sorted(found)))
 
 
-def _partition(
+def partition_values(
     folders: Sequence[str], names: Sequence[str], types: Mapping[str, Type]
 ) -> tuple[str | int | None, ...] | None:
     """The partition values of a file, from its folders; None where they cannot be read."""

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.replay import ReplayedChange, ReplayReport
 from govtool.app.records.opened import OpenedWrite, open_write
-from govtool.app.records.runs import find_writer, input_name, no_rows
+from govtool.app.records.runs import find_writer, input_name, inputs_of, is_called, no_rows, recorded
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.replay.rdd_program import replay_program
 from govtool.app.replay.request import ReplayRequest
 from govtool.app.versions.version import version_of
 from govtool.errors import UsageError
+from govtool.records.plan.nodes import Relation
 from govtool.records.replay.changes import Change, Exclusion
 from govtool.records.replay.compare import replay
 from govtool.records.replay.files import replacement
-from govtool.records.trace.leaf_names import is_called
+from govtool.records.trace.leaf_names import is_called as leaf_is_called
 
 if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
     from govtool.records.lineage import Lineage
     from govtool.records.replay.answer import ReplayAnswer
     from govtool.store import Commit, Reader
@@ -41,14 +43,20 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
                 "--script works for runs of DataFrames and SQL; this run is an RDD program", code="usage.rdd"
             )
         return replay_program(store, commit, run, request)
-    opened = open_write(store, commit, run, sidecar_use(True), in_part=True)
-    changes: list[Change] = [Exclusion(input_name(run, name), where) for name, where in request.without]
-    changes += [replacement(input_name(run, name), place) for name, place in request.replaced]
+    names = [name for name, _ in (*request.without, *request.replaced)]
+    if not request.all_runs:
+        _require_inputs(store, commit, run, names)
+    use, down_to = sidecar_use(True), names if request.all_runs else ()
+    opened = open_write(store, commit, run, use, in_part=True, evaluated=request.all_runs, down_to=down_to)
+    read = tuple(dict.fromkeys(leaf.dataset for leaf in opened.lineage.leaves() if isinstance(leaf, Relation)))
+    named = {name: next((each for each in read if is_called(each, name)), input_name(run, name)) for name in names}
+    changes: list[Change] = [Exclusion(named[name], where) for name, where in request.without]
+    changes += [replacement(named[name], place) for name, place in request.replaced]
     if request.script:
         answer = _replayed_script(opened, request)
     else:
         answer = replay(opened.lineage, changes)
-        _require_rows(opened.lineage, request.without)
+        _require_rows(opened.lineage, [(named[name], where) for name, where in request.without])
     return ReplayReport(
         version=version_of(store, commit),
         changes=tuple(map(_stated, changes)),
@@ -57,7 +65,26 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
         engine=opened.executor.engine,
         refusals=tuple(opened.executor.refusals),
         script=request.script,
+        evaluated=opened.lineage.evaluated,
     )
+
+
+def _require_inputs(store: Reader, commit: Commit, run: RecordRun, names: Iterable[str]) -> None:
+    """Refuse a change of what only other runs read.
+
+    Raises:
+        UsageError: ``usage.other-run``, with the option that goes on to them.
+    """
+    for name in names:
+        if any(is_called(each, name) for each in inputs_of(run)):
+            continue
+        others = [each.run for each in recorded(store, commit) if any(is_called(one, name) for one in inputs_of(each))]
+        if others:
+            raise UsageError(
+                f"{run.run} did not read {name!r}; {others[-1]} did",
+                code="usage.other-run",
+                hint="--all-runs goes on to the runs that wrote its inputs",
+            )
 
 
 def _replayed_script(opened: OpenedWrite, request: ReplayRequest) -> ReplayAnswer:
@@ -76,7 +103,7 @@ def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]]) -> None:
         UsageError: No row meets it (``usage.no-rows``).
     """
     for name, where in without:
-        known = any(is_called(leaf, name) for leaf in lineage.leaves())
+        known = any(leaf_is_called(leaf, name) for leaf in lineage.leaves())
         if known and not lineage.input(name, where).count():
             raise no_rows(name, where)
 

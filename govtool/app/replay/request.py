@@ -19,6 +19,7 @@ class ReplayRequest:
         output: The dataset that is meant, where a run wrote several.
         limit: The most rows of each kind that are listed.
         script: A script with its arguments that is run over the traced rows; then nothing else is changed.
+        all_runs: Go back through the runs that wrote its inputs, down to those that read what is changed.
         chosen: With a script: the output rows whose inputs it gets; None: all.
     """
 
@@ -29,6 +30,7 @@ class ReplayRequest:
     limit: int = 1000
     script: tuple[str, ...] = ()
     chosen: str | None = None
+    all_runs: bool = False
 
 
 def conditions(inputs: Sequence[str], where: Sequence[str]) -> tuple[tuple[str, str], ...]:

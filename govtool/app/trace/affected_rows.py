@@ -206,7 +206,7 @@ class _Flow:
         for leaf in relations(write.plan.root):
             if leaf.dataset == self._request.dataset and input_key(leaf) not in parts:
                 node, record = lineage.read(leaf)
-                meets = bound_condition(self._request.where, leaf.columns)
+                meets = bound_condition(self._request.where, leaf.columns, write.executor)
                 rows = Distinct(projected(filtered(write.executor, lineage.ids, node, meets), (record,)))
                 parts[input_key(leaf)] = ReachedRows(leaf, rows)
         return RecordSet(lineage, tuple(parts.values())).kept()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from govtool.app.trace.file_rows import MAX_ROWS, Found, Rows, is_behind, rows_of
 from govtool.model.token import ROW_BITS
@@ -59,9 +61,10 @@ class ListedRows:
         listed = {(place[0], row) for place, rows in self._rows.items() for row in rows}
         inputs = []
         for group in trace.inputs:
-            new = [row for row in group.rows if (plain_uri(str(row.get("_file"))), row.get("_row")) not in listed]
+            new = tuple(row for row in group.rows if (plain_uri(str(row.get("_file"))), row.get("_row")) not in listed)
             again = repeated.get(group.dataset, 0)
-            inputs.append(_with_repeated(replace(group, count=group.count - again, rows=tuple(new)), again))
+            table = group.table and partial(_new_lines, group.table, listed)
+            inputs.append(_with_repeated(replace(group, count=group.count - again, rows=new, table=table), again))
         return replace(trace, inputs=tuple(inputs))
 
     def _listed(self, rows: Rows) -> int:
@@ -78,6 +81,15 @@ class ListedRows:
         packed = [(ordinals[place] << ROW_BITS | row,) for place, ids in new.items() for row in ids]
         record = back.lineage.ids.attribute("record", LONG)
         return replace(part, rows=back.lineage.executor.keep(LocalRows(0, (record,), tuple(sorted(packed)))))
+
+
+def _new_lines(table: Callable[[], Any], listed: Container[tuple[str, int]]) -> Any:
+    """The lines of a program's input that were not listed before."""
+    lines = table()
+    if "_file" not in lines.column_names:
+        return lines
+    places = zip(lines.column("_file").to_pylist(), lines.column("_row").to_pylist(), strict=True)
+    return lines.filter([(plain_uri(file), row) not in listed for file, row in places])
 
 
 def _with_repeated(group: InputAnswer, repeated: int) -> InputAnswer:

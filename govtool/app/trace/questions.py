@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
@@ -15,14 +15,12 @@ from govtool.app.records.runs import find_readers, find_writer, input_name, no_r
 from govtool.app.records.sidecars import sidecar_use
 from govtool.app.records.writes import FILES_FIRST, unreadable_inputs
 from govtool.app.trace.report import TraceRequest, trace_report
-from govtool.errors import EngineError, UsageError, output_error
+from govtool.errors import EngineError
 
 _EVERY = "true"
 """The condition that all rows of an output meet."""
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from govtool.model.records import RecordRun
     from govtool.records.recordset import RecordSet
     from govtool.records.trace.traced import TracedRecords
@@ -38,16 +36,15 @@ def record_set(store: Reader, commit: Commit, output: str | None, run: str | Non
     found = find_writer(store, commit, output, run)
     if found.program:
         return program_records(store, commit, found)
-    opened = open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True, chosen_by=_EVERY)
+    reopened = partial(open_write, store, commit, found, sidecar_use(True), kept=True, in_part=True, evaluated=True)
+    opened = reopened(chosen_by=_EVERY)
     if not opened.untouched and not opened.lineage.rounded:
         return opened.rows()
     from govtool.app.records.written_records import WrittenRecords
 
     @cache
     def known() -> OpenedWrite:
-        return (
-            open_write(store, commit, found, sidecar_use(True), kept=True, in_part=True) if opened.untouched else opened
-        )
+        return reopened() if opened.untouched else opened
 
     def choose(condition: str) -> RecordSet | None:
         is_written = opened.output is not None and opened.record is None and opened.reads_order(condition)
@@ -66,7 +63,8 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     run = find_writer(store, commit, request.dataset, request.run)
     if run.program:
         return program_back(store, commit, run, request)
-    opened = _opened(store, commit, run, request, chosen_by=None if request.step or request.verify else request.where)
+    chosen_by = None if request.step or request.verify else request.where
+    opened = _opened(store, commit, run, request, chosen_by=chosen_by, evaluated=True)
     selected = opened.selected(request.where)
     if selected == 0:
         raise no_rows(request.dataset, request.where)
@@ -126,15 +124,21 @@ def _forward_through(opened: OpenedWrite, store: Reader, commit: Commit, request
 
 
 def _opened(
-    store: Reader, commit: Commit, run: RecordRun, request: TraceRequest, chosen_by: str | None = None
+    store: Reader,
+    commit: Commit,
+    run: RecordRun,
+    request: TraceRequest,
+    chosen_by: str | None = None,
+    *,
+    evaluated: bool = False,
 ) -> OpenedWrite:
-    """A write, by positions that it kept or by its plan; ``chosen_by`` as that of ``open_write``.
+    """A write, by positions that it kept or by its plan; the last arguments are those of ``open_write``.
 
     Raises:
         EngineError: An input cannot be read again (``engine.not-exact``): no engine is started for it.
     """
     use, kept = sidecar_use(request.sidecars), not request.verify
-    opened = open_write(store, commit, run, use, kept=kept, in_part=True, chosen_by=chosen_by)
+    opened = open_write(store, commit, run, use, kept=kept, in_part=True, chosen_by=chosen_by, evaluated=evaluated)
     reason = next(iter(unreadable_inputs(opened.plan)), None)
     if reason is not None and opened.record is None:
         raise EngineError(f"the plan cannot be evaluated: {reason}", code="engine.not-exact", hint=FILES_FIRST)
@@ -153,47 +157,3 @@ def token_lines(report: TraceReport) -> Iterable[str]:
         return (str(row["_id"]) for _, group in report.parts for row in group.rows if "_id" in row)
     further = (row for hop in report.hops for _, group in hop.parts for row in group.rows)
     return dict.fromkeys([*map(str, report.records.ids()), *(str(row["_id"]) for row in further if "_id" in row)])
-
-
-def write_parquet(report: TraceReport, file: Path) -> None:
-    """Write all rows of the trace, in the types of the data; several datasets become one table with a column each.
-
-    Raises:
-        UsageError: the file cannot be written (``usage.output``).
-        StoreError: the disk is full, or failed (``output.io``).
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        pq.write_table(_table(report), file)
-    except OSError as error:
-        raise output_error(error, str(file)) from error
-    except pa.ArrowException as error:
-        raise UsageError(f"cannot write it: {error}", code="usage.output", location=str(file)) from error
-
-
-def _table(report: TraceReport) -> object:
-    import pyarrow as pa
-
-    tables = []
-    records = report.records
-    names = records.names() if records is not None else []
-    for name in names:
-        assert records is not None
-        table = records.arrow(None if len(names) == 1 else name)
-        tables.append(table.add_column(0, "dataset", pa.array([name] * table.num_rows, pa.string())))
-    if not tables:
-        return pa.table({"dataset": pa.array([], pa.string())})
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException:  # columns of one name and types that have nothing in common
-        return pa.concat_tables([_as_text(table) for table in tables], promote_options="permissive")
-
-
-def _as_text(table: object) -> object:
-    import pyarrow as pa
-
-    assert isinstance(table, pa.Table)
-    columns = [pa.array([None if v is None else str(v) for v in column.to_pylist()]) for column in table.columns]
-    return pa.Table.from_arrays([column.cast(pa.string()) for column in columns], names=table.column_names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from govtool.answers.trace import FORWARD, TraceReport
 from govtool.app.records.opened import OpenedWrite
@@ -128,4 +128,10 @@ def _position_rows(
     )
     count = count_rows(executor, part.rows)
     worst = found.lineage.graded(part.grade if grade is None else found.lineage.loosely(part.grade.worst(grade)))
-    return InputAnswer(name or part_name(part), "", worst.exactness, worst.why, count, count > len(rows), rows)
+
+    def table() -> Any:
+        return executor.arrow(shown).rename_columns([column_key(column.name) for column in visible])
+
+    return InputAnswer(
+        name or part_name(part), "", worst.exactness, worst.why, count, count > len(rows), rows, table=table
+    )

@@ -59,7 +59,8 @@ def go_back_from(
             trace, found = program_hop_back(store, commit, run, rows, request.limit)
             trace = listed.of_program(trace, found)
         else:
-            write = open_write(store, commit, run, sidecar_use(request.sidecars), kept=True, in_part=True)
+            use = sidecar_use(request.sidecars)
+            write = open_write(store, commit, run, use, kept=True, in_part=True, evaluated=True)
             trace, found = listed.answer(_written_rows(write, rows).go_back_all().kept(), request.limit)
         listed.add(found)
         hop = reached.hop(trace)

@@ -20,6 +20,7 @@ from govtool.errors import FormatError, IntegrityError, StoreError, UnknownNameE
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.app.workflow_runs.programs.replaced import PartitionHistory
     from govtool.store import Commit, FragmentRef, Reader, Store
     from govtool.workflow.graph import ProvenanceGraph
     from govtool.workflow.modules.run_graph import StateNodes
@@ -371,6 +372,23 @@ def run_notes(
     reader = read_store(store)
     name = text.removeprefix(RUN_PREFIX)
     return find_recorded_run(reader, commit_at(reader, at, branch), name, all_runs=True).notes
+
+
+def run_histories(
+    text: str, *, store: str | None = None, at: str | None = None, branch: str | None = None, all_runs: bool = False
+) -> tuple[PartitionHistory, ...]:
+    """The writes of a run into outputs of which a later one replaced a part; none for a graph that is not a run's.
+
+    The arguments are those of ``graph_called``, and of ``find_recorded_run``.
+    """
+    from govtool.app.project.project import commit_at, read_store
+    from govtool.app.workflow_runs.programs.recorded import find_recorded_run
+
+    if not text.startswith(RUN_PREFIX) or "/" in text:
+        return ()
+    reader = read_store(store)
+    name = text.removeprefix(RUN_PREFIX)
+    return find_recorded_run(reader, commit_at(reader, at, branch), name, all_runs=all_runs).histories
 
 
 def _run_parts(

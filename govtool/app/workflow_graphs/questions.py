@@ -19,6 +19,7 @@ from govtool.app.workflow_graphs.names import distinct_records, node_called, rec
 from govtool.workflow import vocabulary as terms
 
 if TYPE_CHECKING:
+    from govtool.app.workflow_runs.programs.replaced import PartitionHistory
     from govtool.arrays.sets import Array
     from govtool.workflow.graph import ProvenanceGraph
     from govtool.workflow.modules.run_tuples import OutputTuples
@@ -94,9 +95,13 @@ def depends_answer(name: str, graph: ProvenanceGraph, node: str, on: Sequence[st
 
 
 def deletion_answer(
-    name: str, graph: ProvenanceGraph, tokens: Sequence[str], outputs: Sequence[OutputTuples] = ()
+    name: str,
+    graph: ProvenanceGraph,
+    tokens: Sequence[str],
+    outputs: Sequence[OutputTuples] = (),
+    histories: Sequence[PartitionHistory] = (),
 ) -> GraphDeletionAnswer:
-    """The consequences of deleting records; of a run, for the rows of its outputs, too.
+    """The consequences of deleting records; of a run, for the rows of its outputs at its end, too.
 
     Raises:
         UnknownNameError: A token is of no record (``usage.unknown-token``).
@@ -107,10 +112,16 @@ def deletion_answer(
     from govtool.workflow.modules.run_rows import output_deletions
 
     require_tokens(tokens)
+    notes: tuple[str, ...] = ()
     found = delete(graph, distinct_records(graph, tokens, name))
     before = World(graph)
     changed = np.array(sorted(found.recomputed), np.int64)
     values = [before.value(node) for node in changed.tolist()]
+    relations = output_deletions(graph, outputs, found)
+    if histories:
+        from govtool.app.workflow_runs.programs.replaced import without_replaced
+
+        relations, notes = without_replaced(relations, histories)
     return GraphDeletionAnswer(
         name,
         tuple(tokens),
@@ -123,5 +134,6 @@ def deletion_answer(
         ),
         summaries(graph, np.array(found.unknown, np.int64)),
         found.gains_possible,
-        output_deletions(graph, outputs, found),
+        relations,
+        notes,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,23 +171,37 @@ class _Deletions:
             for path in open_:
                 deletions[path] = self._after(path, deletions[path], again, is_all)
         lost = again.failed
+        relations, notes = self._at_the_end(self._by_relation(deletions))
         return RunDeletionAnswer(
             self.opened.run.id,
             self.request.mode,
             tuple(tokens),
-            self._by_relation(deletions),
+            relations,
             tuple(f"{each.module}#{each.number}" for each in again.invocations),
             {str(each): lost[each.path] for each in self.wanted if each.path in lost},
-            (*self.opened.notes, *self.notes),
+            (*notes, *self.notes),
         )
+
+    def _at_the_end(self, relations: dict[str, OutputDeletion]) -> tuple[Mapping[str, OutputDeletion], tuple[str, ...]]:
+        """The relations without rows that later writes replaced, unless some were asked for; and the notes."""
+        from govtool.app.workflow_runs.programs.replaced import without_replaced
+
+        if self.request.outputs:
+            return relations, self.opened.notes
+        found, left = without_replaced(relations, self.opened.histories)
+        settled = {each.note for each in self.opened.histories} - set(left)
+        return found, tuple(note for note in self.opened.notes if note not in settled)
 
     def _by_relation(self, deletions: Mapping[str, RowDeletion]) -> dict[str, OutputDeletion]:
         found: dict[str, OutputDeletion] = {}
         for each in self.wanted:
             own = deletions[each.path]
-            columns = tuple(column.name for column in self._provenance(each.path).query.columns)
+            provenance = self._provenance(each.path)
+            columns = tuple(column.name for column in provenance.query.columns)
+            computed = [column.name for column in provenance.query.columns if column.id in provenance.cells]
             known = found.get(each.relation, OutputDeletion(columns))
-            found[each.relation] = known.joined(each.execution, each.node, own.rows, own.gains, own.gains_possible)
+            known = replace(known, gains_possible=known.gains_possible or own.gains_possible)
+            found[each.relation] = known.joined((each.execution, each.node), columns, own.rows, own.gains, computed)
         return found
 
     # ---- propagation ------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from govtool.errors import EngineError
 from govtool.redaction import clean_failure
 
 if TYPE_CHECKING:
+    from govtool.app.workflow_runs.programs.replaced import PartitionHistory
     from govtool.model.workflow_run import WorkflowRun
     from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, Reader
@@ -32,7 +33,8 @@ class OpenedRun:
         has_modules: It is one of a workflow, whose modules can be called again; False: of a program or of SQL.
         cache_id: The part of the cache that its circuits are kept in; empty: they are not kept.
         all_runs: It goes on through the runs that exchange files with it.
-        notes: What is to be known of where it begins.
+        notes: What is to be known of where it begins, and of outputs of which a later write replaced a part.
+        histories: The writes into such outputs.
     """
 
     run: WorkflowRun
@@ -41,6 +43,7 @@ class OpenedRun:
     cache_id: str = ""
     all_runs: bool = False
     notes: tuple[str, ...] = ()
+    histories: tuple[PartitionHistory, ...] = ()
 
     def circuit(self, wanted: Iterable[str], origins: Origins | None = None) -> RunCircuit:
         """What some relations are made of, in the engine that evaluates most of the plans.
@@ -132,4 +135,6 @@ def opened_run(store: Reader, commit: Commit, name: str, *, all_runs: bool = Fal
     with found.opened() as (run, files):
         # The files of a program may be temporary ones, which no later question finds.
         has_modules = found.program is None
-        yield OpenedRun(run, files, has_modules, store.cache_id if has_modules else "", all_runs, found.notes)
+        yield OpenedRun(
+            run, files, has_modules, store.cache_id if has_modules else "", all_runs, found.notes, found.histories
+        )

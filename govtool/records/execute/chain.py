@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, TypeVar
 
-from govtool.errors import EngineError
+from govtool.errors import EngineError, UsageError
 from govtool.records.execute.inputs import ReadFiles
 from govtool.records.leaves import with_relations
+from govtool.records.plan.expressions import Attribute, Expression
 from govtool.records.plan.nodes import Relation, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import Struct
@@ -20,6 +21,8 @@ from govtool.records.trace.segment import unique
 
 _T = TypeVar("_T")
 _PREFIX = "chain_"
+_PARSER = "Spark"
+"""The engine that reads conditions which govtool's reader does not cover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class ExecutorChain:
     _plans: dict[str, Node] = field(default_factory=dict)
     _kept: dict[str, Relation] = field(default_factory=dict)
     _files: ReadFiles = field(default_factory=ReadFiles)
+    _conditions: dict[Any, Expression | None] = field(default_factory=dict)
     _numbers: Any = field(default_factory=lambda: count(1))
 
     @property
@@ -96,6 +100,34 @@ class ExecutorChain:
             return executor.arrow(own).rename_columns(list(names)).to_pandas()
 
         return self._exactly(made)
+
+    def condition(self, text: str, columns: Sequence[Attribute]) -> Expression | None:
+        """A boolean expression over columns, read by an engine with a parser of its own; None where there is none.
+
+        Raises:
+            UsageError: The expression is mistaken, or has a part that is not evaluated again.
+        """
+        key = (text, tuple(column.id for column in columns))
+        if key not in self._conditions:
+            self._conditions[key] = self._read(text, columns)
+        return self._conditions[key]
+
+    def _read(self, text: str, columns: Sequence[Attribute]) -> Expression | None:
+        for number, engine in enumerate(self.engines):
+            if engine.name != _PARSER:
+                continue
+            try:
+                is_used = number == self.current and self._started is not None
+                executor: Any = self._started if is_used else engine.start()
+                found: Expression = executor.condition(text, columns)
+            except NotExact as error:
+                raise UsageError(
+                    f"the expression cannot be evaluated as Spark does: {error}", code="usage.sql-unsupported"
+                ) from error
+            except EngineError:
+                return None  # without Spark
+            return found
+        return None
 
     def _exactly(self, work: Callable[[Executor], _T]) -> _T:
         while True:

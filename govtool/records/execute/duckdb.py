@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EngineError
 from govtool.model.token import ROW_BITS
+from govtool.records.execute.calendars import FACTS, shifted_columns
 from govtool.records.execute.csv_files import CsvFiles
 from govtool.records.execute.inputs import local_path
 from govtool.records.lake.deleted import deleted_records
@@ -91,6 +92,7 @@ class DuckExecutor:
             self.connection.execute(f"SET threads = {int(threads)}")
         self._numbers = count(1)
         self._views: set[tuple[str, Relation]] = set()
+        self._calendars: dict[Any, list[str]] = {}
         self._kept: dict[str, int] = {}
         self._csv = CsvFiles(dict(session.settings).get("spark.sql.columnNameOfCorruptRecord", "_corrupt_record"))
 
@@ -207,6 +209,8 @@ class DuckExecutor:
         dialect = DuckDialect(self.session)
         if not leaf.files:
             return _no_rows(leaf, dialect)
+        if not mark:
+            self.require_calendar(leaf)
         paths = [self._path(each.uri) for each in leaf.files]
         listing = ", ".join(_text(path) for path in paths)
         marks, by_name = dict(leaf.metadata), str(not mark).lower()
@@ -225,6 +229,29 @@ class DuckExecutor:
         join = self._joined_files(leaf, paths, dialect) if is_joined else ""
         left = f" WHERE data.{mark} >= 0" if mark else ""
         return f"SELECT {', '.join(values) or '1 AS nothing'} FROM {source} AS data{join}{left}"
+
+    def require_calendar(self, leaf: Relation) -> None:
+        """Refuse days and times that Spark reads as others than the files hold.
+
+        Raises:
+            NotExact: They are of the calendar before 1582.
+        """
+        paths = [self._path(each.uri) for each in leaf.files]
+        own = [
+            each for each in leaf.columns if each.name not in leaf.partitioned and each.id not in dict(leaf.metadata)
+        ]
+        key = (tuple(each.name for each in own), leaf.files)
+        if key not in self._calendars:
+
+            def facts() -> list[tuple[str, str, str]]:
+                listing = ", ".join(map(_text, paths))
+                wanted = ", ".join(f"{_text(key)}::BLOB" for key in FACTS)
+                text = f"SELECT file_name, decode(key), decode(value) FROM parquet_kv_metadata([{listing}])"
+                return list(self._run(f"{text} WHERE key IN ({wanted})").fetchall())
+
+            self._calendars[key] = shifted_columns(own, paths, self.session, facts)
+        if self._calendars[key]:
+            raise NotExact(f"days or times before 1582 in the old calendar, in column {self._calendars[key][0]}")
 
     def _live_rows(self, leaf: Relation) -> str:
         """The rows of files of which some are deleted, or whose columns have other names."""

@@ -21,7 +21,7 @@ from govtool.redaction import clean_failure
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from govtool.records.plan.expressions import Udf
+    from govtool.records.plan.expressions import Attribute, Expression, Udf
 
 
 class SparkExecutor:
@@ -88,6 +88,13 @@ class SparkExecutor:
             kept.createOrReplaceTempView(name)
         self._kept[name] = kept
         return Relation(0, name, KEPT, (), tuple(each for _, each in columns.values()), t.Struct(()))
+
+    def condition(self, text: str, columns: Sequence[Attribute]) -> Expression:
+        """Read a boolean expression over columns by Spark's own parser; see ``spark_condition``."""
+        from govtool.records.execute.spark_conditions import spark_condition
+
+        with _unlogged():
+            return spark_condition(text, columns, self.session, self.spark)
 
     def close(self) -> None:
         """Free what is kept."""

@@ -24,6 +24,7 @@ from govtool.records.plan.nodes import Project, outputs
 from govtool.records.plan.sql_typed import TypedTerms, words
 from govtool.records.plan.sql_types import FUNCTIONS, NAMED, arithmetic, is_numeric
 from govtool.records.plan.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -33,6 +34,7 @@ from govtool.records.plan.types import (
     VOID,
     Array,
     Decimal,
+    Map,
     Type,
 )
 
@@ -186,8 +188,32 @@ def _literal(terms: TypedTerms, at: exp.Literal) -> Expression:
     return Literal(value, INTEGER if value < 1 << 31 else LONG)
 
 
+def _bytes(terms: TypedTerms, at: exp.Expr) -> Expression:
+    """``X'00FF'``; of an odd number of digits the first one is 0, as in Spark."""
+    digits = at.name if len(at.name) % 2 == 0 else f"0{at.name}"
+    return Literal(bytes.fromhex(digits), BINARY)  # others do not parse
+
+
 def _null(terms: TypedTerms, at: exp.Expr) -> Expression:
     return Literal(None, VOID)
+
+
+def _dot(terms: TypedTerms, at: exp.Expr) -> Expression:
+    if not isinstance(at.expression, exp.Identifier):
+        raise terms.context.refused("this after a dot", at=at)
+    return terms.field(terms.bound(at.this), at.expression.name, at)
+
+
+def _element(terms: TypedTerms, at: exp.Expr) -> Expression:
+    """``list[0]`` and ``map['key']``: NULL where there is no such element, whatever the session's mode."""
+    value, (position,) = terms.bound(at.this), at.expressions
+    if isinstance(value.type, Map):
+        key = terms.cast(terms.bound(position), value.type.key, at)
+        return Call("get value", (value, key), value.type.value)
+    if not isinstance(value.type, Array):
+        raise terms.context.refused("an element of this", at=at)
+    place = terms.cast(terms.bound(position), INTEGER, at)
+    return Call("get item", (value, place), value.type.element, "legacy")
 
 
 def _boolean(terms: TypedTerms, at: exp.Expr) -> Expression:
@@ -305,8 +331,11 @@ READERS: dict[type, Callable[[TypedTerms, Any], Expression]] = {
     exp.Like: _like,
     exp.Neg: _negative,
     exp.Literal: _literal,
+    exp.HexString: _bytes,
     exp.Null: _null,
     exp.Boolean: _boolean,
+    exp.Bracket: _element,
+    exp.Dot: _dot,
     exp.Paren: _paren,
     exp.Array: _array,
     exp.Case: _case,

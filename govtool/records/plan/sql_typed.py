@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 
 from sqlglot import exp
 
+from govtool.errors import UnknownNameError
 from govtool.records.plan.expressions import (
     Attribute,
+    Call,
     Cast,
     Expression,
     Literal,
@@ -23,6 +25,7 @@ from govtool.records.plan.types import (
     BOOLEAN,
     STRING,
     VOID,
+    Struct,
     Type,
     to_json,
 )
@@ -96,6 +99,7 @@ class TypedTerms(ABC):
         passed: list[Scope] = []
         while scope is not None:
             found = scope.found(name, qualifier)
+            found = [each for each in found if each.name == at.name] or found  # in a session of case-sensitive names
             if len({each.id for each in found}) > 1:
                 raise self.context.wrong(f"column '{at.sql()}' is ambiguous", at)
             if found:
@@ -104,8 +108,41 @@ class TypedTerms(ABC):
                 return Outer(found[0]) if passed else found[0]
             passed.append(scope)
             scope = scope.parent
+        nested = self._nested(at)
+        if nested is not None:
+            return nested
         known = [c.name.lower() for alias, columns in self.scope.tables if qualifier in ("", alias) for c in columns]
         raise self.context.unknown("column", at.name, known, at)
+
+    def _nested(self, at: exp.Column) -> Expression | None:
+        """A field of a column of structs, ``address.city``; None where its first parts name no column."""
+        parts = at.parts
+        for taken in range(1, min(len(parts), 3)):
+            table = parts[0].copy() if taken == 2 else None
+            try:
+                value = self.column(exp.Column(this=parts[taken - 1].copy(), table=table))
+            except UnknownNameError:
+                continue
+            for part in parts[taken:]:
+                value = self.field(value, part.name, at)
+            return value
+        return None
+
+    def field(self, value: Expression, name: str, at: exp.Expr) -> Expression:
+        """A field of a struct.
+
+        Raises:
+            UsageError: It has none of that name, or is no struct.
+        """
+        if not isinstance(value.type, Struct):
+            raise self.context.refused(f"the field {name} of {to_json(value.type)}", at=at)
+        names = [each.name for each in value.type.fields]
+        fits = [n for n, each in enumerate(names) if each == name]
+        fits = fits or [n for n, each in enumerate(names) if each.lower() == name.lower()]
+        if len(fits) != 1:
+            raise self.context.unknown("field", name, [each.lower() for each in names], at)
+        options = (("field", names[fits[0]]), ("ordinal", fits[0]))
+        return Call("get field", (value,), value.type.fields[fits[0]].type, options=options)
 
     def sort_key(self, at: exp.Ordered, value: Expression) -> SortKey:
         """The key of an order."""

@@ -95,7 +95,7 @@ class InputChanges:
                 other = by_dataset.setdefault(leaf.dataset, part)
                 if type(other) is not type(part) or (isinstance(part, Replacement) and other is not part):
                     raise UsageError(f"{leaf.dataset!r} is changed twice", code="usage.arguments")
-                _check(part, leaf)
+                _check(part, leaf, self.lineage)
         return self
 
     def of(self, leaf: Relation) -> list[Change]:
@@ -132,7 +132,11 @@ class InputChanges:
         """The rows that an exclusion leaves out (``left_semi``), or the others (``left_anti``)."""
         leaf = _leaf(node)
         if part.where is not None:
-            meets = Call("<=>", (bound_condition(part.where, _data(leaf)), Literal(True, BOOLEAN)), BOOLEAN)
+            meets = Call(
+                "<=>",
+                (bound_condition(part.where, _data(leaf), self.lineage.executor), Literal(True, BOOLEAN)),
+                BOOLEAN,
+            )
             return Filter(node, meets if kind == "left_semi" else Call("not", (meets,), BOOLEAN))
         ids = dict(part.records).get(input_key(leaf))
         if ids is None:
@@ -189,10 +193,10 @@ def _has_records(part: Change, leaf: Relation) -> bool:
     return isinstance(part, Exclusion) and part.where is None and input_key(leaf) in dict(part.records)
 
 
-def _check(part: Change, leaf: Relation) -> None:
+def _check(part: Change, leaf: Relation, lineage: TracedPlan) -> None:
     if isinstance(part, Exclusion):
         if part.where is not None:
-            bound_condition(part.where, _data(leaf))
+            bound_condition(part.where, _data(leaf), lineage.executor)
         return
     names = list(dict.fromkeys(name for name, _ in part.columns))
     lost = [column.name for column in _data(leaf) if column.name not in names]

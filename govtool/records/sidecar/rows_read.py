@@ -261,6 +261,7 @@ class RowsRead:
             record = column_name(leaf.columns[-1])
             ids = f"(SELECT (file::BIGINT << {ROW_BITS}) + place AS record FROM {given}) AS places"
             return f"SELECT * FROM ({self.base.view(narrow)}) AS rows SEMI JOIN {ids} ON rows.{record} = places.record"
+        self.base.require_calendar(leaf)
         pieces, sources = PieceFiles(folder), {}
         for file in narrow.files:
             source = self._source(leaf, file, places[file.ordinal])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from govtool.records.trace.segment import Exactness
@@ -49,6 +50,8 @@ class InputAnswer:
         truncated: Whether ``rows`` holds fewer.
         rows: Rows as flat objects: ``_id`` (a record token), ``_file``, ``_row``, and the columns by name.
         repeated: How many of them an earlier part of the answer has; they are not listed again.
+        table: Gives all of these rows, beyond a limit too, as a pyarrow table in the types of the data, with the same
+            columns as ``rows``; None: ``rows`` are all there is.
     """
 
     dataset: str
@@ -59,6 +62,7 @@ class InputAnswer:
     truncated: bool
     rows: tuple[dict[str, Any], ...]
     repeated: int = 0
+    table: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The rows in JSON's types."""
@@ -73,6 +77,20 @@ class InputAnswer:
             **repeated,
             "rows": [dict(row) for row in self.rows],
         }
+
+
+def text_table(rows: Iterable[Mapping[str, Any]]) -> Any:
+    """Rows of text, such as the lines of a file, as a pyarrow table."""
+    import pyarrow as pa
+
+    found = list(rows)
+    columns = {}
+    for name in dict.fromkeys(name for row in found for name in row):
+        values = [row.get(name) for row in found]
+        is_number = name == "_row"
+        shown = values if is_number else [None if value is None else str(value) for value in values]
+        columns[name] = pa.array(shown, pa.int64() if is_number else pa.string())
+    return pa.table(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +113,23 @@ class RefusedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluatedInput:
+    """An input whose files are gone or were written again, and whose rows the plan of the run that wrote them gave.
+
+    Attributes:
+        dataset: The dataset's id.
+        run: The run that wrote it; the trace goes on to what this run read.
+    """
+
+    dataset: str
+    run: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The input in JSON's types."""
+        return {"dataset": self.dataset, "run": self.run}
+
+
+@dataclass(frozen=True, slots=True)
 class TraceAnswer:
     """The answer of a trace.
 
@@ -106,6 +141,7 @@ class TraceAnswer:
         inputs: The rows that it came to, by dataset.
         against: Rows that stand against the selected ones, such as right operands of EXCEPT.
         refused: Files whose rows are not shown.
+        evaluated: Inputs that were evaluated again, and are not among ``inputs``: their own inputs are.
     """
 
     run: str
@@ -115,6 +151,7 @@ class TraceAnswer:
     inputs: tuple[InputAnswer, ...]
     against: tuple[InputAnswer, ...] = ()
     refused: tuple[RefusedFile, ...] = ()
+    evaluated: tuple[EvaluatedInput, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The answer in JSON's types."""
@@ -127,4 +164,5 @@ class TraceAnswer:
             "inputs": [rows.to_dict() for rows in self.inputs],
             "against": [rows.to_dict() for rows in self.against],
             "refused": [file.to_dict() for file in self.refused],
+            **({"evaluated": [each.to_dict() for each in self.evaluated]} if self.evaluated else {}),
         }

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from govtool.errors import UsageError
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Cast, Expression, Literal, Value
 from govtool.records.plan.nodes import Filter, LocalRows, outputs
@@ -139,8 +140,13 @@ def _in_order(columns: list[Attribute], rows: list[tuple[Value, ...]]) -> Chosen
     return ChosenValues(tuple(columns[at] for at in order), values)
 
 
-def bound_condition(condition: str | Expression, columns: Sequence[Attribute]) -> Expression:
+def bound_condition(condition: str | Expression, columns: Sequence[Attribute], executor: object = None) -> Expression:
     """A condition over columns: as it is, or read from Spark SQL.
+
+    Args:
+        condition: The condition.
+        columns: The columns that it may name.
+        executor: What evaluates it. Where it can start Spark, Spark reads what is not covered here.
 
     Raises:
         UsageError: It does not parse, or names what is not there.
@@ -149,4 +155,18 @@ def bound_condition(condition: str | Expression, columns: Sequence[Attribute]) -
         return condition
     from govtool.records.plan.from_sql import condition_from_sql  # sqlglot is heavy
 
-    return condition_from_sql(condition, columns)
+    try:
+        return condition_from_sql(condition, columns)
+    except UsageError as error:
+        read = getattr(executor, "condition", None)
+        if error.code != "usage.sql-unsupported" or read is None:
+            raise
+        found: Expression | None = read(condition, columns)
+        if found is None:
+            raise UsageError(
+                error.message,
+                code=error.code,
+                location=error.location,
+                hint="pip install 'govtool[spark]': Spark reads it",
+            ) from error
+        return found

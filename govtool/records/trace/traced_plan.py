@@ -18,7 +18,7 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, FLOATS, LONG, comparable
-from govtool.records.trace.answer import RefusedFile
+from govtool.records.trace.answer import EvaluatedInput, RefusedFile
 from govtool.records.trace.back import Executor, Stage, exists
 from govtool.records.trace.carrier import Carrier
 from govtool.records.trace.list_order import unordered_lists
@@ -49,6 +49,7 @@ class TracedPlan:
         output: The dataset that it wrote, or a title.
         keys: Columns of declared keys, by dataset.
         refused: Files whose rows cannot be read.
+        evaluated: Inputs that were evaluated again, as their files are gone.
         blank: Ids of columns that cannot be evaluated again and are NULL.
         written: The files that the run wrote, if they are still what was written.
         plan: The plan as it was recorded; None where only a part of it is known.
@@ -74,6 +75,7 @@ class TracedPlan:
     kept: bool = False
     lists: frozenset[int] = frozenset()
     rounded: frozenset[int] = frozenset()
+    evaluated: tuple[EvaluatedInput, ...] = ()
 
     @classmethod
     def of(cls, plan: Node, executor: Executor, **more: Any) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from typing import Any, Self
 
@@ -72,7 +73,7 @@ class TracedRows:
         """
         part = self._one(dataset)
         if isinstance(part, StagePosition):
-            meets = bound_condition(condition, part.stage.segment.visible)
+            meets = bound_condition(condition, part.stage.segment.visible, self.lineage.executor)
             blank = [c.name for c in part.stage.segment.visible if c.id in reads([meets]) & self.lineage.blank]
             if blank:
                 raise UsageError(f"column '{blank[0]}' cannot be evaluated again", code="usage.opaque-column")
@@ -85,7 +86,7 @@ class TracedRows:
             rows = filtered(self.lineage.executor, self.lineage.ids, part.rows, meets)
             return replace(self, parts=(replace(part, rows=rows),))
         node, record = self._raw(part)
-        meets = bound_condition(condition, outputs(part.leaf))
+        meets = bound_condition(condition, outputs(part.leaf), self.lineage.executor)
         rows = Distinct(projected(Filter(node, meets), (record,)))
         return replace(self, parts=(replace(part, rows=rows),))
 
@@ -213,6 +214,7 @@ class TracedRows:
             inputs=tuple(self._input_answer(part, limit) for part in inputs if not part.against),
             against=tuple(self._input_answer(part, limit) for part in inputs if part.against),
             refused=self.lineage.refused,
+            evaluated=self.lineage.evaluated,
         )
 
     # Parts
@@ -329,8 +331,40 @@ class TracedRows:
         version = part.leaf.version if isinstance(part.leaf, Relation) else ""
         grade = self.lineage.graded(part.grade)
         return InputAnswer(
-            leaf_name(part.leaf), version, grade.exactness, grade.why, count, count > len(rows), tuple(rows)
+            leaf_name(part.leaf),
+            version,
+            grade.exactness,
+            grade.why,
+            count,
+            count > len(rows),
+            tuple(rows),
+            table=partial(self._table, part),
         )
+
+    def _table(self, part: ReachedRows) -> Any:
+        """Input rows in the types of the data, in their order, after token, file and row."""
+        import pyarrow as pa
+
+        node, record = self._raw(part)
+        columns = outputs(part.leaf)
+        table = self.lineage.executor.arrow(Project(node, (passed(record), *map(passed, columns))))
+        table = table.rename_columns([str(number) for number in range(table.num_columns)]).sort_by("0")
+        packed, data = table.column(0).to_pylist(), table.select(range(1, table.num_columns))
+        places = [(one >> ROW_BITS & (1 << FILE_BITS) - 1, one & (1 << ROW_BITS) - 1) for one in packed]
+        files = {each.ordinal: each.uri for each in part.leaf.files} if isinstance(part.leaf, Relation) else {}
+        key = self.lineage.keys.get(leaf_name(part.leaf), ())
+        keys = {c.name: data.column(n).to_pylist() for n, c in enumerate(columns) if c.name in key}
+        tokens = [
+            str(self._token(part.leaf, *place, {name: values[n] for name, values in keys.items()}))
+            for n, place in enumerate(places)
+        ]
+        about = {
+            "_id": pa.array(tokens, pa.string()),
+            "_file": pa.array([str(files.get(file, file)) for file, _ in places], pa.string()),
+            "_row": pa.array([row for _, row in places], pa.int64()),
+        }
+        arrays = [*about.values(), *data.columns]
+        return pa.Table.from_arrays(arrays, names=[*about, *(column_key(column.name) for column in columns)])
 
     def _step_answers(self) -> list[StepAnswer]:
         graded = [(step, self.lineage.graded(step.position.grade)) for step in self.steps]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from govtool.records.execute.functions import MAX_FILE, statements_for
-from govtool.spark.live.records.function_source import own_source, used_globals
+from govtool.spark.live.records.function_source import imported_source, own_source, used_globals
 
 Reference = dict[str, str]
 
@@ -139,12 +139,14 @@ def _names(function: types.FunctionType, file: Path) -> str:
     Raises:
         ValueError: It refers to something else.
     """
-    found = hashlib.sha256()
+    found, tree = hashlib.sha256(), _parsed(file)
     waiting, seen = [function], {function.__code__}
     while waiting:
         current = waiting.pop()
         defaults = (current.__defaults__, current.__kwdefaults__)
         found.update(repr(("defaults", defaults)).encode() if _is_plain(defaults) else _unknown("its defaults"))
+        node = _definition(tree, current.__code__) if tree is not None else None
+        found.update(imported_source(node, current).encode() if node is not None else b"")
         for name, value in sorted(used_globals(current).items()):
             if isinstance(value, types.FunctionType) and value.__code__.co_filename == str(file):
                 if value.__code__ not in seen:

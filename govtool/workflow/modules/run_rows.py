@@ -7,7 +7,7 @@ computed one. So a row is called deleted only if no other row of its relation ca
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ class OutputDeletion:
         gains_possible: Rows may appear that are not among ``gains``.
         nodes: The node that wrote each of ``rows``.
         gained_by: Execution and node of each of ``gains``.
+        computed: Columns whose values may be others after the deletion.
     """
 
     columns: tuple[str, ...]
@@ -42,19 +43,38 @@ class OutputDeletion:
     gains_possible: bool = False
     nodes: tuple[str, ...] = ()
     gained_by: tuple[tuple[int, str], ...] = ()
+    computed: frozenset[str] = frozenset()
 
     def joined(
-        self, execution: int, node: str, rows: Sequence[RowStatus], gains: Sequence[Values], gains_possible: bool
+        self,
+        by: tuple[int, str],
+        columns: Sequence[str],
+        rows: Sequence[RowStatus],
+        gains: Sequence[Values],
+        computed: Iterable[str] = (),
     ) -> OutputDeletion:
-        """These rows, and those that a node wrote in an execution."""
+        """These rows, and those that a node wrote in an execution, whose columns may be in another order."""
+        execution, node = by
+        if len(set(columns)) == len(columns) and set(columns) == set(self.columns):
+            places = [columns.index(name) for name in self.columns]
+            rows, gains = [_reordered(row, places) for row in rows], [_values(gain, places) for gain in gains]
         return OutputDeletion(
             self.columns,
             (*self.rows, *((execution, row) for row in rows)),
             (*self.gains, *gains),
-            self.gains_possible or gains_possible,
+            self.gains_possible,
             (*self.nodes, *([node] * len(rows))),
-            (*self.gained_by, *([(execution, node)] * len(gains))),
+            (*self.gained_by, *([by] * len(gains))),
+            self.computed.union(computed),
         )
+
+
+def _reordered(row: RowStatus, places: Sequence[int]) -> RowStatus:
+    return RowStatus(_values(row.before, places), row.status, None if row.after is None else _values(row.after, places))
+
+
+def _values(values: Values, places: Sequence[int]) -> Values:
+    return tuple(values[place] for place in places)
 
 
 def output_deletions(
@@ -65,8 +85,10 @@ def output_deletions(
     found: dict[str, OutputDeletion] = {}
     for output in outputs:
         rows, gains = judge.rows(output)
-        known = found.get(output.relation, OutputDeletion(output.columns))
-        found[output.relation] = known.joined(output.execution, output.node, rows, gains, deletion.gains_possible)
+        known = found.get(output.relation, OutputDeletion(output.columns, gains_possible=deletion.gains_possible))
+        found[output.relation] = known.joined(
+            (output.execution, output.node), output.columns, rows, gains, output.cells
+        )
     return found
 
 

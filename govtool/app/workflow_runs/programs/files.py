@@ -200,7 +200,9 @@ class ProgramFiles:
             return None if has_partitions else ReadableFile(files, ())
         if any(len(file.partition) != len(known.partitioned) for file in files):
             return None
-        return ReadableFile(files, tuple(each.name for each in known.columns), known.partitioned)
+        types = {each.name: each.type for each in known.columns}
+        kinds = tuple(types[name] for name in known.partitioned)
+        return ReadableFile(files, tuple(types), known.partitioned, kinds=kinds)
 
     def _evaluated(self, plan: Plan, *, determined: bool) -> tuple[Any, str]:
         """The rows of a plan; or None, and the reason.

@@ -14,7 +14,6 @@ from datetime import datetime
 
 from govtool.app.workflow_runs.programs.actions import ProgramAction, RecordedProgram, module_names, short_names
 from govtool.errors import FormatError
-from govtool.model.run import OVERWRITES_SOME
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, RelationFile, WorkflowRun
 from govtool.records.execute.inputs import relations
 from govtool.records.execute.places import Place, place_of
@@ -391,7 +390,7 @@ def _invocations(
             for path, maker in inputs.get(at, {}).items()
         )
         made = ((name, outputs[at]),) if at in outputs else ()
-        kept = (name,) if _is_last_content(program, at) else ()
+        kept = (name,) if is_last_content(program, at) else ()
         found.append(
             ModuleInvocation(1, action.number, module, counts[module], read, outputs=made, kept=kept if made else ())
         )
@@ -405,26 +404,12 @@ def _name_of(path: str, maker: int | None, program: RecordedProgram, names: Mapp
     return names.get(own.output, f"query_{own.number}")
 
 
-def _is_last_content(program: RecordedProgram, at: int) -> bool:
+def is_last_content(program: RecordedProgram, at: int) -> bool:
     """Return whether what an action wrote is there at the end of the run: nothing of the run replaced it."""
     own = program.actions[at]
     return not own.output or not any(
         later.output == own.output and _replaces(later) for later in program.actions[at + 1 :]
     )
-
-
-def partly_replaced(program: RecordedProgram) -> tuple[str, ...]:
-    """Outputs of which a later write replaced some partitions or rows: a note of each, as all are shown."""
-    names = short_names(action.output for action in program.actions if action.output)
-    notes = []
-    for at, action in enumerate(program.actions):
-        if not action.output or not action.run.outputs or action.run.outputs[0].mode != OVERWRITES_SOME:
-            continue
-        before = [n for n, each in enumerate(program.actions[:at]) if each.output == action.output]
-        if any(_is_last_content(program, n) for n in before):
-            name = names[action.output]
-            notes.append(f"{name}: rows of earlier writes that {action.run.id} may have replaced are among its rows")
-    return tuple(notes)
 
 
 def _replaces(action: ProgramAction) -> bool:

@@ -22,6 +22,7 @@ from govtool.model.workflow_run import WorkflowRun, sorted_runs
 if TYPE_CHECKING:
     from govtool.app.workflow_runs.programs.actions import ProgramAction
     from govtool.app.workflow_runs.programs.layout import ProgramLayout
+    from govtool.app.workflow_runs.programs.replaced import PartitionHistory
     from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, Reader
     from govtool.workflow.modules.run_graph import StateNodes
@@ -39,6 +40,7 @@ class RecordedRun:
         workflow: The run of a workflow; None for a program.
         notes: Where a program that is joined with other runs begins although a run wrote to that place; that a workflow
             is a program for it; and outputs of which a later write replaced a part.
+        histories: The writes into outputs of which a later one replaced a part.
     """
 
     store: Reader
@@ -46,6 +48,7 @@ class RecordedRun:
     program: RecordedProgram | None = None
     workflow: WorkflowRun | None = None
     notes: tuple[str, ...] = ()
+    histories: tuple[PartitionHistory, ...] = ()
 
     @cached_property
     def run(self) -> WorkflowRun:
@@ -123,13 +126,14 @@ def find_recorded_run(store: Reader, commit: Commit, text: str, *, all_runs: boo
         UnknownNameError: There is none (``usage.unknown-run``), with near names.
         AmbiguousNameError: Several begin so (``usage.ambiguous-run``).
     """
-    from govtool.app.workflow_runs.programs.layout import partly_replaced
+    from govtool.app.workflow_runs.programs.replaced import partition_histories
 
     found = _named_run(store, commit, text)
     found = _joined(found) if all_runs else found
     if found.program is None:
         return found
-    return replace(found, notes=(*found.notes, *partly_replaced(found.program)))
+    histories = partition_histories(found.program)
+    return replace(found, notes=(*found.notes, *(each.note for each in histories)), histories=histories)
 
 
 def _joined(found: RecordedRun) -> RecordedRun:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from typing import Any
 
 from govtool.model.token import PositionToken
 from govtool.records.execute.inputs import local_path
 from govtool.records.plan.nodes import File
+from govtool.records.plan.types import DATE, VOID, Type
 from govtool.workflow.modules.run_tuples import RelationRows
 
 
@@ -19,6 +21,7 @@ class ReadableFile:
         files: The files, with partition values; ordinals are those of the relation.
         columns: Names of all columns, those of partitions last.
         partitioned: Names of the partition columns.
+        kinds: Their types.
         is_own: They are the files that were written.
         tokens: Of a source that was evaluated again: the tokens of its rows.
     """
@@ -28,6 +31,13 @@ class ReadableFile:
     partitioned: tuple[str, ...] = ()
     is_own: bool = True
     tokens: tuple[str, ...] = ()
+    kinds: tuple[Type, ...] = ()
+
+
+def partition_cell(value: Any, kind: Type) -> Any:
+    """The value of a partition as rows have it: dates are recorded as days."""
+    is_day = kind == DATE and isinstance(value, int)
+    return datetime.date(1970, 1, 1) + datetime.timedelta(days=value) if is_day else value
 
 
 def output_rows(found: ReadableFile) -> RelationRows:
@@ -43,7 +53,8 @@ def output_rows(found: ReadableFile) -> RelationRows:
         table = pq.ParquetFile(path).read()
         columns = columns or table.column_names
         lists = [table.column(name).to_pylist() for name in columns]
-        lists += [[value] * table.num_rows for value in file.partition]
+        kinds = found.kinds or (VOID,) * len(file.partition)
+        lists += [[partition_cell(*each)] * table.num_rows for each in zip(file.partition, kinds, strict=True)]
         values += list(zip(*lists, strict=True))
         counts.append(table.num_rows)
     return RelationRows((*columns, *found.partitioned), values, tuple(counts), [])

@@ -6,6 +6,7 @@ import ast
 import dis
 import functools
 import hashlib
+import importlib.machinery
 import inspect
 import os
 import site
@@ -13,6 +14,7 @@ import sys
 import sysconfig
 import textwrap
 import types
+from collections.abc import Iterable
 from typing import Any
 
 _MOST_MODULES = 200
@@ -62,6 +64,7 @@ def source_digest(function: Any, depth: int = 0) -> str:
         if not _is_plain(defaults):
             raise ValueError("its defaults are no plain data")
         digest.update(f"defaults={defaults!r}".encode())
+    digest.update(imported_source(definition, function).encode())
     for name, value in sorted({**used_globals(function), **inspect.getclosurevars(function).nonlocals}.items()):
         digest.update(f"{name}={_reference(name, value, function, depth)}".encode())
     return digest.hexdigest()
@@ -138,40 +141,103 @@ def own_source(module: Any, but: str = "__main__") -> str:
         module: The module.
         but: The name of one that is left out.
     """
+    return _sources([str(getattr(module, "__name__", ""))], but)
+
+
+def imported_source(definition: ast.AST, function: types.FunctionType) -> str:
+    """Digests of the user's modules that a function imports itself, when it is called."""
+    package = str(function.__globals__.get("__package__") or "")
+    return _sources(_imported(definition, package), function.__module__)
+
+
+def _sources(names: Iterable[str], but: str) -> str:
+    """Digests of those modules of the user's that have some names, and of all that these import or show."""
     found: dict[str, str] = {}
-    waiting = [module]
+    waiting, seen = list(names), {but}
     while waiting and len(found) < _MOST_MODULES:
-        each = waiting.pop()
-        name = getattr(each, "__name__", "")
-        if name in found or name == but or not _is_users(each):
+        name = waiting.pop()
+        if name in seen:
             continue
-        found[name] = _file_digest(each.__file__)
-        for value in list(vars(each).values()):
+        seen.add(name)
+        place = _place(name)
+        if place is None or not _is_users(name, place[0]):
+            continue
+        data = _bytes_of(*place)
+        tree = _tree(data)
+        found[name] = hashlib.sha256(data if tree is None else ast.dump(tree).encode()).hexdigest()
+        is_package = os.path.basename(place[0]).startswith("__init__.")
+        waiting += _imported(tree, name if is_package else name.rpartition(".")[0]) if tree is not None else []
+        for value in list(vars(sys.modules[name]).values()) if name in sys.modules else ():
             if isinstance(value, types.ModuleType):
-                waiting.append(value)
+                waiting.append(value.__name__)
             elif isinstance(value, (types.FunctionType, type)):
-                waiting.append(sys.modules.get(value.__module__))
+                waiting.append(str(value.__module__))
     return "".join(f" {name}={digest}" for name, digest in sorted(found.items()))
 
 
-def _is_users(module: Any) -> bool:
+def _imported(tree: ast.AST, package: str) -> list[str]:
+    """The names of all modules that a piece of Python may import."""
+    found: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(filter(None, (above, node.module or "")))
+            found.update((".".join(filter(None, (base, alias.name))), None) for alias in node.names)
+            found[base] = None
+    # a package is run before what is in it
+    names = [".".join(parts[:end]) for parts in (name.split(".") for name in found) for end in range(1, len(parts) + 1)]
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _place(name: str) -> tuple[str, Any] | None:
+    """The file of a module and what loads it; nothing is imported for that."""
+    module = sys.modules.get(name)
+    if module is not None:
+        file = getattr(module, "__file__", None)
+        return (file, getattr(module, "__loader__", None)) if file else None
+    folders, spec = None, None
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        if end > 1 and folders is None:
+            return None  # a name within a module that is no package
+        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[:end]), folders)
+        if spec is None:
+            return None
+        folders = spec.submodule_search_locations
+    return (spec.origin, spec.loader) if spec is not None and spec.origin else None
+
+
+def _is_users(name: str, file: str) -> bool:
     """Return whether a module is the user's own file: not Python's, not installed, not Spark's or govtool's."""
-    file = getattr(module, "__file__", None) or ""
-    if not file.endswith(".py") or module.__name__.partition(".")[0] in (*_SPARK, "govtool"):
+    if name.partition(".")[0] in (*_SPARK, "govtool"):
         return False
-    folders = set(sysconfig.get_paths().values()) | set(site.getsitepackages()) | {site.getusersitepackages()}
+    known = sysconfig.get_paths()
+    folders = {known[kind] for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders |= {*site.getsitepackages(), site.getusersitepackages()}
     return not any(os.path.realpath(file).startswith(os.path.realpath(folder) + os.sep) for folder in folders)
 
 
-def _file_digest(file: str) -> str:
-    """A digest of a file's syntax; of its bytes where it cannot be read as Python."""
+def _bytes_of(file: str, loader: Any) -> bytes:
+    """What is in the file of a module, which may be within an archive.
+
+    Raises:
+        ValueError: It cannot be read, so that a change of it could not be seen.
+    """
     try:
         with open(file, "rb") as source:
-            data = source.read()
+            return source.read()
     except OSError:
-        return "gone"
-    try:
-        data = ast.dump(ast.parse(data)).encode()
-    except (SyntaxError, ValueError):
         pass
-    return hashlib.sha256(data).hexdigest()
+    try:
+        return bytes(loader.get_data(file))
+    except Exception as error:
+        raise ValueError(f"the module in {os.path.basename(file)} cannot be read") from error
+
+
+def _tree(data: bytes) -> ast.Module | None:
+    try:
+        return ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
