@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import govtool
@@ -12,7 +14,8 @@ FILL = "insert into d(x) select c from "
 
 def _edges(dialect: str, sql: str) -> tuple[list[list[str]], list[str]]:
     """The edges into ``d``, and what was not understood."""
-    result = govtool.lineage(DDL + sql, dialect=dialect).to_dict()["results"][0]
+    answer: Any = govtool.lineage(DDL + sql, dialect=dialect).to_dict()
+    result = answer["results"][0]
     notes = [n["message"] for n in result["diagnostics"] if n["severity"] != "info"]
     return [edge for edge in result["edges"] if edge[1].startswith("d.")], notes
 

@@ -249,9 +249,19 @@ def _without_tail(reader: StatementReader, tokens: list[Token], error: Exception
         tree = reader.attempt(tokens[:cut])
         if tree is None or isinstance(tree, (exp.Alias, exp.Column)):
             continue
+        if _reads_nothing(tree):  # FROM is misspelt, or was never read
+            return False
         dropped(reader, tokens, tree, tokens[cut:])
         return True
     return False
+
+
+def _reads_nothing(tree: exp.Expr) -> bool:
+    """Return whether what is left of a statement takes columns from nowhere."""
+    query = tree if isinstance(tree, exp.Select) else tree.args.get("expression")
+    if not isinstance(query, exp.Select) or query.args.get("from_") is not None:
+        return False
+    return any(isinstance(item.unalias(), exp.Column) for item in query.expressions)
 
 
 def _with_long_numbers(reader: StatementReader, tokens: list[Token]) -> bool:
