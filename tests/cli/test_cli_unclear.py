@@ -111,6 +111,25 @@ def test_a_hole_in_a_statement_is_an_opaque_edge_from_all_that_it_reads(ingested
     assert govtool("impact", "s.c", "--change", "drop", "--strict").code == 3
 
 
+TWO = "create table t (c int);\ncreate table e (x int);\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "opaque"),
+    [
+        ("insert into d (x) select {{ m('c') }} from s; insert into e (x) select c from t;", {"s"}),  # one line
+        ("insert into d (x) select {{ m('c') }} from s;\ninsert into e (x) select {{ m('c') }} from t;", {"s", "t"}),
+        ("insert into d (x) select\n{{ m('c') }} from s; insert into e (x) select c\nfrom t;", {"s"}),
+    ],
+)
+def test_a_hole_costs_the_statements_that_it_is_in_and_no_other(ingested, text, opaque):
+    govtool = ingested(TABLES + TWO + text)
+    for table in ("s", "t"):
+        entries = json.loads(govtool("impact", f"{table}.c", "-f", "json").out)["columns"]
+        assert {entry["verdict"] for entry in entries} == {"unknown" if table in opaque else "changes"}
+    assert json.loads(govtool("coverage", "-f", "json").out)["coverage"]["opaque"] == len(opaque)
+
+
 def test_a_check_with_strict_does_not_pass_over_what_was_not_parsed(ingested):
     govtool = ingested(ENCRYPTED.replace("from crm.users", "frm crm.people wher"))
     assert govtool("check", "--policy", "pack:starter").code == 0

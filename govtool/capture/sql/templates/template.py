@@ -57,6 +57,16 @@ class Variant(NamedTuple):
         return self.lines[min(max(line, 1), len(self.lines)) - 1]
 
 
+class Hole(NamedTuple):
+    """The places of SQL that is missing from a template, as a name has no value."""
+
+    note: Diagnostic
+    text: str
+    """What stands for it in the renderings; may be empty."""
+    lines: tuple[int, ...]
+    """Lines of the template, 1-based."""
+
+
 class Rendered(NamedTuple):
     """The result of rendering a template."""
 
@@ -71,6 +81,8 @@ class Rendered(NamedTuple):
     """Arguments of dbt's ``config(...)``: ``materialized``, ``alias``, ``schema`` …; None if it was not called."""
     wanted: tuple[str, ...] = ()
     """Relations whose columns the template needs, sorted: with other columns it may render otherwise."""
+    holes: tuple[Hole, ...] = ()
+    """The places of what is missing; their notes are among the diagnostics."""
 
 
 def is_template(text: str) -> bool:
@@ -131,30 +143,33 @@ def render(
     if not runs:
         return stripped(diagnostics)
     variants: dict[str, Variant] = {}
-    unknown: dict[str, int] = {}
+    unknown: dict[str, dict[int, None]] = {}
     for output, _ in runs:
         variant = _variant(output, variables, unknown)
         variants.setdefault(variant.text, variant)
     done = [run for _, run in runs]
-    diagnostics += _notes_of_unknown(unknown, done, text.split("\n"), file)
+    holes = tuple(_holes(unknown, done, text.split("\n"), file))
+    diagnostics += [hole.note for hole in holes]
+    for message in sorted({message for run in done for message in run.beside}):
+        diagnostics.append(Diagnostic("template", "warning", message, file or None))
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
         diagnostics.append(Diagnostic("template", "info", message, file or None))
-    return _rendered(variants, diagnostics, unknown, done)
+    return _rendered(variants, diagnostics, unknown, done)._replace(holes=holes)
 
 
-def _notes_of_unknown(
-    unknown: Mapping[str, int], runs: Sequence[TemplateRun], lines: Sequence[str], file: str
-) -> Iterator[Diagnostic]:
-    """Say what is missing and why, at the line that needs it. The reason of the first rendering counts."""
+def _holes(
+    unknown: Mapping[str, Mapping[int, None]], runs: Sequence[TemplateRun], lines: Sequence[str], file: str
+) -> Iterator[Hole]:
+    """Say what is missing and why, at the first line that needs it. The reason of the first rendering counts."""
     reasons = {name: why for run in reversed(runs) for name, why in run.reasons.items()}
-    for name, line in sorted(unknown.items()):
+    for name, places in sorted(unknown.items()):
+        line = next(iter(places))
         message = _missing(name, reasons)
         if line <= len(lines):
             message = as_written(message, lines[line - 1])
-        yield Diagnostic("template", "warning", message, file or None, line)
-    for message in sorted({message for run in runs for message in run.beside}):
-        yield Diagnostic("template", "warning", message, file or None)
+        note = Diagnostic("template", "warning", message, file or None, line)
+        yield Hole(note, "" if name[:1] in (_TYPE_MARK, "!") else name.lstrip("="), tuple(places))
 
 
 def _all_runs(
@@ -196,7 +211,10 @@ def _all_runs(
 
 
 def _rendered(
-    variants: Mapping[str, Variant], diagnostics: list[Diagnostic], unknown: Mapping[str, int], runs: list[TemplateRun]
+    variants: Mapping[str, Variant],
+    diagnostics: list[Diagnostic],
+    unknown: Iterable[str],
+    runs: list[TemplateRun],
 ) -> Rendered:
     """Return the result of all renderings: of settings, the first rendering counts."""
     config: dict[str, object] = {}
@@ -278,7 +296,7 @@ def _names_relation(match: re.Match[str]) -> bool:
     return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))
 
 
-def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, int]) -> Variant:
+def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, dict[int, None]]) -> Variant:
     """Take the line marks and the places of unknown macros out of a rendering; note the latter in ``unknown``."""
     if "\ue002" in output:
         for match in _UNKNOWN.finditer(output):
@@ -287,7 +305,7 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
             mark = output.rfind("\ue000", 0, match.start())
             line = int(output[mark + 1 : output.find("\ue001", mark)]) if mark >= 0 else 1
             is_type = match.group(1)[:1] not in ("!", "=") and _TYPE_PLACE.search(_before(match, 400))
-            unknown.setdefault(_TYPE_MARK + match.group(1) if is_type else match.group(1), line)
+            unknown.setdefault(_TYPE_MARK + match.group(1) if is_type else match.group(1), {})[line] = None
         output = _UNKNOWN.sub(_place, output)
     lines: list[int] = []
     parts: list[str] = []
