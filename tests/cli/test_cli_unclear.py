@@ -130,6 +130,27 @@ def test_a_hole_costs_the_statements_that_it_is_in_and_no_other(ingested, text, 
     assert json.loads(govtool("coverage", "-f", "json").out)["coverage"]["opaque"] == len(opaque)
 
 
+@pytest.mark.parametrize(
+    ("select", "known"),
+    [
+        ("{{ var('q') }}", False),
+        ("o.{{ column }}", False),
+        ("{{ column }}_name", False),
+        ("k, {% for c in columns %}{{ c }}{% endfor %}", False),
+        ("k from o where day >= {{ ds }} and t = 'a {{ ds }} b' limit {{ n }} --", True),
+        ("k as {{ alias }}", True),
+        ("{{ aggregate }}(k)", True),
+    ],
+)
+def test_a_value_that_nobody_gave_may_be_any_column(ingested, select, known):
+    """Of ``o`` no columns are known, so that the name which the value renders to was taken for one of them."""
+    govtool = ingested(f"insert into e (x) select c from o;\ninsert into d (x) select {select} from o;")
+    answer = json.loads(govtool("impact", "o.c", "-f", "json").out)
+    verdicts = {entry["column"]: entry["verdict"] for entry in answer["columns"]}
+    assert ("unknown" in verdicts.values()) == (not known)
+    assert govtool("impact", "o.c", "--strict").code == (0 if known else 3)
+
+
 def test_a_check_with_strict_does_not_pass_over_what_was_not_parsed(ingested):
     govtool = ingested(ENCRYPTED.replace("from crm.users", "frm crm.people wher"))
     assert govtool("check", "--policy", "pack:starter").code == 0

@@ -12,11 +12,8 @@ writes of each script folded and written out (``emit``).
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from govtool.capture.sql.collector import Uncollected, deep_recursion
 from govtool.capture.sql.files import Script
@@ -25,6 +22,7 @@ from govtool.capture.sql.folding.results import PartMaker, ScriptPart, joined
 from govtool.capture.sql.folding.results import Shortfall as Shortfall
 from govtool.capture.sql.options import Options as Options
 from govtool.capture.sql.options import defaults, relation_of
+from govtool.capture.sql.resolve import template_holes
 from govtool.capture.sql.resolve.batch import Batch
 from govtool.capture.sql.resolve.deferred import Deferred, described_tables, known_tables
 from govtool.capture.sql.resolve.knowledge import Knowledge, Usage
@@ -40,7 +38,7 @@ from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.stages import RESOLVING, Report, Stages
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
-from govtool.capture.sql.templates.template import Hole, Rendered, Variant, is_unbounded, render
+from govtool.capture.sql.templates.template import Rendered, Variant, is_unbounded, render
 from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
 
@@ -292,11 +290,7 @@ def _script_state(
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
         seen |= noted
-    holes = {hole.note: hole for hole in rendered.holes}
-    places = _Places(state.statements)
-    for note in rendered.diagnostics:
-        if _missing(holes.get(note) or Hole(note, "", (note.line or 0,)), places):
-            continue
+    for note in template_holes.note_holes(rendered, state):
         if is_unbounded(note):
             state.statements.append(_unread(state, note, options))
         else:
@@ -333,54 +327,6 @@ def _note_parameters(state: ScriptState, parsed: ParsedStatement) -> None:
         routine = routine_of(parsed.text, state.dialect)
         if routine is not None:
             state.variables.setdefault(routine[0], set()).update(routine[1])
-
-
-_WORD: Final = re.compile(r"\w+")
-
-
-class _Places:
-    """Where in a template the statements of a script begin."""
-
-    def __init__(self, statements: Iterable[StatementState]) -> None:
-        self.statements: dict[int, list[StatementState]] = {}
-        """Those that were parsed, by the line at which they begin."""
-        for statement in statements:
-            if statement.tree is not None:
-                self.statements.setdefault(statement.parsed.line, []).append(statement)
-        self.lines = sorted(self.statements)
-        self.words: dict[int, dict[str, list[StatementState]]] = {}
-        """By line, the statements that may be on it, by their words: those that begin there, and the one before."""
-
-    def at(self, line: int, word: str) -> list[StatementState]:
-        """The statements that a line may be in: of several, those with a word."""
-        number = bisect_right(self.lines, line)
-        if not number:
-            return []
-        begins = self.lines[number - 1]
-        found = self.statements[begins]
-        before = self.statements[self.lines[number - 2]][-1:] if begins == line and number > 1 else []
-        if not word or len(found) + len(before) == 1:
-            return found
-        if begins not in self.words:
-            words = self.words[begins] = {}
-            for statement in (*before, *found):
-                for one in dict.fromkeys(_WORD.findall(statement.parsed.text)):
-                    words.setdefault(one, []).append(statement)
-        return self.words[begins].get(word, found)
-
-
-def _missing(hole: Hole, places: _Places) -> bool:
-    """Note of each statement that SQL is missing from it, as a macro is not known; False where it is in none."""
-    note = hole.note
-    if note.code != "template" or note.severity != "warning" or note.line is None:
-        return False
-    noted: set[int] = set()
-    for line in hole.lines:
-        for statement in places.at(line, hole.text):
-            if id(statement) not in noted:
-                noted.add(id(statement))
-                statement.diagnostics.append(note if line == note.line else replace(note, line=line))
-    return bool(noted)
 
 
 def walk_all(batch: Batch, progress: Callable[[int, int], None]) -> None:
