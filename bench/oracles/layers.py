@@ -32,9 +32,14 @@ class Layers(Chance):
         shapes = (
             self._import, self._unread, self._derived, self._exists, self._lateral, self._excluding, self._replacing,
             self._renaming, self._starred, self._distinct, self._ordered, self._windowed, self._nested, self._grouped,
-            self._recursive,
+            self._recursive, self._shadowed, self._shadowed_within, self._filtered, self._qualified, self._relabelled,
+            self._named_window, self._valued, self._sets, self._distinct_on, self._by_pattern, self._grouped_all,
+            self._unpivoted,
         )  # fmt: skip
-        pairs = (self._using, self._joined, self._union, self._union_by_name, self._united_stars, self._scalar)
+        pairs = (
+            self._using, self._joined, self._union, self._union_by_name, self._united_stars, self._scalar,
+            self._correlated, self._ordered_by_query, self._having, self._naturally, self._paired,
+        )  # fmt: skip
         if self.chance(0.35):
             other = self.pick([*relations])
             return self.pick(pairs)(name, columns, other, relations[other])
@@ -132,6 +137,78 @@ class Layers(Chance):
             f" UNION ALL SELECT p, q FROM w WHERE false) SELECT {self.pick(('p', 'q', '1 AS one'))} FROM w"
         )
 
+    def _shadowed(self, name: str, columns: Columns) -> str:
+        """A CTE with the name of the relation that it reads."""
+        taken = self._some(columns, 2)
+        return f"WITH {name} AS (SELECT {self._list(taken)} FROM {name}) SELECT {self._one(taken)} FROM {name}"
+
+    def _shadowed_within(self, name: str, columns: Columns) -> str:
+        """A CTE that a CTE of a subquery hides."""
+        one, two = self._some(columns, 2), self._some(columns, 2)
+        inner = f"WITH a AS (SELECT {self._list(two)} FROM {name}) SELECT {self._one(two)} AS z FROM a"
+        picked = self.pick(("z", self._one(one), "1 AS one"))
+        return f"WITH a AS (SELECT {self._list(one)} FROM {name}) SELECT {picked} FROM a, ({inner}) AS q"
+
+    def _filtered(self, name: str, columns: Columns) -> str:
+        test = f"FILTER (WHERE {self._one(columns)} IS NOT NULL)"
+        inner = f"SELECT {self._one(columns)} AS k, count({self._one(columns)}) {test} AS n FROM {name} GROUP BY 1"
+        return self.pick((inner, f"SELECT k FROM ({inner}) AS x", f"SELECT count(*) {test} AS n FROM {name}"))
+
+    def _qualified(self, name: str, columns: Columns) -> str:
+        window = f"row_number() OVER (PARTITION BY {self._one(columns)} ORDER BY {self._one(columns)})"
+        return f"SELECT {self._list(self._some(columns))} FROM {name} QUALIFY {window} = 1"
+
+    def _relabelled(self, name: str, columns: Columns) -> str:
+        """Columns under a list of names, of the relation, a subquery or a CTE."""
+        taken = self._some(columns, 2)
+        labels = [self.fresh("l") for _ in taken]
+        listed = self._list(labels)
+        inner = f"SELECT {self._list(taken)} FROM {name}"
+        return self.pick(
+            (
+                f"SELECT {self._one(labels)} FROM ({inner}) AS x ({listed})",
+                f"WITH x ({listed}) AS ({inner}) SELECT {self._one(labels)} FROM x",
+                f"SELECT * FROM ({inner}) AS x ({self._list(labels[:1])})",
+            )
+        )
+
+    def _named_window(self, name: str, columns: Columns) -> str:
+        window = f"PARTITION BY {self._one(columns)} ORDER BY {self._one(columns)}"
+        return f"SELECT lag({self._one(columns)}) OVER w AS p FROM {name} WINDOW w AS ({window})"
+
+    def _valued(self, name: str, columns: Columns) -> str:
+        one, two = self._one(columns), self._one(columns)
+        rows = f"VALUES (x.{one}::VARCHAR, 1), (x.{two}::VARCHAR, 2)"
+        picked = self.pick(("u", "v", f"x.{self._one(columns)}"))
+        return f"SELECT {picked} FROM {name} AS x, LATERAL ({rows}) AS q (u, v)"
+
+    def _sets(self, name: str, columns: Columns) -> str:
+        key, other = self._one(columns), self._one(columns)
+        form = self.pick(("GROUPING SETS (({0}), ({1}), ())", "CUBE ({0}, {1})", "ROLLUP ({0}, {1})"))
+        inner = f"SELECT {key} AS k, {other} AS o, count(*) AS n FROM {name} GROUP BY {form.format(key, other)}"
+        return self.pick((inner, f"SELECT n FROM ({inner}) AS x"))
+
+    def _distinct_on(self, name: str, columns: Columns) -> str:
+        order = f" ORDER BY {self._one(columns)}" if self.chance(0.6) else ""
+        return f"SELECT DISTINCT ON ({self._one(columns)}) {self._one(columns)} FROM {name}{order}"
+
+    def _by_pattern(self, name: str, columns: Columns) -> str:
+        column = self._one(columns)
+        return self.pick(
+            (f"SELECT COLUMNS('^{column}$') FROM {name}", f"SELECT COLUMNS(c -> c <> '{column}') FROM {name}")
+        )
+
+    def _grouped_all(self, name: str, columns: Columns) -> str:
+        taken = self._some(columns)
+        order = " ORDER BY ALL" if self.chance(0.5) else ""
+        return f"SELECT {self._list(taken)}, count({self._one(columns)}) AS n FROM {name} GROUP BY ALL{order}"
+
+    def _unpivoted(self, name: str, columns: Columns) -> str:
+        taken = self._some(columns, 2)
+        inner = f"SELECT {', '.join(f'{c}::VARCHAR AS {c}' for c in taken)} FROM {name}"
+        picked = self.pick(("val", "nm", "count(*) AS n"))
+        return f"SELECT {picked} FROM (UNPIVOT ({inner}) ON {self._list(taken[:1])} INTO NAME nm VALUE val)"
+
     # ---- two relations -----------------------------------------------------------------------------------------
 
     def _using(self, name: str, columns: Columns, other: str, others: Columns) -> str:
@@ -172,6 +249,36 @@ class Layers(Chance):
         derived = f"SELECT {self._list(others, 'i')} FROM {other} AS i"
         inner = f"SELECT {self.pick(('max', 'count'))}(o.{self._one(others)}) FROM ({derived}) AS o"
         return f"SELECT {self._one(columns)}, ({inner}) AS s FROM {name}"
+
+    def _correlated(self, name: str, columns: Columns, other: str, others: Columns) -> str:
+        """A subquery in the SELECT list that names a column of the query around it."""
+        test = f"o.{self._one(others)}::VARCHAR = x.{self._one(columns)}::VARCHAR"
+        inner = f"SELECT max(o.{self._one(others)}) FROM {other} AS o WHERE {test}"
+        return f"SELECT x.{self._one(columns)}, ({inner}) AS s FROM {name} AS x"
+
+    def _ordered_by_query(self, name: str, columns: Columns, other: str, others: Columns) -> str:
+        inner = f"SELECT count(o.{self._one(others)}) FROM {other} AS o WHERE o.{self._one(others)} IS NOT NULL"
+        taken = self._some(columns)
+        return f"SELECT {self._list(taken)} FROM {name} ORDER BY ({inner}), {self._one(columns)} LIMIT 5"
+
+    def _having(self, name: str, columns: Columns, other: str, others: Columns) -> str:
+        inner = f"SELECT min(o.{self._one(others)})::VARCHAR FROM {other} AS o"
+        test = f"max({self._one(columns)})::VARCHAR >= ({inner})"
+        return f"SELECT {self._one(columns)} AS k, count(*) AS n FROM {name} GROUP BY 1 HAVING {test}"
+
+    def _naturally(self, name: str, columns: Columns, other: str, others: Columns) -> str:
+        shared = [column for column in columns if column in others]
+        if len(shared) != 1:
+            return self._correlated(name, columns, other, others)
+        side = self.pick(("", "LEFT ", "FULL "))
+        picked = self.pick((shared[0], "count(*) AS n", f"a.{self._one(columns)}", "*"))
+        return f"SELECT {picked} FROM {name} AS a NATURAL {side}JOIN {other} AS b"
+
+    def _paired(self, name: str, columns: Columns, other: str, others: Columns) -> str:
+        """Several columns compared at once."""
+        one, two = self._one(columns), self._one(columns)
+        inner = f"SELECT {self._one(others)}::VARCHAR, {self._one(others)}::VARCHAR FROM {other}"
+        return f"SELECT {self._one(columns)} FROM {name} WHERE ({one}::VARCHAR, {two}::VARCHAR) IN ({inner})"
 
 
 def column_type(kind: str) -> str:

@@ -104,13 +104,17 @@ class ImpactAnswer(GraphAnswer):
         Raises:
             UnknownNameError: There is no such verdict (``usage.unknown-verdict``).
         """
-        found = {verdict.label for verdict, number in self.result.summary.verdicts if number}
-        return not found.isdisjoint(at_least(fail_on, VERDICTS, "verdict"))
+        return not self._found.isdisjoint(at_least(fail_on, VERDICTS, "verdict"))
 
     def is_unclear(self) -> bool:
         """True if a verdict is ``unknown``, or a statement was not understood that could read what is asked about."""
-        unknown = any(verdict.label == "unknown" and number for verdict, number in self.result.summary.verdicts)
-        return unknown or self.version.unclear > 0
+        return "unknown" in self._found or self.version.unclear > 0
+
+    @property
+    def _found(self) -> frozenset[str]:
+        """The verdicts that a column has, or a dataset of which no column is known."""
+        summary = self.result.summary
+        return frozenset(verdict.label for verdict, number in (*summary.verdicts, *summary.bare) if number)
 
     @property
     def is_filtered(self) -> bool:
@@ -125,6 +129,7 @@ class ImpactAnswer(GraphAnswer):
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/impact-1.json has them."""
         result, summary = self.result, self.result.summary
+        bare = {verdict.label: number for verdict, number in summary.bare if number}
         return {
             "subject": result.subject,
             "subject_kind": result.subject_kind,
@@ -143,6 +148,7 @@ class ImpactAnswer(GraphAnswer):
                 "datasets": summary.datasets,
                 "no_path": summary.no_path,
                 **({} if self.unaffected is None else {"unaffected": self.unaffected}),
+                **({"of_unknown_columns": bare} if bare else {}),
                 **({"hidden": summary.hidden} if self.is_filtered else {}),
                 "not_understood": self.version.unclear,
             },

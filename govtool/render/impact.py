@@ -160,9 +160,10 @@ def _summary(answer: ImpactAnswer) -> str:
         sources = f"{count(summary.columns, 'column')} of {count(summary.datasets, 'dataset')}{beyond}"
         return " · ".join(part for part in (_selected(result), sources) if part)
     counts = {_NOUNS[verdict.label]: number for verdict, number in summary.verdicts}
+    bare = [f"{count(n, 'dataset')} of unknown columns: {verdict.label}" for verdict, n in summary.bare if n]
     known = answer.unaffected is not None
     others = f"{summary.no_path:,} {'unaffected' if known else 'with no path found'}"
-    text = ", ".join(part for part in (f"{tally(counts)}{beyond}".lstrip(), others) if part)
+    text = ", ".join(part for part in (f"{tally(counts)}{beyond}".lstrip(), *bare, others) if part)
     chosen = _selected(result)
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
     return " · ".join(part for part in (chosen, idle, result.not_compared, text, unclear(answer.version)) if part)

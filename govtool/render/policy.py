@@ -99,6 +99,8 @@ def _explained(policies: PolicySet, rules: Sequence[PlacedPart[Rule]]) -> Iterat
             one = next(d.value for d in policies.declassify if d.value.name == name)
             least = f" over groups of {one.min_group_size} or more" if one.min_group_size else ""
             yield printable(f"  unless declassified by {name}: {one.kind} {', '.join(one.means)}{least}, to {one.to}")
+            if one.entity:
+                yield printable(f"    groups are counted by: {', '.join(one.entity)}")
         for unless in rule.unless:
             for approval in unless.approved:
                 until = f" until {approval.expires}" if approval.expires else ""

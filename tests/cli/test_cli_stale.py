@@ -49,7 +49,7 @@ def unreadable(file):
     [
         lambda file: file.write_bytes(BINARY),
         lambda file: file.write_text("<html><body>503 Service Unavailable</body></html>"),
-        lambda file: file.write_text("create view w as selec * frm v; create view x as selec a"),
+        lambda file: file.write_text("create view w as selec * frm vv; create view x as selec a"),
         unreadable,
     ],
     ids=["binary", "not-sql", "not-understood", "unreadable"],
@@ -98,7 +98,7 @@ def test_it_is_kept_over_further_ingests_until_the_file_is_read_or_gone(govtool,
 def test_one_statement_that_fails_keeps_its_lineage_alone(govtool, folder):
     (folder / "2.sql").write_text("create view w as select a from v;\ncreate view x as selec upper(a) a frm w")
     assert ingest(govtool).code == 0
-    assert reached(govtool) == {"v.a", "w.a", "x.a"}
+    assert reached(govtool) == {"v.a", "w.a", "x.a", "x.*"}  # what it reads now may be in any column of x
     (folder / "2.sql").write_text("create view w as select b from v;\ncreate view x as selec upper(a) a frm w w")
     assert ingest(govtool).code == 0
     assert "x.a" in reached(govtool, "w.a")

@@ -16,6 +16,7 @@ TABLES = "create table s (c int, k int);\ncreate table d (x int, y int);\n"
 READS = TABLES + "insert into d (x) select k from s;\n"
 HOLE = TABLES + "insert into d (x) select {{ my_macro('c') }} from s;\n"
 LOST = TABLES + "INSERT INTO d SELECT c FRM s WHER;\n"
+DYNAMIC = TABLES + "DO $$ BEGIN EXECUTE 'insert into d select ' || x; END $$;\n"
 ENCRYPTED = (
     "create table crm.users (email text);\ncreate table share.p (id int);\n"
     "create table share.t as select encrypt(email) as w from crm.users;\n"
@@ -84,7 +85,7 @@ def test_findings_go_before_what_is_unclear(ingested):
 
 
 def test_unaffected_is_said_only_where_it_is_known(ingested):
-    govtool = ingested(LOST)
+    govtool = ingested(DYNAMIC)
     lines = govtool("impact", "s.c", "--change", "drop").out.splitlines()
     assert lines[-1].startswith(
         "3 with no path found · 1 statement not understood could read it: govtool coverage --details · coverage 66.7%"
@@ -110,11 +111,57 @@ def test_a_hole_in_a_statement_is_an_opaque_edge_from_all_that_it_reads(ingested
     assert govtool("impact", "s.c", "--change", "drop", "--strict").code == 3
 
 
+TWO = "create table t (c int);\ncreate table e (x int);\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "opaque"),
+    [
+        ("insert into d (x) select {{ m('c') }} from s; insert into e (x) select c from t;", {"s"}),  # one line
+        ("insert into d (x) select {{ m('c') }} from s;\ninsert into e (x) select {{ m('c') }} from t;", {"s", "t"}),
+        ("insert into d (x) select\n{{ m('c') }} from s; insert into e (x) select c\nfrom t;", {"s"}),
+    ],
+)
+def test_a_hole_costs_the_statements_that_it_is_in_and_no_other(ingested, text, opaque):
+    govtool = ingested(TABLES + TWO + text)
+    for table in ("s", "t"):
+        entries = json.loads(govtool("impact", f"{table}.c", "-f", "json").out)["columns"]
+        assert {entry["verdict"] for entry in entries} == {"unknown" if table in opaque else "changes"}
+    assert json.loads(govtool("coverage", "-f", "json").out)["coverage"]["opaque"] == len(opaque)
+
+
+@pytest.mark.parametrize(
+    ("select", "known"),
+    [
+        ("{{ var('q') }}", False),
+        ("o.{{ column }}", False),
+        ("{{ column }}_name", False),
+        ("k, {% for c in columns %}{{ c }}{% endfor %}", False),
+        ("k from o where day >= {{ ds }} and t = 'a {{ ds }} b' limit {{ n }} --", True),
+        ("k as {{ alias }}", True),
+        ("{{ aggregate }}(k)", True),
+    ],
+)
+def test_a_value_that_nobody_gave_may_be_any_column(ingested, select, known):
+    """Of ``o`` no columns are known, so that the name which the value renders to was taken for one of them."""
+    govtool = ingested(f"insert into e (x) select c from o;\ninsert into d (x) select {select} from o;")
+    answer = json.loads(govtool("impact", "o.c", "-f", "json").out)
+    verdicts = {entry["column"]: entry["verdict"] for entry in answer["columns"]}
+    assert ("unknown" in verdicts.values()) == (not known)
+    assert govtool("impact", "o.c", "--strict").code == (0 if known else 3)
+
+
 def test_a_check_with_strict_does_not_pass_over_what_was_not_parsed(ingested):
-    govtool = ingested(ENCRYPTED.replace("from crm.users", "frm crm.users wher"))
+    govtool = ingested(ENCRYPTED.replace("from crm.users", "frm crm.people wher"))
     assert govtool("check", "--policy", "pack:starter").code == 0
     assert govtool("check", "--policy", "pack:starter", "--strict").code == 3
     assert package.open().check(policy="pack:starter").is_unclear()
+
+
+def test_a_check_finds_what_an_unparsed_statement_may_have_carried(ingested):
+    govtool = ingested(ENCRYPTED.replace("from crm.users", "frm crm.users wher"))
+    found = json.loads(govtool("check", "--policy", "pack:starter", "-f", "json").out)["findings"]
+    assert {(f["rule"], f["verdict"]) for f in found} >= {("START004", "violated"), ("START001", "unknown")}
 
 
 def test_what_an_unparsed_statement_reads_may_be_in_what_it_writes(ingested):
@@ -127,6 +174,39 @@ def test_what_an_unparsed_statement_reads_may_be_in_what_it_writes(ingested):
     assert "nothing is affected" not in changed
     found = json.loads(govtool("check", "--policy", "pack:starter", "-f", "json").out)["findings"]
     assert {(f["rule"], f["verdict"]) for f in found} >= {("START004", "violated"), ("START001", "unknown")}
+
+
+@pytest.mark.parametrize(
+    ("statement", "opaque"),
+    [
+        ("INSERT INTO d SELECT c FRM s WHER", {"s"}),
+        ("INSERT INTO d (x) SELECT c FRM o.t WHER o.t.c = (", {"o.t"}),
+        ("INSERT INTO d (x) SELECT c FROM s JON o.t ON o.t.c = s.c", {"s", "o.t"}),
+        ("UPDATE d SET x = frm s.c WHERE (", {"s"}),
+        ("CREATE TABLE d2 AS SELECT c FRM s", {"s"}),
+        ("INSERT INTO d SELECT c FRM q WHER", set()),  # nothing else says that q is a table
+    ],
+)
+def test_what_an_unparsed_statement_names_and_is_a_table_may_be_in_what_it_writes(ingested, statement, opaque):
+    govtool = ingested(f"{TABLES}create table o.t (c int);\ncreate table p (c int);\n{statement};\n")
+    for table in ("s", "o.t", "p"):
+        answer = json.loads(govtool("impact", f"{table}.c", "--change", "drop", "-f", "json").out)
+        verdicts = {entry["verdict"] for entry in answer["columns"]}
+        assert ("unknown" in verdicts) == (table in opaque), table
+        assert govtool("impact", f"{table}.c", "--fail-on", "unknown").code == (table in opaque)
+    assert json.loads(govtool("impact", "p.c", "-f", "json").out)["summary"]["not_understood"] == 0
+
+
+def test_a_dataset_of_unknown_columns_counts_in_the_summary_and_for_exit_codes(ingested):
+    govtool = ingested(f"{TABLES}create table d2 as select * from s where (;\n")
+    question = ("impact", "s.c", "--change", "drop")
+    last = govtool(*question).out.splitlines()[-1]
+    assert last.startswith("1 dataset of unknown columns: unknown, 3 with no path found")
+    answer = json.loads(govtool(*question, "-f", "json").out)
+    jsonschema.validate(answer, json.loads((SCHEMAS / "impact-1.json").read_text()))
+    assert (answer["summary"]["unknown"], answer["summary"]["of_unknown_columns"]) == (0, {"unknown": 1})
+    assert govtool(*question, "--fail-on", "unknown").code == 1
+    assert govtool(*question, "--fail-on", "unknown", "--limit", "0").code == 1
 
 
 FAR = "create table a.p (i int); create view a.q as select i from a.p;\n"

@@ -127,3 +127,11 @@ insert into share.t (w) select ascii(e) from tmp.b;
 """
     findings = [f for f in checked(sql(text, SCHEMA), policy(RULES % "")).findings if f.column == "share.t.w"]
     assert [f.verdict.label for f in findings] == ["violated"]
+
+
+def test_a_finding_names_how_many_patterns_count_people_and_where_they_are_listed():
+    text = f"create table share.t as select sum(ascii(email)) as w from crm.users {HAVING}"
+    findings = checked(sql(text, SCHEMA), load([(PACKS / "starter.yml", "pack:starter")])).findings
+    (why,) = {f.why for f in findings if f.rule == "START001"}
+    assert "any of 9 patterns of columns (govtool policy explain START001 lists them)" in why
+    assert "(?i)" not in why

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from leak_samples import MORE, PLAIN, TABLES
+from leak_samples_exports import EXPORTS, FURTHER
 from leak_samples_later import LATER
 from policy_samples import checked
 
@@ -36,13 +37,15 @@ RULES = {
 """The rules on flows to the sinks."""
 
 
-def seen(pack: str, dialect: str, text: str) -> str:
-    """``violated``, ``unknown``, ``not understood``, or ``silent``."""
-    place = PLACES[pack]
+def seen(pack: str, dialect: str, text: str, word: str = "") -> str:
+    """``violated``, ``unknown``, ``not understood``, or ``silent``; ``word`` is in the name of a file that is written."""
+    place = PLACES[pack] | {"word": word}
     found = extract([Script("a.sql", (TABLES + text).format(**place))], Options(dialect=dialect))
     findings = checked(index_of(found.derivations), load_policies([f"pack:{pack}"])).findings
     verdicts = {
-        f.verdict.label for f in findings if f.rule in RULES and f.column.lstrip('"@').startswith(place["sink"])
+        f.verdict.label
+        for f in findings
+        if f.rule in RULES and (word in f.column if word else f.column.lstrip('"@').startswith(place["sink"]))
     }
     for verdict in ("violated", "unknown"):
         if verdict in verdicts:
@@ -52,6 +55,14 @@ def seen(pack: str, dialect: str, text: str) -> str:
 
 @pytest.mark.parametrize("pack", PLACES)
 def test_no_attempt_passes_in_silence(pack):
-    outcomes = {name: seen(pack, dialect, text) for name, (dialect, text) in (PLAIN | MORE | LATER).items()}
+    outcomes = {name: seen(pack, dialect, text) for name, (dialect, text) in (PLAIN | MORE | LATER | FURTHER).items()}
     assert {name for name, outcome in outcomes.items() if outcome == "silent"} == set()
     assert sum(outcome == "violated" for outcome in outcomes.values()) >= 120
+
+
+@pytest.mark.parametrize(
+    ("pack", "word"), [("starter", "share"), ("gdpr", "share"), ("hipaa", "research"), ("pci", "mart")]
+)
+def test_exports_are_found_by_the_names_of_their_places(pack, word):
+    outcomes = {name: seen(pack, dialect, text, word) for name, (dialect, text) in EXPORTS.items()}
+    assert {name for name, outcome in outcomes.items() if outcome != "violated"} == set()

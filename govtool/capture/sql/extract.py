@@ -22,6 +22,7 @@ from govtool.capture.sql.folding.results import PartMaker, ScriptPart, joined
 from govtool.capture.sql.folding.results import Shortfall as Shortfall
 from govtool.capture.sql.options import Options as Options
 from govtool.capture.sql.options import defaults, relation_of
+from govtool.capture.sql.resolve import template_holes
 from govtool.capture.sql.resolve.batch import Batch
 from govtool.capture.sql.resolve.deferred import Deferred, described_tables, known_tables
 from govtool.capture.sql.resolve.knowledge import Knowledge, Usage
@@ -287,9 +288,7 @@ def _script_state(
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
         seen |= noted
-    for note in rendered.diagnostics:
-        if _missing(note, state.statements):
-            continue
+    for note in template_holes.note_holes(rendered, state):
         if is_unbounded(note):
             state.statements.append(_unread(state, note, options))
         else:
@@ -326,17 +325,6 @@ def _note_parameters(state: ScriptState, parsed: ParsedStatement) -> None:
         routine = routine_of(parsed.text, state.dialect)
         if routine is not None:
             state.variables.setdefault(routine[0], set()).update(routine[1])
-
-
-def _missing(note: Diagnostic, statements: list[StatementState]) -> bool:
-    """Note of a statement that SQL is missing from it, as a macro is not known; False where it is in none."""
-    if note.code != "template" or note.severity != "warning" or note.line is None:
-        return False
-    lines = [s.parsed.line for s in statements if s.tree is not None and s.parsed.line <= note.line]
-    owners = [s for s in statements if s.tree is not None and lines and s.parsed.line == max(lines)]
-    for statement in owners:
-        statement.diagnostics.append(note)
-    return bool(owners)
 
 
 def walk_all(batch: Batch, progress: Callable[[int, int], None]) -> None:

@@ -62,6 +62,8 @@ class LargeRanking:
         implied, affected = self._implied(best, dataset, is_rows & implying, seed, own)
         counts = ~(seed | np.isin(best, self.a["unknown"]))
         columns = np.bincount(final, weights=np.where(is_rows, implied, 1) * counts, minlength=int(rank.max()) + 1)
+        whole = is_rows & implying & ~seed & (self.a["dataset_columns"][dataset] == 0)
+        bare = np.bincount(final[whole], minlength=int(rank.max()) + 1)
         shown = np.flatnonzero(~seed)
         hops = self.level[at]
         order = (final << 56) | (hops << 32) | best
@@ -84,6 +86,7 @@ class LargeRanking:
             folded=reached(_nearest(np.flatnonzero(listed), order, None)),
             line_total=len(single),
             columns=tuple(int(c) for c in columns),
+            bare=tuple(bare.tolist()),
             datasets=int(np.count_nonzero(touched)),
             affected=affected,
         )

@@ -113,6 +113,8 @@ class Ranking:
     """Total number; ``lines`` may be fewer."""
     columns: tuple[int, ...]
     """Columns per rank, those that a row set implies included; unknown ones (``?``) cannot be counted."""
+    bare: tuple[int, ...]
+    """Datasets per rank that are reached as a whole, and of which no column is known."""
     datasets: int
     """Visible datasets with anything reached."""
     affected: int

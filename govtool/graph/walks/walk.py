@@ -314,18 +314,30 @@ class SmallWalk:
         top = {_outermost(index, node) for node in named}
         affected = len({c for c in top if not index.is_elided(index.node_dataset[c])} - seeds)
         rows = list(self._reached_rows(best, seeds))
+        bare = [0] * len(columns)
         touched = Counter(index.node_dataset[c] for c in top)
         for item in rows:
             columns[item.rank] += item.implied
             if self.rules.implies(item.key // self.n):
                 dataset = index.node_dataset[item.node]
                 affected += index.column_count(dataset) - touched[dataset]
+                bare[item.rank] += not index.column_count(dataset)
         found = sorted((*found, *rows), key=lambda r: (r.rank, r.hops, r.node))
         datasets = len({index.node_dataset[r.node] for r in found})
         lines = [one for one in found if not one.folded]
         listed = {index.node_dataset[one.node] for one in lines[:limit]}
         folded = [one for one in found if one.folded and index.node_dataset[one.node] in listed]
-        return Ranking(found[:limit], len(found), lines[:limit], folded, len(lines), tuple(columns), datasets, affected)
+        return Ranking(
+            shown=found[:limit],
+            total=len(found),
+            lines=lines[:limit],
+            folded=folded,
+            line_total=len(lines),
+            columns=tuple(columns),
+            bare=tuple(bare),
+            datasets=datasets,
+            affected=affected,
+        )
 
     def _worst_states(self) -> dict[int, int]:
         """The key of each node in the worst of the states in which it was reached; elided datasets aside."""

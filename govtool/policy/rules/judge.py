@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 from govtool.functions.facts import key_of, unread_of
 from govtool.graph.index import Index
@@ -317,6 +318,10 @@ def remedy(declassify: Sequence[Declassify], rule: Rule, name: str, spread: Prop
     return " or ".join(words)
 
 
+LISTED_PATTERNS: Final = 3
+"""Patterns of an entity that a reason lists; of more it has the number."""
+
+
 def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
     """Explain the effect of each edge of a way on the class: why none of them ended the matter."""
     index, words = spread.index, []
@@ -332,7 +337,7 @@ def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
         if reason is not None:
             words.append(f"could not be understood: {reason}")
         for function in functions:
-            words.append(_about(function, accepted, spread, edge))
+            words.append(_about(function, accepted, spread, edge, rule))
     taint = arrival.state.taint
     if taint.passed and arrival.state.mode is Mode.VALUE:
         words.append(f"{', '.join(sorted(taint.passed))} is not accepted by {rule.id}")
@@ -346,7 +351,7 @@ def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
     return "; ".join(dict.fromkeys(word for word in words if word))
 
 
-def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, edge: int) -> str:
+def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, edge: int, rule: Rule) -> str:
     applied = {
         spread.transfers.declassify[a.declassifier].name
         for a in spread.transfers.of(edge)
@@ -355,7 +360,7 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     aggregates = (a for a in accepted if a.kind == "aggregate" and named(a.functions, function))
     short = next((aggregate for aggregate in aggregates if aggregate.name not in applied), None)
     if short is not None:
-        return _too_small(function, short, spread, edge)
+        return _too_small(function, short, spread, edge, rule)
     if any(named(d.functions, function) for d in spread.transfers.declassify if d.name in applied):
         return ""
     keyed = key_of(function)
@@ -373,9 +378,16 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     return "" if function == "…" else f"{function}() keeps the value"
 
 
-def _too_small(function: str, aggregate: Declassify, spread: Propagation, edge: int) -> str:
+def _some(patterns: Sequence[str], rule: Rule) -> str:
+    """Patterns of columns, or how many there are, and the command that lists them."""
+    if len(patterns) <= LISTED_PATTERNS:
+        return ", ".join(patterns)
+    return f"any of {len(patterns)} patterns of columns (govtool policy explain {rule.id} lists them)"
+
+
+def _too_small(function: str, aggregate: Declassify, spread: Propagation, edge: int, rule: Rule) -> str:
     """Why an aggregate does not declassify: its groups are not shown to be large enough."""
-    who = f" of {', '.join(aggregate.entity)}" if aggregate.entity else ""
+    who = f" of {_some(aggregate.entity, rule)}" if aggregate.entity else ""
     measured = spread.transfers.measured.get((edge, spread.transfers.declassify.index(aggregate)))
     if measured is None:
         why = shortfall(spread.index, edge, aggregate)

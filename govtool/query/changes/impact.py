@@ -41,6 +41,8 @@ class Summary:
 
     verdicts: tuple[tuple[ChangeVerdict, int], ...]
     """Columns per verdict, the worst first; empty upstream."""
+    bare: tuple[tuple[ChangeVerdict, int], ...]
+    """The same of datasets that are reached as a whole, and of which no column is known."""
     columns: int
     """Columns reached."""
     datasets: int
@@ -244,6 +246,7 @@ def _summary(
     visible = sum(_visible(index, one) for one in subjects)
     return Summary(
         verdicts=tuple((verdict, ranking.columns[verdict]) for verdict in ChangeVerdict) if with_verdicts else (),
+        bare=tuple((verdict, ranking.bare[verdict]) for verdict in ChangeVerdict) if with_verdicts else (),
         columns=sum(ranking.columns),
         datasets=ranking.datasets,
         no_path=max(0, index.meta["columns"] - visible - affected),

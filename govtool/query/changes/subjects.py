@@ -151,8 +151,11 @@ def with_subjects(
     folded = [one for one in (*ranking.folded, *found) if one.folded and index.node_dataset[one.node] in listed]
     reached = {one.node for one in found}
     columns = list(ranking.columns)
+    bare = list(ranking.bare)
     for one in found:
-        columns[one.rank] += one.implied if index.is_rows(one.node) else int(not index.is_unknown(one.node))
+        is_rows = index.is_rows(one.node)
+        columns[one.rank] += one.implied if is_rows else int(not index.is_unknown(one.node))
+        bare[one.rank] += is_rows and not index.column_count(index.node_dataset[one.node])
     return Ranking(
         shown=sorted((*ranking.shown, *found), key=_order)[:limit],
         total=ranking.total + len(found),
@@ -160,6 +163,7 @@ def with_subjects(
         folded=sorted(folded, key=_order),
         line_total=ranking.line_total + sum(not one.folded for one in found),
         columns=tuple(columns),
+        bare=tuple(bare),
         datasets=reach.ranking([node for node in own if node not in reached], 0).datasets,
         affected=ranking.affected,
     )

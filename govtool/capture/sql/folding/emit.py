@@ -200,7 +200,7 @@ class Emitter:
                 self._read(name, EVERYWHERE, edges)
         hole = _hole(draft.statement)
         if hole:  # something was there that is not: it may have made anything of what is read
-            sources = dict.fromkeys((*write.reads, *write.dataset_reads))
+            sources = dict.fromkeys((*write.reads, *write.dataset_reads, *write.mentioned))
             for name in sources:
                 edges.append(Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.OPAQUE, reason=hole))
         if unclear or write.listed or write.output.open or len(set(names)) < len(names):

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import session
 from govtool.capture.sql.scripts.clients.client import clean
-from govtool.capture.sql.scripts.control import blocks
+from govtool.capture.sql.scripts.control import blocks, strings
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.control.dynamic import CALLS_ROUTINE
 from govtool.capture.sql.scripts.pieces import read_pieces
@@ -207,7 +207,7 @@ class ScriptReader(StatementReader):
             _, name = self.connections.pop(0)
             self._connect(name, tokens[0])
         if not self.flow.inside and word(tokens[0]) in DIRECT and self.lex.name not in _CLOSELY:
-            self.statement(tokens)
+            self.statement(strings.with_names(self, tokens))
             return
         pieces = split_statements(tokens) if self.lex.name in _UNSEPARATED else [tokens]
         for piece in pieces:
@@ -244,6 +244,7 @@ class ScriptReader(StatementReader):
             self.add(tokens, None, "failed", self.diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
             return
         if self._is_bare_call(tokens, tree):
+            strings.called(self, tokens[0].text)
             note = self.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
             self.add(tokens, None, "ignored", note, head="call")
             return

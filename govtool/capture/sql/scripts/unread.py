@@ -6,6 +6,7 @@ written. The tree is a COMMAND with arguments of our own; ``walk/unread`` reads 
 * ``sources``: the tables that are read
 * ``target``: the table that is written, if any
 * ``creates``: whether the statement makes that table
+* ``mentions``: other names: those that are tables may be read
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.syntax import marks
-from govtool.capture.sql.syntax.lexer import word, word_set
+from govtool.capture.sql.syntax.lexer import name_end, word, word_set
 
 _HEADS: Final = word_set("SELECT WITH INSERT UPDATE DELETE MERGE CREATE REPLACE FROM (")
 _READS: Final = word_set("FROM JOIN USING")
@@ -29,6 +30,8 @@ _NO_NAMES: Final = word_set(
 )
 MAX_COLUMNS: Final = 1000
 """Tokens of a list of columns behind the name of a common table that are looked through."""
+MAX_MENTIONS: Final = 500
+"""Names of one statement that are looked up as tables."""
 _WITH_FROM: Final = word_set("EXTRACT SUBSTRING TRIM OVERLAY POSITION")
 """Functions whose arguments are written with FROM."""
 _NAMES: Final = frozenset({marks.VAR, marks.IDENTIFIER})
@@ -49,7 +52,24 @@ def unread_tree(tokens: Sequence[Token], dialect: str) -> exp.Expr | None:
         found.pop(next(iter(found)))
     if table is None and (not found or word(tokens[0]) not in ("SELECT", "WITH", "FROM", "(")):
         return None
-    return exp.Command(this=word(tokens[0]), sources=list(found.values()), target=table, creates=creates)
+    sources = list(found.values())
+    others = mentioned(tokens, dialect)
+    return exp.Command(this=word(tokens[0]), sources=sources, target=table, creates=creates, mentions=others)
+
+
+def mentioned(tokens: Sequence[Token], dialect: str) -> list[exp.Table]:
+    """The names in tokens that are not understood, as tables: ``a.b``, and ``a``, as ``b`` may be its column."""
+    found: dict[str, exp.Table] = {}
+    index = 0
+    while index < len(tokens) and len(found) < MAX_MENTIONS:
+        end = name_end(tokens, index)
+        if tokens[index].token_type in _NAMES and word(tokens[index]) not in _NO_NAMES:
+            for stop in (end, end - 2):
+                table = _table(tokens[:stop], index, dialect)[0] if stop > index else None
+                if table is not None:
+                    found.setdefault(table.sql(), table)
+        index = end
+    return list(found.values())
 
 
 def table_at(tokens: Sequence[Token], index: int, dialect: str, *, call: bool = False) -> exp.Table | None:

@@ -57,6 +57,18 @@ class Variant(NamedTuple):
         return self.lines[min(max(line, 1), len(self.lines)) - 1]
 
 
+class Hole(NamedTuple):
+    """The places of SQL that is missing from a template, as a name has no value."""
+
+    note: Diagnostic
+    text: str
+    """What stands for it in the renderings; may be empty."""
+    lines: tuple[int, ...]
+    """Lines of the template, 1-based."""
+    is_value: bool = False
+    """It is a value that nobody gave: missing only where it may stand for a column."""
+
+
 class Rendered(NamedTuple):
     """The result of rendering a template."""
 
@@ -71,6 +83,8 @@ class Rendered(NamedTuple):
     """Arguments of dbt's ``config(...)``: ``materialized``, ``alias``, ``schema`` …; None if it was not called."""
     wanted: tuple[str, ...] = ()
     """Relations whose columns the template needs, sorted: with other columns it may render otherwise."""
+    holes: tuple[Hole, ...] = ()
+    """The places of what is missing; their notes are among the diagnostics."""
 
 
 def is_template(text: str) -> bool:
@@ -131,30 +145,34 @@ def render(
     if not runs:
         return stripped(diagnostics)
     variants: dict[str, Variant] = {}
-    unknown: dict[str, int] = {}
+    unknown: dict[str, dict[int, None]] = {}
     for output, _ in runs:
         variant = _variant(output, variables, unknown)
         variants.setdefault(variant.text, variant)
     done = [run for _, run in runs]
-    diagnostics += _notes_of_unknown(unknown, done, text.split("\n"), file)
+    holes = tuple(_holes(unknown, done, text.split("\n"), file))
+    diagnostics += [hole.note for hole in holes if not hole.is_value]
+    for message in sorted({message for run in done for message in run.beside}):
+        diagnostics.append(Diagnostic("template", "warning", message, file or None))
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
         diagnostics.append(Diagnostic("template", "info", message, file or None))
-    return _rendered(variants, diagnostics, unknown, done)
+    return _rendered(variants, diagnostics, unknown, done)._replace(holes=holes)
 
 
-def _notes_of_unknown(
-    unknown: Mapping[str, int], runs: Sequence[TemplateRun], lines: Sequence[str], file: str
-) -> Iterator[Diagnostic]:
-    """Say what is missing and why, at the line that needs it. The reason of the first rendering counts."""
+def _holes(
+    unknown: Mapping[str, Mapping[int, None]], runs: Sequence[TemplateRun], lines: Sequence[str], file: str
+) -> Iterator[Hole]:
+    """Say what is missing and why, at the first line that needs it. The reason of the first rendering counts."""
     reasons = {name: why for run in reversed(runs) for name, why in run.reasons.items()}
-    for name, line in sorted(unknown.items()):
+    for name, places in sorted(unknown.items()):
+        line = next(iter(places))
         message = _missing(name, reasons)
         if line <= len(lines):
             message = as_written(message, lines[line - 1])
-        yield Diagnostic("template", "warning", message, file or None, line)
-    for message in sorted({message for run in runs for message in run.beside}):
-        yield Diagnostic("template", "warning", message, file or None)
+        note = Diagnostic("template", "warning", message, file or None, line)
+        text = "" if name[:1] in (_TYPE_MARK, "!") else name.lstrip("=?")
+        yield Hole(note, text, tuple(places), is_value=name[:1] == _VALUE_MARK)
 
 
 def _all_runs(
@@ -196,7 +214,10 @@ def _all_runs(
 
 
 def _rendered(
-    variants: Mapping[str, Variant], diagnostics: list[Diagnostic], unknown: Mapping[str, int], runs: list[TemplateRun]
+    variants: Mapping[str, Variant],
+    diagnostics: list[Diagnostic],
+    unknown: Iterable[str],
+    runs: list[TemplateRun],
 ) -> Rendered:
     """Return the result of all renderings: of settings, the first rendering counts."""
     config: dict[str, object] = {}
@@ -207,7 +228,7 @@ def _rendered(
     return Rendered(
         tuple(variants.values()),
         tuple(diagnostics),
-        tuple(sorted({name.removeprefix(_TYPE_MARK) for name in unknown if name[:1] not in ("!", "=")})),
+        tuple(sorted({name.removeprefix(_TYPE_MARK) for name in unknown if name[:1] not in ("!", "=", _VALUE_MARK)})),
         tuple(sorted(relations)),
         config if any(run.configured for run in runs) else None,
         tuple(sorted({relation for run in runs for relation in run.wanted})),
@@ -230,6 +251,8 @@ _QUERY = "run_query"
 """dbt's macro whose result is rows of the warehouse: a macro that all know, with a value that none knows here."""
 _TYPE_MARK = ":"
 """Begins the name of what stands for a type."""
+_VALUE_MARK = "?"
+"""Begins the name of a value that nobody gave, and that may stand for a column."""
 _ONLY_A_TYPE = " (a type)"
 
 
@@ -252,6 +275,8 @@ def _missing(name: str, reasons: Mapping[str, str]) -> str:
         return name[1:]
     if name[:1] == "=":
         return f"{name[1:]} has no value: {UNNAMED_RELATION}"
+    if name[:1] == _VALUE_MARK:
+        return f"{name[1:]} has no value, or a part of it: which columns are read is not known"
     known = [key for key in reasons if name == key or name.startswith(f"{key}_")]
     if known:
         return reasons[max(known, key=len)]
@@ -278,16 +303,44 @@ def _names_relation(match: re.Match[str]) -> bool:
     return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))
 
 
-def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, int]) -> Variant:
+def _column_of(match: re.Match[str], name: str) -> str:
+    """Return the name that a value nobody gave is, or is a part of, where that may be a column's; else nothing."""
+    before = _before(match, 80)
+    behind = _MARK.sub("", match.string[match.end() : match.end() + 80])
+    left, right = _NAME_END.search(before), _NAME_START.match(behind)
+    prefix, suffix = left.group() if left else "", right.group() if right else ""
+    before, behind = before[: len(before) - len(prefix)], behind[len(suffix) :]
+    if not prefix + suffix and _value(match, name) != name:
+        return ""
+    if before[-1:] in _GLUE or behind[:1] in _GLUE or behind[:1] in (".", "(") or _NAME_PLACE.search(before):
+        return ""
+    return prefix + name + suffix
+
+
+_GLUE = frozenset({"'", '"', "`", "$", "@", "\ue002", "\ue003", "/", "-"})
+"""What a name beside it is not alone with: a text, a parameter, a path, another value."""
+_NAME_END = re.compile(r"\w+\Z")
+_NAME_START = re.compile(r"\w+")
+_NAME_PLACE = re.compile(
+    r"(?:\bAS|\b(?:TABLE|VIEW|INTO|UPDATE|SCHEMA|DATABASE|EXISTS|USE|ROLE|TO))\s+\Z", re.IGNORECASE
+)
+"""Before an alias, or a name of something that is no column."""
+
+
+def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, dict[int, None]]) -> Variant:
     """Take the line marks and the places of unknown macros out of a rendering; note the latter in ``unknown``."""
     if "\ue002" in output:
         for match in _UNKNOWN.finditer(output):
-            if match.group(1)[:1] == "=" and not _names_relation(match):
-                continue
+            name = match.group(1)
+            if name[:1] == "=" and not _names_relation(match):
+                column = _column_of(match, name[1:])
+                if not column:
+                    continue
+                name = _VALUE_MARK + column
             mark = output.rfind("\ue000", 0, match.start())
             line = int(output[mark + 1 : output.find("\ue001", mark)]) if mark >= 0 else 1
-            is_type = match.group(1)[:1] not in ("!", "=") and _TYPE_PLACE.search(_before(match, 400))
-            unknown.setdefault(_TYPE_MARK + match.group(1) if is_type else match.group(1), line)
+            is_type = name[:1] not in ("!", "=", _VALUE_MARK) and _TYPE_PLACE.search(_before(match, 400))
+            unknown.setdefault(_TYPE_MARK + name if is_type else name, {})[line] = None
         output = _UNKNOWN.sub(_place, output)
     lines: list[int] = []
     parts: list[str] = []

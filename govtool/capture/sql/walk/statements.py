@@ -61,9 +61,18 @@ def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:
     known = [dep for dep in walk.named if dep & KIND_MASK != OPAQUE]
     named = frozenset([dep >> REF_SHIFT for dep in known if not dep & LISTED])
     listed = frozenset([dep >> REF_SHIFT for dep in known if dep & LISTED])
+    mentioned = _mentioned(walk, tree) if "mentions" in tree.args else ()
     for write in walk.writes:
         write.named, write.listed = named, listed
+        write.mentioned = tuple([name for name in mentioned if name != write.target])
     return walk.writes
+
+
+def _mentioned(walk: Walk, tree: exp.Expr) -> tuple[str, ...]:
+    """Return the tables, as far as they are known, that a part of a statement names which is not understood."""
+    names = [walk.lookup.table_name(table) for table in tree.args["mentions"]]
+    tables = [walk.lookup.table(name) for name in dict.fromkeys(names) if name]
+    return tuple([table.id for table in tables if table.columns or table.complete])
 
 
 def _name_columns(walk: Walk, common: CommonTable) -> None:

@@ -33,6 +33,7 @@ class Write:
         places: See ``govtool.model.places``.
         reads: Datasets whose rows flow, and the arms in which they do.
         dataset_reads: Files and stages that are read whole.
+        mentioned: Tables that a part of the statement which is not understood names.
         defines: Whether ``output`` says what columns the target has (a definition), and not just which were written.
         named: Refs of the columns that the statement names, used or not.
         listed: Refs of the columns that it reaches by their position, behind a list of names.
@@ -48,6 +49,7 @@ class Write:
         "fills",
         "kind",
         "listed",
+        "mentioned",
         "mode",
         "named",
         "output",
@@ -82,6 +84,7 @@ class Write:
         self.places: str | None = None
         self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()
+        self.mentioned: tuple[str, ...] = ()
         self.named: frozenset[int] = frozenset()
         self.listed: frozenset[int] = frozenset()
         self.fills = NOT_NAMED
@@ -96,5 +99,6 @@ class Write:
         write.rows, write.reads, write.named, write.listed = self.rows, self.reads, self.named, self.listed
         write.fills = self.fills
         write.dataset_reads = self.dataset_reads
+        write.mentioned = self.mentioned
         write.places = self.places
         return write

@@ -16,9 +16,11 @@ from govtool.capture.sql.scripts.control.control_words import MODIFYING, STRIPPE
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites import outputs
 from govtool.capture.sql.syntax import marks
-from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, word, word_set
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, name_end, word, word_set
 
 _CONTROL = frozenset({"IF", "ELSE", "WHILE", "BEGIN", "END"})
+_CHANGING = frozenset({"GET", "GET_DIAGNOSTICS", "UNSET"})
+"""First words of statements that change variables to what is not followed."""
 _NO_ASSIGNMENT = frozenset({"SET", "UPDATE", "INSERT", "MERGE", "DELETE", "ALTER", "COPY"})
 
 IGNORED = word_set(
@@ -86,6 +88,7 @@ def _statement(reader: StatementReader, tokens: list[Token]) -> None:
     if flow.declarations:
         _declaration(reader, tokens)
         return
+    tokens = strings.with_names(reader, tokens)
     if dynamic.read(reader, tokens, head):
         return
     if head in ("SELECT", "WITH"):
@@ -94,6 +97,8 @@ def _statement(reader: StatementReader, tokens: list[Token]) -> None:
     if head == "FETCH" and variable_statements.fetched(reader, tokens):
         return
     if ignored(head) and not (head == "CACHE" and has_query(tokens)):
+        if head in _CHANGING:
+            reader.flow.strings.clear()
         reader.add(tokens, None, "ignored")
         return
     if _assigns(reader, tokens, head):
@@ -119,6 +124,8 @@ def _assigns(reader: StatementReader, tokens: list[Token], head: str) -> bool:
         return True
     if reader.flow.inside or name in ("snowflake", "oracle"):
         assigned = None if head in _NO_ASSIGNMENT else _assignment(tokens)
+        if assigned is None and name in variables.PLPGSQL:
+            assigned = _equated(tokens)
         if assigned is not None:
             _assigned(reader, tokens, tokens[: assigned - 1], assigned)
             return True
@@ -139,6 +146,7 @@ def _let(reader: StatementReader, tokens: list[Token]) -> bool:
     if assigned < 2:
         return False
     _assigned(reader, tokens, tokens[1:2], assigned)
+    strings.declared(reader, [tokens[1].text.lower()])
     return True
 
 
@@ -149,6 +157,15 @@ def _assignment(tokens: list[Token]) -> int | None:
             named = [token.token_type in STRING_TYPES for token in tokens[1:index]]
             return None if True in named else index + 1
     return None
+
+
+def _equated(tokens: list[Token]) -> int | None:
+    """Return the start of the value of ``name = value``, ``record.field = value`` and ``array[1] = value``."""
+    at = name_end(tokens, 0)
+    if at < len(tokens) and tokens[at].token_type == marks.L_BRACKET:
+        at = next((i + 1 for i, t in enumerate(tokens[at:], at) if t.token_type == marks.R_BRACKET), at)
+    equals = at < len(tokens) - 1 and tokens[at].token_type == marks.EQ
+    return at + 1 if equals and tokens[0].token_type not in STRING_TYPES else None
 
 
 def _assigned(reader: StatementReader, tokens: list[Token], left: list[Token], start: int) -> None:
@@ -189,10 +206,10 @@ def _declaration(reader: StatementReader, tokens: list[Token]) -> None:
     if start < 2:
         start = 1 + next((i for i, t in enumerate(tokens[1:12], 1) if t.token_type == marks.EQ), -1)
     if start > 1 and start < len(tokens):
-        text = folding.constant_text(tokens[start:], reader.flow.constants)
+        parts = folding.constant_parts(tokens[start:], strings.known(reader))
         constant = any(word(token) == "CONSTANT" for token in tokens[1:3])
-        if text is not None and (constant or strings.never_set_again(reader.text, tokens[0].text)):
-            reader.flow.constants[tokens[0].text.lower()] = text
+        if parts and (constant or strings.never_set_again(reader.text, tokens[0].text)):
+            reader.flow.constants[tokens[0].text.lower()] = parts
         _assigned(reader, tokens, tokens[:1], start)
         variables.declared(reader, targets)
     else:

@@ -10,7 +10,7 @@ from govtool.capture.sql.scripts.control.branches import Branches, Path
 
 
 class Text(NamedTuple):
-    """The text in a variable."""
+    """The constant text in a variable."""
 
     parts: tuple[Token, ...]
     """The string tokens, to be joined."""
@@ -46,6 +46,8 @@ class ControlFlow:
         self.returns: tuple[str, str] = ("", "")
         """The table variable that T-SQL's table function returns, and its name among those of other functions."""
         self.strings: dict[str, Text] = {}
-        """T-SQL's variables that hold constant text."""
-        self.constants: dict[str, str] = {}
+        """Variables that hold constant text, by their names with the mark before them."""
+        self.declared: dict[str, int] = {}
+        """Variables that are declared, and how many blocks were open there."""
+        self.constants: dict[str, tuple[Token, ...]] = {}
         """Variables of declaration sections that hold one text throughout, by their names in lower case."""

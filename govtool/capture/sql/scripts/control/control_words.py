@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts import routines, table_functions
-from govtool.capture.sql.scripts.control import bindings, variable_statements, variables
+from govtool.capture.sql.scripts.control import bindings, strings, variable_statements, variables
 from govtool.capture.sql.scripts.control.branches import MAX_TESTS
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
 from govtool.capture.sql.scripts.reader import StatementReader
@@ -80,6 +80,7 @@ def _end(reader: StatementReader, tokens: list[Token]) -> list[Token] | None:
         else:
             flow.branches.end_block(flow.depth)
         flow.depth -= 1
+        strings.left(reader)
         _leave(reader, tokens)
     if unseparated:
         return tokens[index:] or None
@@ -245,7 +246,22 @@ def _declare(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
     if cursor > 0:
         cursor_of(reader, tokens, variables.targets_of(tokens[1:2], name), tokens[cursor + 1 :])
         return None
+    if name not in variables.MARKED:
+        _hold_declared(reader, tokens)
     return tokens
+
+
+def _hold_declared(reader: StatementReader, tokens: list[Token]) -> None:
+    """Note the constant text of ``DECLARE a, b STRING DEFAULT 'text'`` and ``DECLARE VARIABLE a STRING = 'text'``."""
+    at = next((i for i, t in enumerate(tokens[1:5], 1) if word(t) not in ("OR", "REPLACE", "VARIABLE", "VAR")), 1)
+    names = [tokens[at].text.lower()]
+    while at + 2 < len(tokens) and tokens[at + 1].token_type == marks.COMMA:
+        at += 2
+        names.append(tokens[at].text.lower())
+    given = next((i for i, t in enumerate(tokens[at:], at) if t.text == "=" or word(t) == "DEFAULT"), len(tokens))
+    for declared in names:
+        strings.note(reader, [declared], tokens[given + 1 :])
+    strings.declared(reader, names)
 
 
 def cursor_of(

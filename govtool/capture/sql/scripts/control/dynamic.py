@@ -12,7 +12,6 @@ from govtool.capture.sql.scripts.trees import parse_again
 from govtool.capture.sql.syntax import marks
 from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, word
 
-_PLPGSQL = frozenset({"", "postgres", "redshift", "materialize", "risingwave"})
 _JOINS = frozenset({marks.DPIPE, marks.PLUS})
 _TEXTS = STRING_TYPES | {marks.L_PAREN}
 CALLS_ROUTINE = "calls a routine: what it writes is read where it is defined"
@@ -25,7 +24,7 @@ def read(reader: StatementReader, tokens: list[Token], head: str) -> bool:
     Returns:
         False if the tokens are none of these.
     """
-    if reader.lex.name in variables.TSQL:
+    if reader.lex.name in variables.MARKED:
         strings.follow(reader, tokens, head)
     second = word(tokens[1]) if len(tokens) > 1 else ""
     if head == "EXECUTE" and second == "IMMEDIATE":
@@ -57,10 +56,8 @@ def _execute(reader: StatementReader, tokens: list[Token], second: str) -> None:
         _constant(reader, tokens, 1, "execute")
         return
     name = word(tokens[1]).lower() if len(tokens) > 1 else ""
-    if (name in folding.FUNCTIONS or name in reader.flow.constants) and _folded(reader, tokens, 1, "execute"):
-        return
-    if _procedural(reader) or name in ("format", "concat"):
-        _opaque(reader, tokens, "execute")
+    if _procedural(reader) or name in folding.FUNCTIONS or strings.known(reader)(name):
+        _constant(reader, tokens, 1, "execute")
     else:
         _called(reader, tokens, "execute")
 
@@ -73,7 +70,7 @@ def _behind_name(tokens: list[Token], start: int) -> int:
 
 def _procedural(reader: StatementReader) -> bool:
     """Return whether EXECUTE runs a text here, as in PL/pgSQL, and no prepared statement."""
-    return reader.flow.inside and reader.lex.name in _PLPGSQL
+    return reader.flow.inside and reader.lex.name in variables.PLPGSQL
 
 
 def _prepare(reader: StatementReader, tokens: list[Token]) -> bool:
@@ -98,8 +95,7 @@ def _prepare(reader: StatementReader, tokens: list[Token]) -> bool:
 def _constant(reader: StatementReader, tokens: list[Token], start: int, head: str) -> None:
     """Read the statement in a string, or in strings joined by ``||`` or ``+``."""
     written = tokens
-    if reader.lex.name in variables.TSQL:
-        tokens = strings.replaced(reader, tokens, start)
+    tokens = strings.replaced(reader, tokens, start)
     end = len(tokens)
     while start < end and tokens[start].token_type == marks.L_PAREN:
         end = min(closing(tokens, start), end)
@@ -110,10 +106,7 @@ def _constant(reader: StatementReader, tokens: list[Token], start: int, head: st
         index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == marks.COMMA
     )
     targets = _targets(reader, tokens, index)
-    unclear = not joined or (index < end and tokens[index].token_type in _JOINS)
-    if unclear and not targets and _folded(reader, written, start, head):
-        return
-    if unclear:
+    if not joined or (index < end and tokens[index].token_type in _JOINS):
         _opaque(reader, tokens, head)
         variables.unknown(reader, tokens, targets, "dynamic SQL", head="assignment")
         return
@@ -148,16 +141,6 @@ def _joined_strings(tokens: list[Token], start: int, end: int) -> tuple[list[Tok
         else:
             return parts, index + 1
     return ([] if index < end else parts), index
-
-
-def _folded(reader: StatementReader, tokens: list[Token], start: int, head: str) -> bool:
-    """Read the statement that an expression of constants makes; False if it is none."""
-    text = folding.constant_text(tokens[start:], reader.flow.constants)
-    if text is None:
-        return False
-    reader.add(tokens, None, "ignored", head=head)
-    reader.body(text, tokens[start], tokens[start].start, None)
-    return True
 
 
 def _bind(reader: StatementReader, number: int, given: dict[str, exp.Expr]) -> None:
@@ -211,6 +194,7 @@ def _opaque(reader: StatementReader, tokens: list[Token], head: str) -> None:
 
 
 def _called(reader: StatementReader, tokens: list[Token], head: str) -> None:
+    strings.called(reader, "")
     note = reader.diagnostic("opaque", "info", CALLS_ROUTINE, tokens[0])
     reader.add(tokens, None, "ignored", note, head=head)
     bindings.called(reader, tokens)

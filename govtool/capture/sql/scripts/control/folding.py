@@ -9,63 +9,80 @@ from typing import Final
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.syntax import marks
-from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, split
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, like, split
 
-_NOTHING: Final[Mapping[str, str]] = {}
+Parts = tuple[Token, ...]
+"""String tokens whose texts, joined, are a constant text; none where a text is not constant."""
+Known = Callable[[str], Parts]
+"""The text that a variable holds, by its name in lower case with the mark before it: ``@name``, ``$name``."""
+
+_MOST: Final = 1_000
+"""Strings that a text is joined from at most; of more it is not known."""
 _JOINS: Final = frozenset({marks.DPIPE, marks.PLUS})
+_MARKS: Final = frozenset({marks.PARAMETER, marks.COLON})
 _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
-_DIRECTIVE: Final = re.compile(r"%(?:(\d+)\$)?-?\d*([sIL%])")
+_DIRECTIVE: Final = re.compile(r"%(?:(\d+)\$)?-?\d*([sdIL%])")
 
 
-def constant_text(tokens: Sequence[Token], known: Mapping[str, str] = _NOTHING) -> str | None:
-    """The text that an expression makes: strings and numbers joined, ``format``, ``concat``, ``quote_ident``.
+def constant_text(tokens: Sequence[Token], known: Known) -> str | None:
+    """The text that an expression makes; None if an operand is no constant."""
+    parts = constant_parts(tokens, known)
+    return "".join([part.text for part in parts]) if parts else None
 
-    Args:
-        tokens: The expression.
-        known: The texts of constants, by their names in lower case.
 
-    Returns:
-        None if an operand is no constant.
+def constant_parts(tokens: Sequence[Token], known: Known) -> Parts:
+    """The strings that an expression joins: strings, numbers, variables that hold constant text, ``format``,
+    ``concat``, ``quote_ident`` and their like. None if an operand is no constant.
     """
     tokens = list(tokens)
     while tokens and tokens[0].token_type == marks.L_PAREN and closing(tokens, 0) == len(tokens) - 1:
         tokens = tokens[1:-1]
-    parts: list[str] = []
+    parts: list[Token] = []
     at = 0
     while at < len(tokens):
-        found = _operand(tokens, at, known)
-        if found is None:
-            return None
-        text, at = found
-        parts.append(text)
-        if at < len(tokens):
-            if tokens[at].token_type not in _JOINS or at + 1 == len(tokens):
-                return None
-            at += 1
-    return "".join(parts) if parts else None
+        found, behind = _operand(tokens, at, known)
+        parts += found
+        if not found or len(parts) > _MOST:
+            return ()
+        if behind < len(tokens):
+            if tokens[behind].token_type not in _JOINS or behind + 1 == len(tokens) or _adds(tokens, behind):
+                return ()
+            behind += 1
+        at = behind
+    return tuple(parts)
 
 
-def _operand(tokens: list[Token], at: int, known: Mapping[str, str]) -> tuple[str, int] | None:
-    """The text of one operand, and where the next token is."""
+def _adds(tokens: list[Token], at: int) -> bool:
+    """Return whether a plus stands beside a number, which it may add."""
+    beside = (tokens[at - 1].token_type, tokens[at + 1].token_type)
+    return tokens[at].token_type == marks.PLUS and marks.NUMBER in beside
+
+
+def _operand(tokens: list[Token], at: int, known: Known) -> tuple[Parts, int]:
+    """The strings of one operand, and where the next token is."""
     token = tokens[at]
-    if token.token_type in STRING_TYPES or token.token_type == marks.NUMBER:
-        return token.text, at + 1
+    if token.token_type in STRING_TYPES:
+        return (token,), at + 1
+    if token.token_type == marks.NUMBER:
+        return (like(token, marks.STRING, token.text),), at + 1
+    if token.token_type in _MARKS and at + 1 < len(tokens):
+        mark = token.text if token.token_type == marks.PARAMETER else ""
+        return known(mark + tokens[at + 1].text.lower()), at + 2
     end = at + 1
     if end >= len(tokens) or tokens[end].token_type != marks.L_PAREN:
-        constant = known.get(token.text.lower())
-        return None if constant is None else (constant, end)
+        return known(token.text.lower()), end
     close = closing(tokens, end)
     function = FUNCTIONS.get(token.text.lower())
     arguments = [constant_text(item, known) for item in split(tokens[end + 1 : close])]
     values = [item for item in arguments if item is not None]
     if function is None or not values or len(values) < len(arguments):
-        return None
+        return (), close + 1
     text = function(values)
-    return None if text is None else (text, close + 1)
+    return () if text is None else (like(token, marks.STRING, text),), close + 1
 
 
 def _format(arguments: list[str]) -> str | None:
-    """PostgreSQL's format: %s a text, %I an identifier, %L a literal, %1$s by position."""
+    """``format``: %s a text, %d a number, and PostgreSQL's %I an identifier, %L a literal, %1$s by position."""
     values = arguments[1:]
     given = iter(range(len(values)))
     missing = False
@@ -92,16 +109,21 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _bracketed(arguments: list[str]) -> str | None:
+    return "[" + arguments[0].replace("]", "]]") + "]" if len(arguments) == 1 else None
+
+
 def _text(text: str) -> str:
     return text
 
 
-_CONVERSIONS: Final[Mapping[str, Callable[[str], str]]] = {"s": _text, "I": _identifier, "L": _literal}
+_CONVERSIONS: Final[Mapping[str, Callable[[str], str]]] = {"s": _text, "d": _text, "I": _identifier, "L": _literal}
 
 FUNCTIONS: Final[Mapping[str, Callable[[list[str]], str | None]]] = {
     "format": _format,
     "concat": lambda arguments: "".join(arguments),
     "quote_ident": lambda arguments: _identifier(arguments[0]) if len(arguments) == 1 else None,
     "quote_literal": lambda arguments: _literal(arguments[0]) if len(arguments) == 1 else None,
+    "quotename": _bracketed,
 }
 """Functions whose result is known where their arguments are, by their names in lower case."""

@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql.scripts.control import strings
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.syntax import marks
 from govtool.capture.sql.syntax.lexer import closing, like, split, word
@@ -29,6 +30,9 @@ from govtool.names import fold
 
 TSQL: Final = frozenset({"tsql", "fabric"})
 MYSQL: Final = frozenset({"mysql", "singlestore", "doris", "starrocks"})
+PLPGSQL: Final = frozenset({"", "postgres", "redshift", "materialize", "risingwave"})
+MARKED: Final = TSQL | MYSQL
+"""Dialects that mark variables with ``@``, and set them in many statements."""
 _QUERY: Final = frozenset({"SELECT", "WITH"})
 _OPERATORS: Final = frozenset("+-*/%&|^")
 
@@ -56,6 +60,7 @@ def assign(
     """Add the statement that gives variables the columns of a query."""
     if not targets:
         return
+    _holds(reader, targets)
     if value is None:
         unknown(reader, tokens, targets, "an expression that is not understood", head=head)
         return
@@ -72,6 +77,7 @@ def fetch(
     head: str | None = None,
 ) -> None:
     """Add the statement that gives variables the columns of a cursor's row."""
+    _holds(reader, targets)
     if targets and cursor:
         reader.add(tokens, tree_of(targets, fetches=cursor), "parsed", head=head)
 
@@ -87,6 +93,7 @@ def unknown(
     head: str | None = None,
 ) -> None:
     """Add the statement that gives variables values which cannot be followed."""
+    _holds(reader, targets)
     if targets:
         reader.add(tokens, tree_of(targets, reason=reason, origin=origin, keeps=keeps), "parsed", head=head)
 
@@ -95,12 +102,14 @@ def declare(reader: StatementReader, tokens: list[Token], targets: Sequence[Assi
     """Add the statement that declares variables without a value."""
     nested = reader.flow.depth > 0  # it hides one of the same name for a while: what that was stays possible
     tree = tree_of(targets, keeps=nested) if targets else None
+    _holds(reader, targets)
     reader.add(tokens, tree, "ignored", head="declare")
     declared(reader, targets)
 
 
 def declared(reader: StatementReader, targets: Sequence[AssignmentTarget]) -> None:
     """Note variables of a block, so that they end with it."""
+    strings.declared(reader, [target.name.lower() for target in targets])
     if reader.routine is None:
         reader.flow.names += [target.name for target in targets]
 
@@ -111,6 +120,12 @@ def end(reader: StatementReader, tokens: list[Token]) -> None:
     if names:
         reader.flow.names = []
         gone(reader, tokens, names)
+
+
+def _holds(reader: StatementReader, targets: Sequence[AssignmentTarget], value: Sequence[Token] = ()) -> None:
+    """Note the constant text that an assignment gives its targets, or that they hold none any more."""
+    if reader.lex.name not in MARKED:
+        strings.note(reader, [target.name.lower() for target in targets], value)
 
 
 def gone(reader: StatementReader, tokens: list[Token], names: Sequence[str]) -> None:
@@ -229,6 +244,7 @@ def assign_tokens(
         assign_query(reader, targets, value)
     else:
         assign(reader, tokens, targets, value_of(reader, value), head=head)
+        _holds(reader, targets, value)
 
 
 def assign_query(reader: StatementReader, targets: Sequence[AssignmentTarget], value: list[Token]) -> None:
@@ -250,7 +266,7 @@ def cursor_name(tokens: Sequence[Token], dialect: str, *, arguments: bool = Fals
     rest = tokens[1 + start :]
     if rest and not (arguments and rest[0].token_type == marks.L_PAREN and closing(rest, 0) == len(rest) - 1):
         return ""
-    if word(tokens[0]) in ("NULL", "TRUE", "FALSE", "DEFAULT"):
+    if word(tokens[0]) in ("", "NULL", "TRUE", "FALSE", "DEFAULT") and tokens[0].token_type != marks.IDENTIFIER:
         return ""
     return target_of(tokens[: 1 + start], dialect).name
 

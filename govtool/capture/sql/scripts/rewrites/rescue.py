@@ -13,10 +13,10 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.scripts.clauses.table import simplified, unread
 from govtool.capture.sql.scripts.control.blocks import ignored
-from govtool.capture.sql.scripts.control.variables import TSQL
+from govtool.capture.sql.scripts.control.variables import MYSQL, TSQL
 from govtool.capture.sql.scripts.links import attached
 from govtool.capture.sql.scripts.reader import StatementReader
-from govtool.capture.sql.scripts.rewrites.statements import REWRITES
+from govtool.capture.sql.scripts.rewrites.statements import REWRITES, written_to_file
 from govtool.capture.sql.scripts.rewrites.tools import QUERY_WORDS, dropped
 from govtool.capture.sql.scripts.rewrites.tsql import rewritten
 from govtool.capture.sql.scripts.source_positions import error_token
@@ -53,7 +53,7 @@ def failed(reader: StatementReader, tokens: list[Token], error: Exception) -> No
     """A statement that does not parse: rescue it, or report it."""
     head = word(tokens[0])
     if not isinstance(error, (RecursionError, MemoryError, NestingError)):
-        if _without_clauses(reader, tokens):
+        if (reader.lex.name in MYSQL and written_to_file(reader, tokens)) or _without_clauses(reader, tokens):
             return
         if _rewritten(reader, tokens):
             return
@@ -249,9 +249,19 @@ def _without_tail(reader: StatementReader, tokens: list[Token], error: Exception
         tree = reader.attempt(tokens[:cut])
         if tree is None or isinstance(tree, (exp.Alias, exp.Column)):
             continue
+        if _reads_nothing(tree):  # FROM is misspelt, or was never read
+            return False
         dropped(reader, tokens, tree, tokens[cut:])
         return True
     return False
+
+
+def _reads_nothing(tree: exp.Expr) -> bool:
+    """Return whether what is left of a statement takes columns from nowhere."""
+    query = tree if isinstance(tree, exp.Select) else tree.args.get("expression")
+    if not isinstance(query, exp.Select) or query.args.get("from_") is not None:
+        return False
+    return any(isinstance(item.unalias(), exp.Column) for item in query.expressions)
 
 
 def _with_long_numbers(reader: StatementReader, tokens: list[Token]) -> bool:

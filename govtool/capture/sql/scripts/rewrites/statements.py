@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from govtool.capture.sql.scripts.clauses.table import simplified
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites.create import create
 from govtool.capture.sql.scripts.rewrites.tools import Rewrite, last_with, moved_rows, past, without, without_word
@@ -178,6 +181,23 @@ def _load(reader: StatementReader, tokens: list[Token]) -> bool:
     )
     reader.add(tokens, tree, "parsed")
     return True
+
+
+def written_to_file(reader: StatementReader, tokens: list[Token]) -> bool:
+    """MySQL's ``SELECT … INTO OUTFILE 'file'``, in any place of the query: as Hive's INSERT OVERWRITE DIRECTORY."""
+    at = next((i for i, t in enumerate(tokens[:-2]) if word(t) == "INTO" and word(tokens[i + 1]) in _TO_FILE), -1)
+    if at < 0 or tokens[at + 2].token_type not in STRING_TYPES:
+        return False
+    query = reader.attempt(tokens[:at], simplify=True) if at + 3 == len(tokens) else None
+    query = query or reader.attempt(simplified(tokens, reader.lex.name))
+    if not isinstance(query, exp.Query):
+        return False
+    file = exp.Directory(this=exp.Literal.string(tokens[at + 2].text))
+    reader.add(tokens, exp.Insert(this=file, expression=query, overwrite=True), "parsed")
+    return True
+
+
+_TO_FILE: Final = frozenset({"OUTFILE", "DUMPFILE"})
 
 
 def _row(here: Token) -> list[Token]:

@@ -106,7 +106,7 @@ def _receiver(walk: Walk, node: exp.Expr, function: str, scope: Scope) -> exp.Ex
     item: exp.Expr = node
     while isinstance(item, nodes.Dot):
         if not isinstance(item.expression, nodes.Identifier):
-            return node  # a call on the result of a call
+            return _with_columns(node)  # a call on the result of a call
         parts.insert(0, item.expression)
         item = item.this
     if isinstance(item, nodes.Column):
@@ -114,20 +114,51 @@ def _receiver(walk: Walk, node: exp.Expr, function: str, scope: Scope) -> exp.Ex
     elif isinstance(item, nodes.Identifier):
         parts.insert(0, item)
     else:
-        return node
+        return _with_columns(node)
     names = walk.qualifier(parts)
     level: Scope | None = scope
-    while level is not None:
-        if len(names) == 1 and any(names[0] in source.known for source in level.sources):
-            return nodes.Column(this=parts[0].copy())
+    is_column = False
+    while level is not None and not is_column:
+        is_column = any([names[0] in source.known for source in level.sources])  # noqa: C419
         level = level.parent
     if len(names) == 1:
         is_method = walk.dialect == "tsql" and function in XML_METHODS
-        return nodes.Column(this=parts[0].copy()) if is_method else None
-    if scope.find(names[:-1]) is None:
+        return nodes.Column(this=parts[0].copy()) if is_column or is_method else None
+    if not is_column and scope.find(names[:-1]) is None:
         return None
     qualifier = dict(zip(("table", "db", "catalog"), (p.copy() for p in reversed(parts[:-1])), strict=False))
     return nodes.Column(this=parts[-1].copy(), **qualifier)
+
+
+def _with_columns(node: exp.Expr) -> exp.Expr:
+    """Return what a method is called on, with columns where the parser has bare names (``upper(a).lower()``)."""
+    return node.copy().transform(_as_column, copy=False)
+
+
+def _as_column(node: exp.Expr) -> exp.Expr:
+    parent = node.parent
+    if isinstance(parent, nodes.Dot) or (parent is not None and not isinstance(parent, _OPERANDS)):
+        return node
+    if isinstance(node, nodes.Identifier):
+        return nodes.Column(this=node.copy())
+    if isinstance(node, nodes.Dot) and all(isinstance(part, nodes.Identifier) for part in node.parts):
+        names = zip(("this", "table", "db", "catalog"), (part.copy() for part in reversed(node.parts)), strict=False)
+        return nodes.Column(**dict(names))
+    return node
+
+
+_OPERANDS: Final = (
+    exp.Func,
+    exp.Binary,
+    exp.Unary,
+    exp.Condition,
+    exp.Cast,
+    exp.Bracket,
+    exp.Array,
+    exp.Tuple,
+    exp.Paren,
+)
+"""Nodes whose bare names are columns."""
 
 
 HANDLERS: Final[dict[type, Handler]] = {

@@ -268,6 +268,9 @@ def _add_rows(walk: Walk, node: exp.TableFromRows, scope: Scope, env: Environmen
         if rows is None:
             walk.diagnose("opaque", "the rows of a variable that is not known", node)
         add_output(walk, node, rows or QueryOutput(), scope, env)
+    elif isinstance(inner, nodes.Parameter):
+        walk.diagnose("opaque", "a table is named by an expression or parameter", node)
+        add_output(walk, node, QueryOutput(), scope, env)
     else:
         add_output(walk, node, function_output(walk, inner, scope, env), scope, env)
 

@@ -107,6 +107,11 @@ def _create_as(walk: Walk, declared: _Declared, query: exp.Expr) -> None:
     if target_kind == "materialized_view":
         kind = "create_materialized_view"
     write = write_to(walk, tree.this, output, kind, "replace", target_kind, query)
+    location = _location(declared.properties)
+    if location and write.target:  # its files hold the same
+        written = write.of(location)
+        written.kind, written.target_kind = "insert", "file"
+        walk.writes.append(written)
     into = next((p.this for p in declared.properties if isinstance(p, nodes.ToTableProperty)), None)
     if into is not None:  # ClickHouse: the view is a trigger that fills another table
         write.target = target_name(walk, into)
@@ -157,9 +162,17 @@ def _create_listed(walk: Walk, declared: _Declared) -> None:
     write = write_to(walk, table, output, "create_table", mode, declared.kind, None, defines=bool(output.names))
     write.reads.pop(write.target, None)
     _parents(walk, write, properties)
-    location = next((p for p in properties if isinstance(p, nodes.LocationProperty)), None)
-    if location is not None and isinstance(location.this, nodes.Literal):
-        _located(walk, write, file_name(location.this.name))
+    location = _location(properties)
+    if location:
+        _located(walk, write, location)
+
+
+def _location(properties: Iterable[exp.Expr]) -> str:
+    """The files that a table lies in by its ``LOCATION``; empty where none are named."""
+    for item in properties:
+        if isinstance(item, nodes.LocationProperty) and isinstance(item.this, nodes.Literal):
+            return file_name(item.this.name)
+    return ""
 
 
 def _located(walk: Walk, write: Write, file: str) -> None:
