@@ -187,7 +187,7 @@ def _turn_row(key: str, entry: Mapping[str, Any]) -> list[str]:
 
 def _mean_after(rounds: list[Mapping[str, Any]], kind: str) -> float:
     """Seconds of CPU after an action has returned."""
-    return sum(each[kind]["after"] for each in rounds) / len(rounds)
+    return sum([float(each[kind]["after"]) for each in rounds]) / len(rounds)
 
 
 def _with_recorder(rounds: list[Mapping[str, Any]]) -> list[tuple[float, float]]:
