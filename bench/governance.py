@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.graph import Cost, Generated, interleaved, subjects, write_store
+from bench.graph import Generated, subjects, write_store
 from bench.page import table
+from bench.processes import Cost, interleaved
 from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index
 from govtool.model.columnar import DERIVATIONS, write_table

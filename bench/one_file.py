@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench.graph import Cost, run
+from bench.processes import Cost, run
 from govtool.model.columnar import DERIVATIONS, write_table
 
 COMMITS = 10

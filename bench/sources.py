@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.graph import run
 from bench.page import table
+from bench.processes import run
 
 TITLE = "## Many sources"
 

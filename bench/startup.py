@@ -8,8 +8,8 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-from bench.graph import interleaved
 from bench.page import table
+from bench.processes import interleaved
 
 TITLE = "## Starting up"
 

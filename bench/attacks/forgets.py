@@ -8,6 +8,9 @@ import signal
 import sys
 from typing import Any
 
+TEXTS = ("SECRET-ONE", "SECRET-TWO")
+"""What is removed."""
+
 
 class Killing:
     """Objects whose K-th write ends the process."""
@@ -30,7 +33,6 @@ def leak(store: Any) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from bench.attacks.kills import TEXTS
     from govtool.store import Changes, Fragment, branches
 
     def commit(*texts: str) -> None:
@@ -48,7 +50,6 @@ def leak(store: Any) -> None:
 
 def main(uri: str, k: int) -> None:
     """Remove both, one after the other."""
-    from bench.attacks.kills import TEXTS
     from govtool.app.upkeep.forget import ForgetRequest, forget_text
     from govtool.store import Store
 

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.attacks.forgets import TEXTS, leak
 from bench.attacks.rows import Row, shown
 
 KILLS, AT_THE_SLOT = 240, 60
 _WRITER = Path(__file__).resolve().parents[2] / "tests" / "store" / "killed_writer.py"
-TEXTS = ("SECRET-ONE", "SECRET-TWO")
 
 
 def kills() -> Iterator[Row]:
@@ -79,7 +79,7 @@ def forgetting() -> Iterator[Row]:
         k += 1
         with tempfile.TemporaryDirectory(prefix="forgets-") as folder:
             uri = f"{folder}/store"
-            _leaked(Store.init(uri))
+            leak(Store.init(uri))
             done = subprocess.run(
                 [sys.executable, "-m", "bench.attacks.forgets", uri, str(k)], capture_output=True, check=False
             )
@@ -91,13 +91,6 @@ def forgetting() -> Iterator[Row]:
             outcome["fsck found damage"] += bool(fsck(Store.open(uri)).problems)
     attack = "SIGKILL at every write of `store forget` of two texts, then both again"
     yield Row("forgetting", attack, k - 1, shown(+outcome, "both texts gone from every object, fsck clean"))
-
-
-def _leaked(store: object) -> None:
-    """Two texts in a fragment of an old version and of a branch."""
-    from bench.attacks.forgets import leak
-
-    leak(store)
 
 
 def _holds(path: Path) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ from bench.workflowgen.car import CarFamily
 from bench.workflowgen.family import Family
 from bench.workflowgen.generate import arctic_spec, car_spec
 from bench.workflowgen.measure import measure
+from bench.workflowgen.session import start_session
 from bench.workflowgen.spec import SpecError, answer, read_deletions
 
 
@@ -71,28 +71,6 @@ def _generated(options: argparse.Namespace) -> dict[str, Any]:
     return arctic_spec(
         options.stations, options.topology, options.fan, options.selectivity, options.executions, options.prior
     )
-
-
-def start_session(master: str, partitions: int) -> Any:
-    """A Spark session of a measurement."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": str(partitions),
-        "spark.default.parallelism": str(partitions),
-    }
-    builder = SparkSession.builder.master(master).appName("workflowgen")
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ from bench.workflowgen.car import CarFamily
 from bench.workflowgen.family import Family
 from bench.workflowgen.generate import arctic_spec, car_spec
 from bench.workflowgen.measure import PARTITIONS, run_arms
+from bench.workflowgen.session import start_session
 
 RESULTS = Path(__file__).resolve().parents[1] / "data" / "workflowgen.json"
 RUNS = 3
@@ -123,7 +124,6 @@ def _missing(results: Results, only: list[str]) -> Iterator[tuple[str, Setting]]
 
 def _measure(results: Results, pieces: list[tuple[str, Setting]], executions: int, until: float) -> None:
     """Measure runs in one JVM after a warm-up; results are written down as they stand after each execution."""
-    from bench.workflowgen.__main__ import start_session
     from govtool.store import Store
 
     first = pieces[0][1]

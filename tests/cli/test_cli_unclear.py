@@ -419,3 +419,13 @@ def test_what_a_macro_makes_may_read_any_table(ingested, text):
 def test_what_a_macro_makes_as_a_type_reads_nothing(ingested):
     govtool = ingested(FAR + "create view v as select cast(k as {{ m() }}) as k from s where k = {{ var('day') }};")
     assert govtool("impact", "a.p.i", "--strict").code == 0
+
+
+def test_the_first_place_of_an_entry_is_that_of_the_functions_that_are_named(ingested):
+    """Both branches of a template make an edge; the way names the function of one of them."""
+    govtool = ingested(
+        "create view v as select\n{% if a %}\n  upper(c) as x\n{% else %}\n  lower(c) as x\n{% endif %}\nfrom s"
+    )
+    (entry,) = json.loads(govtool("impact", "s.c", "-f", "json").out)["columns"]
+    assert (entry["via"], entry["evidence"][0]["expression"]["line"]) in ((["upper()"], 3), (["lower()"], 5))
+    assert len(entry["evidence"]) == 2

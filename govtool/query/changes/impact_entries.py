@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from govtool.graph.index import Index
@@ -102,7 +102,7 @@ class EntryWriter:
             hops=found.hops,
             path=self._path(way, self._start(found.key)),
             via=self._via(steps),
-            evidence=tuple(dict.fromkeys(e for edges in last for e in evidences(index, edges))),
+            evidence=tuple(dict.fromkeys(e for edges in last for e in self._evidence(edges))),
             steps=steps,
             is_rows=is_rows,
             columns=index.column_count(dataset) if is_rows else 1,
@@ -111,6 +111,14 @@ class EntryWriter:
             diagnostics=self._remarks(last),
             node=node,
         )
+
+    def _evidence(self, edges: list[int]) -> Iterator[Evidence]:
+        """The statements behind a hop: first the one of the way, with the expression whose functions are named."""
+        own = evidences(self.index, edges[:1])
+        yield from own
+        if len(edges) > 1:
+            known = {replace(one, expression=None) for one in own}
+            yield from (one for one in evidences(self.index, edges) if replace(one, expression=None) not in known)
 
     def _remarks(self, hop: list[list[int]]) -> tuple[Diagnostic, ...]:
         """The diagnostics of the statements behind a hop; most have none, and many hops share a statement."""
@@ -170,7 +178,8 @@ class EntryWriter:
         for edge, _ in reversed(way) if self.down else way:
             start, end = index.ends(edge)
             from_node = start if self.down else end
-            hop.append(parallel(index, edge))
+            # The edge of the way first: the first place is that of the functions that are named.
+            hop.append([edge, *(other for other in parallel(index, edge) if other != edge)])
             if not index.is_elided(index.node_dataset[from_node]):
                 break
         return hop
