@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from govtool.api.lineage import lineage
 from govtool.capture.dbt.configured import facts_of_calls
 from govtool.capture.dbt.files import Folder
 from govtool.capture.dbt.stated import with_docs
@@ -254,3 +255,13 @@ def test_prefixes_of_prov(form: str) -> None:
     assert not read_document(text.encode(), "a", form, found)
     assert "more than 1,000 prefixes" in found.notes[0].message
     assert not read_document(("document" + "\n" * COUNT).encode(), "a", "provn", ProvContent())
+
+
+@pytest.mark.parametrize(
+    "unit", ["{{ m#() }} ", "select {{ m#() }};", "select {{ m#() }};\n", "{% call m#() %}{% endcall %}"]
+)
+def test_calls_of_unknown_macros(unit: str, tmp_path: Path) -> None:
+    text = "".join(unit.replace("#", str(number)) for number in range(3_000))
+    (tmp_path / "a.sql").write_text(f"create table x as select a from t;\n{text}")
+    found = lineage(paths=[str(tmp_path / "a.sql")])
+    assert any("m2999" in str(note.message) for note in found.diagnostics)

@@ -12,7 +12,10 @@ writes of each script folded and written out (``emit``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from govtool.capture.sql.collector import Uncollected, deep_recursion
@@ -41,6 +44,8 @@ from govtool.capture.sql.templates.template import Rendered, Variant, is_unbound
 from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
 
+_MOST_NOTES = 20
+"""Notes of a line that each statement in it has."""
 USAGE_ROUNDS = 3
 """Number of further walks after usage has shown more columns."""
 
@@ -289,8 +294,9 @@ def _script_state(
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
         seen |= noted
+    lines = _by_line(state.statements)
     for note in rendered.diagnostics:
-        if _missing(note, state.statements):
+        if _missing(note, lines):
             continue
         if is_unbounded(note):
             state.statements.append(_unread(state, note, options))
@@ -330,15 +336,40 @@ def _note_parameters(state: ScriptState, parsed: ParsedStatement) -> None:
             state.variables.setdefault(routine[0], set()).update(routine[1])
 
 
-def _missing(note: Diagnostic, statements: list[StatementState]) -> bool:
+@dataclass(slots=True)
+class _Line:
+    """The statements that begin in a line, and how many notes say that SQL is missing from them."""
+
+    number: int
+    statements: list[StatementState]
+    notes: int = 0
+
+    def note(self, note: Diagnostic) -> None:
+        """Take a note of the line. Any of its statements may be meant: each has it, but for the notes after many."""
+        meant = self.statements if self.notes < _MOST_NOTES else self.statements[:1]
+        for statement in meant:
+            statement.diagnostics.append(note)
+        self.notes += 1
+
+
+def _by_line(statements: Iterable[StatementState]) -> list[_Line]:
+    """The lines in which statements that parse begin, in order."""
+    found: dict[int, _Line] = {}
+    for statement in statements:
+        if statement.tree is not None:
+            line = statement.parsed.line
+            found.setdefault(line, _Line(line, [])).statements.append(statement)
+    return sorted(found.values(), key=attrgetter("number"))
+
+
+def _missing(note: Diagnostic, lines: Sequence[_Line]) -> bool:
     """Note of a statement that SQL is missing from it, as a macro is not known; False where it is in none."""
     if note.code != "template" or note.severity != "warning" or note.line is None:
         return False
-    lines = [s.parsed.line for s in statements if s.tree is not None and s.parsed.line <= note.line]
-    owners = [s for s in statements if s.tree is not None and lines and s.parsed.line == max(lines)]
-    for statement in owners:
-        statement.diagnostics.append(note)
-    return bool(owners)
+    at = bisect_right(lines, note.line, key=attrgetter("number"))
+    if at:
+        lines[at - 1].note(note)
+    return at > 0
 
 
 def walk_all(batch: Batch, progress: Callable[[int, int], None]) -> None:
