@@ -346,8 +346,8 @@ class _Line:
 
     def note(self, note: Diagnostic) -> None:
         """Take a note of the line. Any of its statements may be meant: each has it, but for the notes after many."""
-        meant = self.statements if self.notes < _MOST_NOTES else self.statements[:1]
-        for statement in meant:
+        takers = self.statements if self.notes < _MOST_NOTES else self.statements[:1]
+        for statement in takers:
             statement.diagnostics.append(note)
         self.notes += 1
 
