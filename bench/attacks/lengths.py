@@ -222,6 +222,7 @@ def _lists() -> Iterator[Shape]:
     yield Shape("templates", "expressions", _numbered("{{ a# }} "))
     yield Shape("templates", "loops", _repeated("{% for i in range(2) %}", "select 1", ""))
     yield Shape("templates", "filters", _repeated("|upper", "select {{ 'a'", " }}"))
+    yield Shape("templates", "calls of macros in statements", _numbered("select {{ m#() }};"))
     yield Shape("templates", "calls of macros", _numbered("{{ m#() }} ", "{% macro m1() %}a{% endmacro %}"))
 
 

@@ -14,7 +14,7 @@ _HEAD = """# Attacks on a store
 
 Made by `python -m bench.attacks`, which takes some hours; do not edit. A part alone replaces its rows, as in
 `python -m bench.attacks kills flips`. Every row says what was tried, how often, and what came of it; smaller versions
-of all of them are among the tests.
+of all of them are among the tests. Rows of parts that the program does not have are attacks that were tried by hand.
 """
 _COLUMNS = ["attack", "tries", "result"]
 
@@ -39,8 +39,9 @@ def merge(rows: Iterable[Row], parts: Iterable[str]) -> None:
     measured = {row.part for row in new}
     kept = [line for line in _lines() if line.split(" · ", 1)[0].strip("| ") not in measured]
     made = table(_COLUMNS, ((f"{row.part} · {row.attack}", f"{row.tries:,}", row.result) for row in new))
-    order = list(parts)
-    lines = sorted([*kept, *made.splitlines()[2:]], key=lambda line: order.index(line.split(" · ", 1)[0].strip("| ")))
+    order = {part: at for at, part in enumerate(parts)}
+    all_lines = [*kept, *made.splitlines()[2:]]
+    lines = sorted(all_lines, key=lambda line: order.get(line.split(" · ", 1)[0].strip("| "), len(order)))
     head = table(_COLUMNS, ())
     PAGE.write_text("\n".join((_HEAD, head, *lines, "", machine(), "")))
 

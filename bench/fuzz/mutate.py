@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 _TOKENS = [
     b"\0", b"\r", b"\n", b"\r\n", b"\xff\xfe", b"\xef\xbb\xbf", b"\x1b[31m", b"'", b'"', b"`", b"$$", b"/*", b"--",
@@ -90,3 +94,58 @@ _Change = Callable[[bytes, Sequence[bytes], random.Random], bytes]
 _CHANGES: tuple[_Change, ...] = (
     _flip, _flip, _cut, _remove, _insert, _insert, _replace, _repeat, _splice, _nest, _swap_lines
 )  # fmt: skip
+
+
+# ---- values of JSON -------------------------------------------------------------------------------------------------
+
+_ODD: tuple[Any, ...] = (
+    None, True, -1, 0, 1.5, 1e300, 2**63, 10**40, "", "x" * 5_000, "\0", "\ud800", "<b>", "\x1b[2J", [], {}, ["r", 0],
+    ["r", 10**9], ["l"], ["t", "long"], ["t", ["array"]], ["d", "1e9999999"], ["b", "zz"], ["f", "nan"], ["hole", -1],
+    "file:///dev/zero", "../../etc/passwd", "s3://b/x", "'; drop table x; --",
+)  # fmt: skip
+"""Values that stand in the place of others."""
+
+
+def spoiled_json(text: str, sound: str, seed: bytes) -> str:
+    """A text that is JSON as it is; in the place of any other the sound one with some values changed, or, one time in
+    eight, as it is: most spoiled text is no JSON, and would be refused at once.
+
+    Args:
+        text: The spoiled text.
+        sound: What it was made of, which is JSON.
+        seed: Says which values are changed.
+    """
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        number = int.from_bytes(hashlib.sha256(seed).digest()[:8], "big")
+        return _changed(sound, random.Random(number)) if number % 8 else text
+    return text
+
+
+def _changed(text: str, rng: random.Random) -> str:
+    """A text of JSON with some of its values changed."""
+    value = json.loads(text)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        places = [place for place in _places(value) if place[0]]
+        if not places:
+            return json.dumps(rng.choice(_ODD))
+        holder, key = rng.choice(places)
+        other_holder, other_key = rng.choice(places)
+        holder[key] = rng.choice((rng.choice(_ODD), other_holder[other_key]))
+    with contextlib.suppress(ValueError, RecursionError):  # of a list that now holds itself
+        return json.dumps(value)
+    return text
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    waiting = [value]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if not isinstance(each, (list, dict)) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        for key in each if isinstance(each, dict) else range(len(each)):
+            yield each, key
+            waiting.append(each[key])

@@ -7,19 +7,18 @@ question may end in another error.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import hashlib
-import json
-import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+from bench.fuzz.mutate import spoiled_json
 
 if TYPE_CHECKING:
     from govtool.store import FragmentRef, Store
@@ -28,11 +27,6 @@ PARTS = ("body", "listings", "values", "written")
 """What is spoiled of a run: its plan, the files that it read, its literals, the files that it wrote."""
 _SQL = """create table r as select land, count(*) n, max(name) m from users where name <> 'x' group by land;
 create table s as select u.name, r.n, row_number() over (order by u.name) k from users u join r on u.land = r.land"""
-_ODD: tuple[Any, ...] = (
-    None, True, -1, 0, 1.5, 1e300, 2**63, 10**40, "", "x" * 5_000, "\0", "\ud800", "<b>", "\x1b[2J", [], {}, ["r", 0],
-    ["r", 10**9], ["l"], ["t", "long"], ["t", ["array"]], ["d", "1e9999999"], ["b", "zz"], ["f", "nan"], ["hole", -1],
-    "file:///dev/zero", "../../etc/passwd", "s3://b/x", "'; drop table x; --",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,41 +103,9 @@ def ask_spoiled(data: bytes) -> object:
     at = name.decode("utf-8", "replace")
     part = at if at in sound else PARTS[len(data) % len(PARTS)]
     text = content.decode("utf-8", "replace")
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        seed = int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
-        text = _changed(sound[part], random.Random(seed)) if seed % 8 else text
+    text = spoiled_json(text, sound[part], data)
     _ask(_with_part(part, text))
     return None
-
-
-def _changed(text: str, rng: random.Random) -> str:
-    """A text of JSON with some of its values changed."""
-    value = json.loads(text)
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        places = [place for place in _places(value) if place[0]]
-        if not places:
-            return json.dumps(rng.choice(_ODD))
-        holder, key = rng.choice(places)
-        other_holder, other_key = rng.choice(places)
-        holder[key] = rng.choice((rng.choice(_ODD), other_holder[other_key]))
-    with contextlib.suppress(ValueError, RecursionError):  # of a list that now holds itself
-        return json.dumps(value)
-    return text
-
-
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    waiting = [value]
-    seen: set[int] = set()
-    while waiting:
-        each = waiting.pop()
-        if not isinstance(each, (list, dict)) or id(each) in seen:
-            continue
-        seen.add(id(each))
-        for key in each if isinstance(each, dict) else range(len(each)):
-            yield each, key
-            waiting.append(each[key])
 
 
 def _with_part(part: str, text: str) -> Store:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from bench.fuzz.mutate import spoiled_json
 from bench.fuzz.recorded import ask_spoiled, corpus
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -146,6 +147,30 @@ def _plan_corpus() -> list[bytes]:
                 except ValueError:
                     continue
     return plans
+
+
+_ARTIFACTS = ("manifest.json", "catalog.json", "run_results.json", "sources.json")
+
+
+def _dbt(data: bytes) -> object:
+    """Ingest the artifacts of a dbt project, one of which is spoiled."""
+    from govtool.app.ingest.dbt import DbtRequest, ingest_dbt
+    from govtool.store import Store
+
+    name, _, content = data.partition(b"\0")
+    at = name.decode("utf-8", "replace")
+    file = at if at in _ARTIFACTS else _ARTIFACTS[len(data) % len(_ARTIFACTS)]
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        for each in _ARTIFACTS:
+            text = (FIXTURES / "dbt" / "shop" / "target" / each).read_text()
+            made = spoiled_json(content.decode("utf-8", "replace"), text, data) if each == file else text
+            Path(folder, each).write_text(made, encoding="utf-8", errors="surrogateescape")
+        return ingest_dbt(Store.init("memory://"), DbtRequest(folder))
+
+
+def _dbt_corpus() -> list[bytes]:
+    folder = FIXTURES / "dbt" / "shop" / "target"
+    return [name.encode() + b"\0" + (folder / name).read_bytes()[:_LARGEST] for name in _ARTIFACTS]
 
 
 # ---- policies -------------------------------------------------------------------------------------------------------
@@ -423,6 +448,7 @@ TARGETS = (
     Target("request", _request, lambda: _files("openlineage/*.json")),
     Target("prov", _prov, lambda: _files("prov/*.json")),
     Target("eventlog", _eventlog, lambda: _files("spark/logs/*.gz")),
+    Target("dbt", _dbt, _dbt_corpus),
     Target("plan", _plan, _plan_corpus),
     Target("policy", _policy, _policy_corpus),
     Target("graph", _graph, _graph_corpus),

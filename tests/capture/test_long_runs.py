@@ -6,14 +6,17 @@ Nothing is timed here: what takes the square of 200,000 characters does not end 
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 
 import pytest
 
+from govtool.api.lineage import lineage
 from govtool.capture.dbt.configured import facts_of_calls
 from govtool.capture.dbt.files import Folder
 from govtool.capture.dbt.stated import with_docs
 from govtool.capture.logs.effects import effects, outer_words, reads_only
+from govtool.capture.prov.document import ProvContent, read_document
 from govtool.capture.spark.plantext.read import read_plan
 from govtool.capture.spark.plantext.tree import PlanTextError
 from govtool.capture.sql.properties.waiver_comments import waivers_of
@@ -240,3 +243,25 @@ def test_long_chains_of_conditions(operator: str) -> None:
 def test_conditions_that_are_nested_too_deeply(text: str) -> None:
     with contextlib.suppress(UsageError):
         condition_from_sql(text, [Attribute(1, "n", Scalar("long"), True)])
+
+
+@pytest.mark.parametrize("form", ["json", "provn"])
+def test_prefixes_of_prov(form: str) -> None:
+    """The library compares each with all others: 20,000 of them took half a minute."""
+    names = [f"e{number}" for number in range(20_000)]
+    body = {"prefix": {name: f"http://e/{name}" for name in names}, "bundle": {"b": {"prefix": {"a": "http://a/"}}}}
+    text = json.dumps(body) if form == "json" else "document\n" + "".join(f"prefix {n} <http://{n}/>\n" for n in names)
+    found = ProvContent()
+    assert not read_document(text.encode(), "a", form, found)
+    assert "more than 1,000 prefixes" in found.notes[0].message
+    assert not read_document(("document" + "\n" * COUNT).encode(), "a", "provn", ProvContent())
+
+
+@pytest.mark.parametrize(
+    "unit", ["{{ m#() }} ", "select {{ m#() }};", "select {{ m#() }};\n", "{% call m#() %}{% endcall %}"]
+)
+def test_calls_of_unknown_macros(unit: str, tmp_path: Path) -> None:
+    text = "".join(unit.replace("#", str(number)) for number in range(3_000))
+    (tmp_path / "a.sql").write_text(f"create table x as select a from t;\n{text}")
+    found = lineage(paths=[str(tmp_path / "a.sql")])
+    assert any("m2999" in str(note.message) for note in found.diagnostics)

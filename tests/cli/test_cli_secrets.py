@@ -159,3 +159,73 @@ def test_rows_of_a_mistaken_csv_file_are_not_repeated(project, govtool):
     assert refused.code == 2
     assert "Expected 2 columns, got 3" in refused.err
     assert leaks(project, refused.out, refused.err) == []
+
+
+@pytest.fixture
+def recorded(store, project):
+    """A script of SQL with a secret in literals, comments and rows, run with its records; its name and its places."""
+    pytest.importorskip("duckdb")
+    (project / "in").mkdir()
+    (project / "in" / "users.csv").write_text(f"id,name,note\n1,ann,x\n2,bob,{SECRET}\n")
+    (project / "job.sql").write_text(
+        f"-- password={SECRET}\ncreate table a as select id, name, case when note = '{SECRET}' then 1 else 0 end as hit"
+        f" from users where name <> '{SECRET}' /* {SECRET} */;\n"
+        f"create table b as select hit, count(*) as n from a group by hit having max(name) <> '{SECRET}'"
+    )
+    done = store("workflow", "run", "job.sql", "--inputs", "in")
+    assert done.code == 0
+    run = done.out.split()[0]
+    state = project / "job.state" / run
+    return run, str(state / "inputs" / "users.parquet"), str(state / "a")
+
+
+def private(places):
+    return [place for place in places if "/private_" in place]
+
+
+def test_a_recorded_run_keeps_literals_in_private_tables_alone(store, project, recorded):
+    """Answers, exports, reports, certificates and messages have none; the cache has what was made of rows, privately."""
+    run, users, output = recorded
+    subject = f"{users}.note={SECRET}"
+    words = [
+        ["runs", "-f", "json"], ["show", f"{run}/0", "-f", "json"], ["workflow", "show", run, "-f", "json"],
+        ["log", "-v"], ["explain", "**", "-f", "json"], ["export", "openlineage", "-o", "-"], ["store", "fsck", "-f", "json"],
+        ["diff", f"{run}/0", f"{run}/1", "-f", "json"], ["diff", f"{run}/0", f"{run}/0", "--rows", "-f", "json"],
+        ["trace", "back", output, "--where", "id = 1", "--verify", "-f", "json"],
+        ["trace", "back", output, "--where", f"password = '{SECRET}"],
+        ["trace", "back", output, "--where", f"cast('{SECRET}' as int) = id", "--verify"],
+        ["erase", "plan", "--subject", subject, "--run", run, "-f", "table"],
+        ["erase", "plan", "--subject", f"{users}.id={SECRET}", "--run", run],
+        ["zoom", "out", "--run", run, "-m", "a", "-f", "json"], ["export", "graph", "-f", "prov-json", "-o", "-"],
+        ["report", "html", "--workflow", f"run:{run}"], ["check", "--policy", "pack:gdpr", "-f", "sarif"],
+    ]  # fmt: skip
+    texts = [part for each in words for done in [store(*each)] for part in (done.out, done.err)]
+    plan, copies = project / "plan.json", project / "corrected"
+    assert store("erase", "plan", "--subject", subject, "--run", run, "-f", "json", "-o", str(plan)).code == 0
+    assert plan.stat().st_mode & 0o077 == 0
+    done = store("erase", "apply", str(plan), "--to", str(copies), "-f", "json")
+    checked = store("erase", "verify", str(copies), "-f", "json")
+    assert (done.code, checked.code) == (0, 0)
+    texts += [done.out, done.err, checked.out, checked.err, (copies / "certificate.json").read_text()]
+    found = leaks(project, *texts)
+    cached = [place for place in found if place.startswith("cache/")]
+    assert [place for place in found if place not in private(found) and place not in cached] == []
+    for place in cached:
+        folder = next(each for each in (project.parent / place).parents if each.parent.name == "commits")
+        assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_recorded_run_that_is_forgotten_leaves_nothing(store, project, recorded):
+    run, _, output = recorded
+    assert private(leaks(project))
+    store("graph", "export", "--run", run, "-f", "json", "-o", "graph.json")
+    store("store", "copy", str(project / "spool"))
+    assert store("store", "forget", "--run", run).code == 0
+    assert store("store", "copy", str(project / "spool")).code == 0
+    assert leaks(project) == []
+    assert store("store", "gc", "--grace", "0").code == 0
+    for place in ([], ["--store", str(project / "spool")]):
+        assert store("store", "fsck", *place).code == 0
+    refused = store("trace", "back", output, "--where", "id = 1")
+    assert (refused.code, "usage.forgotten" in refused.err) == (2, True)
+    assert store("runs").code == store("workflow", "show", run).code == 0

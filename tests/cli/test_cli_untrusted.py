@@ -315,6 +315,7 @@ def test_the_address_of_a_remote_store_stands_in_each_answer(project, govtool, m
 
 def test_commands_beside_ingest_name_a_remote_store_too(project, govtool):
     """``memory://`` is no folder either, and lives as long as this process."""
+    pytest.importorskip("duckdb")
     store = "memory://of-a-test"
     (project / "d").mkdir()
     (project / "d" / "t.csv").write_text("a\n1\n")

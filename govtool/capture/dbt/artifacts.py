@@ -301,7 +301,7 @@ def owner_texts(owner: Any) -> list[str]:
         texts = [name for name in names if name]
         return [f"{texts[0]} <{texts[1]}>"] if len(texts) == 2 else texts
     if isinstance(owner, list):
-        return [text for one in owner for text in owner_texts(one)]
+        return [text for one in owner if not isinstance(one, list) for text in owner_texts(one)]
     return [owner] if isinstance(owner, str) and owner else []
 
 
@@ -342,7 +342,8 @@ def _runs(results: Mapping[str, Any]) -> tuple[dict[str, DbtRun], dict[str, str]
     for result in given if isinstance(given, list) else ():
         about = _mapping(result)
         node_id = _text(about.get("unique_id"))
-        timing = [_mapping(t) for t in about.get("timing") or () if isinstance(t, dict)]
+        stages = about.get("timing")
+        timing = [stage for stage in stages if isinstance(stage, dict)] if isinstance(stages, list) else []
         execute = next((t for t in timing if t.get("name") == "execute"), {})
         started, completed = (_text(execute.get(key)) or None for key in ("started_at", "completed_at"))
         runs[node_id] = DbtRun(_text(about.get("status")), started, completed, invocation)

@@ -7,6 +7,7 @@ stated what, not other things. Terms and constraints: W3C PROV-DM, https://www.w
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,11 @@ FORMATS: Mapping[str, str] = {".json": "json", ".jsonld": "jsonld", ".provn": "p
 """Formats by the suffix of a file; anything else is PROV-JSON."""
 MAX_BYTES = 256 * 1024 * 1024
 """Of one document: it is held in memory."""
+
+
+MAX_PREFIXES = 1_000
+"""Of one document, or bundle: each is compared with all others by the ``prov`` package."""
+_PREFIX = re.compile(r"^[ \t]*+prefix\b", re.MULTILINE)
 
 
 class Name(NamedTuple):
@@ -82,7 +88,10 @@ def read_document(data: bytes, file: str, form: str, into: ProvContent) -> bool:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            document = ProvDocument.deserialize(content=data.decode("utf-8-sig"), format=form)
+            text = data.decode("utf-8-sig")
+            if _prefixes(text, form) > MAX_PREFIXES:
+                raise ValueError(f"it has more than {MAX_PREFIXES:,} prefixes")
+            document = ProvDocument.deserialize(content=text, format=form)
         except (Error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             into.notes.append(_unreadable(error, file))
             return False
@@ -90,6 +99,24 @@ def read_document(data: bytes, file: str, form: str, into: ProvContent) -> bool:
         into.notes.append(Diagnostic("prov", "warning", item[:300], file))
     _add(document, into)
     return True
+
+
+def _prefixes(text: str, form: str) -> int:
+    """The most prefixes that a document or one of its bundles declares.
+
+    Raises:
+        ValueError: It is no JSON, where it has to be.
+        RecursionError: It is nested too deeply.
+    """
+    if form == "provn":
+        return len(_PREFIX.findall(text))
+    body = json.loads(text)
+    if not isinstance(body, dict):
+        return 0
+    parts = [body, *body["bundle"].values()] if isinstance(body.get("bundle"), dict) else [body]
+    names = ("prefix", "@context")
+    declared = (part.get(name) for part in parts if isinstance(part, dict) for name in names)
+    return max((len(each) for each in declared if isinstance(each, (dict, list))), default=0)
 
 
 def _unreadable(error: Exception, file: str) -> Diagnostic:

@@ -170,13 +170,17 @@ def joined(parts: Sequence[ScriptPart], unread: Iterable[Diagnostic]) -> Extract
 _Place = tuple[str, str | None, int]
 
 
-def _notes_by_place(derivations: list[Derivation]) -> dict[_Place, list[Diagnostic]]:
-    """Return the notes of statements as their derivations were written, by session, file and line."""
-    notes: dict[_Place, list[Diagnostic]] = {}
+def _notes_by_place(derivations: list[Derivation]) -> dict[_Place, dict[str, Diagnostic]]:
+    """Return the notes of statements as their derivations were written, by session, file and line: the first of each
+    severity, as a line may have thousands of statements.
+    """
+    notes: dict[_Place, dict[str, Diagnostic]] = {}
     for derivation in derivations:
         if derivation.diagnostics:
             evidence = derivation.statement
-            notes.setdefault((evidence.file, evidence.session, evidence.line), []).extend(derivation.diagnostics)
+            of_line = notes.setdefault((evidence.file, evidence.session, evidence.line), {})
+            for note in derivation.diagnostics:
+                of_line.setdefault(note.severity, note)
     return notes
 
 
@@ -184,11 +188,11 @@ def _shortfall(
     statement: StatementState,
     outcome: str,
     times: int,
-    noted: Mapping[_Place, list[Diagnostic]],
+    noted: Mapping[_Place, Mapping[str, Diagnostic]],
     renamed: Mapping[str, str],
 ) -> Shortfall:
     notes = [statement.placed(note) for note in statement.diagnostics]
-    notes += noted.get((statement.file, _session(statement), statement.parsed.line), [])
+    notes += noted.get((statement.file, _session(statement), statement.parsed.line), {}).values()
     severities = ("error", "warning", "info")
     worst = min(notes, key=lambda note: severities.index(note.severity), default=None)
     if worst is None:
