@@ -171,7 +171,8 @@ def run_workflow(
         executions: How many executions the sequence is to have in all. By default those with inputs of their own, or
             one more.
         state: The folder of the sequence; by default ``NAME.state`` here.
-        mode: ``columns``, ``records`` (rows can be traced) or ``untracked``.
+        mode: ``columns``, ``records`` (rows can be traced), ``eager`` (and positions of rows are kept, where a plan
+            does not determine them) or ``untracked``.
         store: The store; by default as on the command line.
         branch: The branch to commit to.
         spark: The session; by default the active one, or a new one that is stopped at the end.

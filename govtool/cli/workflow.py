@@ -52,8 +52,13 @@ def workflow_run(
     ] = None,
     records: Annotated[
         bool,
-        typer.Option("--records", help="Record exact plans, so that rows can be traced. They hold literals."),
+        typer.Option(
+            "--records",
+            help="Record exact plans, so that rows can be traced. They hold literals. --records=eager keeps positions "
+            "of rows, too, where plans do not determine them, at a cost.",
+        ),
     ] = False,
+    eager: Annotated[bool, typer.Option("--records-eager", hidden=True)] = False,
     untracked: Annotated[bool, typer.Option("--untracked", help="Capture nothing; no store is needed.")] = False,
     conf: Annotated[
         list[str] | None,
@@ -94,7 +99,7 @@ def workflow_run(
     if inputs is not None:
         require_inside(inputs, follow_links=follow_links)
     if is_sql_program(workflow):
-        refuse_options(executions, untracked, conf)
+        refuse_options(executions, untracked, eager, conf)
         done, found = run_sql_program(
             SqlRunRequest(Path(workflow), inputs, state, dialect or ""), open_store(store), branch
         )
@@ -106,7 +111,7 @@ def workflow_run(
         return
     if dialect is not None:
         raise UsageError("--dialect applies only to SQL", code="usage.arguments", hint="a workflow in Python has none")
-    mode = capture_mode(records, untracked)
+    mode = capture_mode(records, untracked, eager)
     opened = None if untracked else open_store(store)
     flow = load_workflow(workflow)
     known = settings_of(conf or ())
@@ -128,18 +133,24 @@ def workflow_run(
         ui.hint("nothing was left to run: all executions with inputs are done; --executions N for more")
 
 
-def refuse_options(executions: int | None, untracked: bool, conf: list[str] | None) -> None:
+def refuse_options(executions: int | None, untracked: bool, eager: bool, conf: list[str] | None) -> None:
     """Refuse options that a program of SQL does not have.
 
     Raises:
         UsageError: One is given (``usage.arguments``).
     """
-    given = {"--executions": executions is not None, "--untracked": untracked, "--conf": bool(conf)}
+    given = {
+        "--executions": executions is not None,
+        "--untracked": untracked,
+        "--records=eager": eager,
+        "--conf": bool(conf),
+    }
     for name, is_given in given.items():
         if is_given:
             raise UsageError(f"{name} applies only to workflows in Python", code="usage.arguments", hint="leave it out")
 
 
+workflow_run.spellings = {"--records=eager": "--records-eager"}  # type: ignore[attr-defined]
 _DEFAULT = ListOptions()
 
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from govtool.store import Store
     from govtool.workflow.modules.workflow import Workflow
 
-Mode = Literal["untracked", "columns", "records"]
-MODES: tuple[Mode, ...] = ("untracked", "columns", "records")
+Mode = Literal["untracked", "columns", "records", "eager"]
+MODES: tuple[Mode, ...] = ("untracked", "columns", "records", "eager")
 """How much is captured: nothing; lineage of columns; exact plans besides, so that rows can be traced."""
 
 
@@ -40,7 +40,7 @@ class WorkflowRequest:
         inputs: The folder of its inputs.
         state: The folder of the sequence; None: ``NAME.state`` in the working folder.
         executions: How many executions the sequence is to have; None: those that have inputs, or one more.
-        mode: How much is captured.
+        mode: How much is captured; ``eager``: records, and positions of rows that a plan does not determine.
         settings: Settings of a new Spark session.
         program: ``FILE.py`` or ``FILE.py:NAME`` that the workflow was read from; empty: from no file.
     """
@@ -112,7 +112,9 @@ def run_workflow(
         session = stack.enter_context(spark_session(spark, request.flow.name, request.settings))
         run = new_run(request, (str(session.sparkContext.applicationId),), pointer.execution)
         runner = WorkflowRunner(schedule, BoundaryFrames(session), folder, inputs, pointer)
-        tracker = runner.observer = RunTracker(root, run, session) if store is not None else None
+        tracker = runner.observer = (
+            RunTracker(root, run, session, eager=request.mode == "eager") if store is not None else None
+        )
         results: list[ExecutionResult] = []
         try:
             for _ in ahead:
@@ -146,7 +148,7 @@ def new_run(request: WorkflowRequest, applications: tuple[str, ...], whole: int)
         id=f"{request.flow.name}-{stamp}-{secrets.token_hex(3)}",
         workflow=request.flow.name,
         status="running",
-        mode=request.mode,
+        mode="records" if request.mode == "eager" else request.mode,
         applications=applications,
         started=started,
         ended="",
@@ -228,16 +230,18 @@ def settings_of(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def capture_mode(records: bool, untracked: bool) -> Mode:
+def capture_mode(records: bool, untracked: bool, eager: bool = False) -> Mode:
     """The mode that the options of a command mean.
 
     Raises:
         UsageError: They contradict each other (``usage.arguments``).
     """
-    if records and untracked:
+    if (records or eager) and untracked:
         raise UsageError("--records contradicts --untracked", code="usage.arguments", hint="give one of them")
     if untracked:
         return "untracked"
+    if eager:
+        return "eager"
     return "records" if records else "columns"
 
 

@@ -27,7 +27,7 @@ RUNS = "runs"
 class RunTracker:
     """Follows one run: listens to its session, and writes its manifest down after every execution."""
 
-    def __init__(self, root: Path, run: WorkflowRun, spark: Any) -> None:
+    def __init__(self, root: Path, run: WorkflowRun, spark: Any, *, eager: bool = False) -> None:
         from govtool.app.records.writes import PRIVATE
         from govtool.spark.live.job.digest_key import ensure_key
         from govtool.spark.live.listener import Recorder
@@ -44,7 +44,7 @@ class RunTracker:
         ensure_key()
         self._recorder = Recorder(Spool(str(self.spool)))
         if run.mode != "columns":
-            self._recorder.replay = PlanRecorder(Spool(str(self.spool / PRIVATE)))
+            self._recorder.replay = PlanRecorder(Spool(str(self.spool / PRIVATE)), eager)
         self._recorder.attach(spark)
         self._listener = _last_listener(spark)
         self._save()
@@ -91,6 +91,7 @@ def _last_listener(spark: Any) -> Any:
 def _release(replay: Any) -> None:
     """Have a recorder of plans keep no more functions and rows: what it patched stays patched."""
     if replay is not None:
+        replay.eager = False
         replay.rows._note = _ignore
         replay.functions.note = _ignore
 

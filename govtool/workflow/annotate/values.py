@@ -86,7 +86,9 @@ def guarded(a: Annotator, rows: Rows, condition: Expression) -> Rows:
     """Rows under a condition that reads v-nodes: those that fail stay as candidates."""
     read = reads_cells(condition, rows)
     holds = a.ids.named("holds", truth(condition))
-    rows, table = a.keep(replace(rows, node=extended(rows, [holds]), columns=(*rows.columns, holds.attribute)))
+    # A row that fails on plain values is no candidate. Of a product of two relations that are most.
+    able = Filter(extended(rows, [holds]), Call("or", (any_cell(rows, read), holds.attribute), BOOLEAN))
+    rows, table = a.keep(replace(rows, node=able, columns=(*rows.columns, holds.attribute)))
     cells = cell_arrays(rows, table, read)
     (annotation,) = table.ids(rows.annotation)
     (found,) = table.ids(chosen(holds.attribute, LONG_ONE, LONG_ZERO))
@@ -99,9 +101,8 @@ def guarded(a: Annotator, rows: Rows, condition: Expression) -> Rows:
     is_computed = any_cell(rows, read)
     node = a.ids.named("node", chosen(is_computed, shifted(table.number, first), rows.annotation))
     columns = tuple(column for column in rows.columns if column.id != holds.id)
-    kept = Filter(rows.node, Call("or", (is_computed, holds.attribute), BOOLEAN))
     rest = [c for c in replace(rows, columns=columns).everything if c.id not in (rows.annotation.id, _id(rows.times))]
-    made = Project(kept, (*map(passed, rest), node, times))
+    made = Project(rows.node, (*map(passed, rest), node, times))
     return replace(
         rows, node=made, columns=columns, annotation=node.attribute, times=times.attribute, candidates=True
     )  # fmt: skip

@@ -770,3 +770,21 @@ def test_a_workflow_goes_on_through_the_runs_that_read_what_it_wrote(spark, tmp_
         words = ["why", "Sum", "--run", run, "--all-runs", "--store", str(tmp_path / "store")]
         assert main([*words, "-f", "json"]) == 0
         assert any("its writes are actions" in note for note in json.loads(capsys.readouterr().out)["notes"])
+
+
+@govtool.module("Pick", inputs=["Rows"], outputs=["One"])
+def pick(rows):
+    return rows.dropDuplicates(["g"])
+
+
+@pytest.mark.parametrize(("mode", "rows"), [("records", 10), ("eager", 1)])
+def test_eager_runs_keep_positions_of_rows_that_a_plan_does_not_determine(spark, tmp_path, mode, rows):
+    (tmp_path / "in").mkdir()
+    spark.range(30).selectExpr("cast(id % 3 as string) g", "id x").coalesce(1).write.parquet(
+        str(tmp_path / "in" / "Rows.parquet")
+    )
+    flow = govtool.Workflow("pick", nodes={"pick": pick}, keep={"pick": ["One"]})
+    store = Store.init(str(tmp_path / "store")).uri
+    answer = govtool.run_workflow(flow, tmp_path / "in", state=tmp_path / "s", mode=mode, store=store, spark=spark)
+    assert answer.run.mode == "records"
+    assert govtool.open(store).trace_back("pick/One", "g = '1'").to_arrow().num_rows == rows
