@@ -145,7 +145,7 @@ class StatementReader(SourcePositions):
         """Add a statement that spans these tokens."""
         first = tokens[0]
         if tree is None and status in ("failed", "opaque"):
-            tree = unread_tree(tokens, self.lex.name)
+            tree = unread_tree(tokens, self.lex.name, self.text)
         raw, column = self.raw_token_place(first)
         if head is None:
             head = printable(word(first).lower()) or first.text[:20]

@@ -11,6 +11,7 @@ written. The tree is a COMMAND with arguments of our own; ``walk/unread`` reads 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -19,6 +20,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.syntax import marks
 from govtool.capture.sql.syntax.lexer import name_end, word, word_set
+from govtool.redaction import clean_text, without_users
 
 _HEADS: Final = word_set("SELECT WITH INSERT UPDATE DELETE MERGE CREATE REPLACE FROM (")
 _READS: Final = word_set("FROM JOIN USING")
@@ -35,10 +37,17 @@ MAX_MENTIONS: Final = 500
 _WITH_FROM: Final = word_set("EXTRACT SUBSTRING TRIM OVERLAY POSITION")
 """Functions whose arguments are written with FROM."""
 _NAMES: Final = frozenset({marks.VAR, marks.IDENTIFIER})
+_WORD: Final = re.compile(r"\w+")
 
 
-def unread_tree(tokens: Sequence[Token], dialect: str) -> exp.Expr | None:
-    """The relations of a statement that does not parse; None where no word shows any."""
+def unread_tree(tokens: Sequence[Token], dialect: str, text: str) -> exp.Expr | None:
+    """The relations of a statement that does not parse; None where no word shows any.
+
+    Args:
+        tokens: Those of the statement.
+        dialect: Of the statement.
+        text: The text that the tokens are of.
+    """
     if not tokens or word(tokens[0]) not in _HEADS:
         return None
     target, creates = _target(tokens)
@@ -53,17 +62,24 @@ def unread_tree(tokens: Sequence[Token], dialect: str) -> exp.Expr | None:
     if table is None and (not found or word(tokens[0]) not in ("SELECT", "WITH", "FROM", "(")):
         return None
     sources = list(found.values())
-    others = mentioned(tokens, dialect)
+    others = mentioned(tokens, dialect, text)
     return exp.Command(this=word(tokens[0]), sources=sources, target=table, creates=creates, mentions=others)
 
 
-def mentioned(tokens: Sequence[Token], dialect: str) -> list[exp.Table]:
-    """The names in tokens that are not understood, as tables: ``a.b``, and ``a``, as ``b`` may be its column."""
+def mentioned(tokens: Sequence[Token], dialect: str, text: str) -> list[exp.Table]:
+    """The names in tokens that are not understood, as tables: ``a.b``, and ``a``, as ``b`` may be its column.
+
+    Names are looked up, and what was looked up is kept; so words that may be secrets are none.
+    """
     found: dict[str, exp.Table] = {}
+    shown = text[tokens[0].start : tokens[-1].end + 1]
+    cleaned = clean_text(without_users(shown))
+    plain = None if cleaned == shown else frozenset(_WORD.findall(cleaned))
     index = 0
     while index < len(tokens) and len(found) < MAX_MENTIONS:
         end = name_end(tokens, index)
-        if tokens[index].token_type in _NAMES and word(tokens[index]) not in _NO_NAMES:
+        is_name = tokens[index].token_type in _NAMES and word(tokens[index]) not in _NO_NAMES
+        if is_name and (plain is None or plain.issuperset(_WORD.findall(tokens[index].text))):
             for stop in (end, end - 2):
                 table = _table(tokens[:stop], index, dialect)[0] if stop > index else None
                 if table is not None:

@@ -28,7 +28,7 @@ def dropped(reader: StatementReader, tokens: list[Token], tree: exp.Expr, left_o
     if word(left_out[0]) in _STORAGE_OPTIONS and not any(word(t) in QUERY_WORDS - {"USING"} for t in left_out):
         reader.add(tokens, tree, "parsed")
         return
-    tree.set("mentions", mentioned(left_out, reader.lex.name))
+    tree.set("mentions", mentioned(left_out, reader.lex.name, reader.text))
     what = " ".join(word(t) or t.text for t in left_out[:3])[:40]
     message = f"the clause that begins with {what!r} is not understood and was left out"
     reader.add(tokens, tree, "parsed", reader.diagnostic("dropped", "warning", message, left_out[0]))
