@@ -79,3 +79,19 @@ def test_columns_that_are_collected_lists():
     text = "SELECT k, l AS m, array(k) AS n FROM (SELECT a AS k, collect_list(b) AS l FROM t GROUP BY a)"
     plan = from_sql(text, {"t": relation})
     assert [column.name for column in outputs(plan) if column.id in unordered_lists(plan)] == ["m"]
+
+
+def test_times_and_days_beyond_the_years_of_python_are_compared():
+    far = [(8_000 * 365 + 2_000) * 86_400 * 1_000_000 + n for n in (0, 1)]
+    tables = [
+        pa.table(
+            {
+                "at": pa.array([moment, None], pa.timestamp("us", "UTC")),
+                "local": pa.array([moment, None], pa.timestamp("us")),
+                "day": pa.array([3_000_000, None], pa.int32()).cast(pa.date32()),
+            }
+        )
+        for moment in far
+    ]
+    assert compare.same_rows(tables[0], tables[0])
+    assert not compare.same_rows(*tables)

@@ -112,9 +112,24 @@ def multiset(table: pyarrow.Table, unordered: Collection[int] = ()) -> Counter[t
     """
     columns = [
         [bag(value) if number in unordered else comparable(value) for value in column.to_pylist()]
+        if (moments := _moments(column)) is None
+        else moments
         for number, column in enumerate(table.columns)
     ]
     return Counter(zip(*columns, strict=True)) if columns else Counter({(): table.num_rows})
+
+
+def _moments(column: pyarrow.ChunkedArray) -> list[Hashable] | None:
+    """Times and days as numbers, in the form of ``comparable``: Spark has some beyond the years that Python has."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type):
+        kind, numbers = "timestamp", column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+    elif pa.types.is_date32(column.type):
+        kind, numbers = "day", column.cast(pa.int32())
+    else:
+        return None
+    return [("NoneType", None) if number is None else (kind, number) for number in numbers.to_pylist()]
 
 
 def comparable(value: Any) -> Hashable:

@@ -62,7 +62,7 @@ class SparkExecutor:
         kinds = [column.type for column in outputs(node)]
         frame = self.frame(node)
         with _refusals():
-            rows = frame.collect()
+            rows = _collected(frame)
         return [tuple(plain(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
 
     def arrow(self, node: Node) -> Any:
@@ -113,6 +113,13 @@ class SparkExecutor:
                 raise NotExact(f"the function {call.reference.qualname}, which was not found again")
             self.spark.udf.register(udf_name(call), function)
         return found
+
+
+def _collected(frame: DataFrame) -> list[Any]:
+    try:
+        return frame.collect()
+    except (OverflowError, ValueError) as error:  # of a conversion in Python
+        raise NotExact("days or times beyond the years that Python has, 1 to 9999") from error
 
 
 @contextlib.contextmanager
