@@ -43,6 +43,7 @@ CANNOT_RUN: Mapping[str, str] = {
     "govtool lineage query.sql --catalog": "a database: tests/capture/catalog",
     "govtool trace ": "recorded runs: tests/records; the tutorial asks the like",
     "govtool replay local-": "recorded runs",
+    "govtool replay app-2/0 --all-runs": "several recorded runs: tests/records",
     "govtool impact raw/users.email --where": "recorded runs: tests/records",
     "govtool erase plan --subject users.name=bob --key views.user --all-runs": "recorded runs: docs/erasure.md asks the like",
     "govtool runs 'nightly_": "runs of Spark: tests/spark",
