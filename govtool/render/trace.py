@@ -132,7 +132,7 @@ def _summary(report: TraceReport) -> str:
         *([report.engine] if report.engine else []),
     ]
     lines = [" · ".join(parts)]
-    lines += [f"{name} was left: {why}" for name, why in report.refusals]
+    lines += [f"{name} does not evaluate it exactly: {why}" for name, why in report.refusals]
     again = dict.fromkeys(each for part in (trace, *(hop.trace for hop in report.hops)) for each in part.evaluated)
     lines += [f"{each.dataset} is gone, and was evaluated again by the plan of {each.run}" for each in again]
     if report.verified is not None:

@@ -1,13 +1,18 @@
-"""What Spark's launcher prints while a trace starts it."""
+"""How a trace starts Spark: what its launcher prints, which Python its workers run, what their errors say."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
 
-from govtool.app.records.engines import _without_stderr
+from govtool.app.records.engines import _without_stderr, local_spark
+from govtool.records.execute.spark_executor import _refusals
+from govtool.records.sql.dialect import NotExact
 
 CHATTER = [sys.executable, "-c", "import sys; sys.stderr.write('WARNING: Using incubator modules\\nsays why\\n')"]
 
@@ -28,3 +33,19 @@ def test_a_start_that_fails_says_why(capfd):
         subprocess.run(failing, check=True)
     assert printed == ["WARNING: Using incubator modules", "says why"]
     assert capfd.readouterr().err == ""
+
+
+def test_python_workers_run_the_python_of_govtool(monkeypatch):
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda builder: os.environ["PYSPARK_PYTHON"])
+    assert local_spark() == sys.executable
+
+
+def test_an_error_of_a_python_worker_is_its_exception():
+    error = PythonException(
+        "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+        '  File "worker.py", line 9, in main\n    import pyarrow\n'
+        "ModuleNotFoundError: No module named 'pyarrow'\n\n\tat org.apache.spark.Worker.run(Worker.java:1)"
+    )
+    with pytest.raises(NotExact, match=r"^Spark: ModuleNotFoundError: No module named 'pyarrow'$"), _refusals():
+        raise error

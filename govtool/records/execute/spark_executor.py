@@ -133,8 +133,16 @@ def _refusals() -> Iterator[None]:
             yield
     except (PySparkException, Py4JError) as error:
         own = getattr(error, "java_exception", None)
-        text = str(error if own is None else own.getMessage()).strip()
+        text = _reason(str(error if own is None else own.getMessage()).strip())
         raise NotExact(f"Spark: {clean_failure(text) or type(error).__name__}") from error
+
+
+def _reason(text: str) -> str:
+    """Of an error in a Python worker, the exception below the last traceback; else the text."""
+    _, found, trace = text.rpartition("Traceback (most recent call last):\n")
+    return (
+        next((line for line in trace.splitlines() if line.strip() and not line[0].isspace()), text) if found else text
+    )
 
 
 @contextlib.contextmanager
