@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import govtool
 from govtool.app.runs.job import read_captured
 
 ROOT = Path(__file__).parents[2]
@@ -156,6 +157,16 @@ def test_rows_software_settings_and_breaks(job):
     written = next(item for run in runs for item in run.outputs if item.dataset == f"{data}out/tags")
     assert written.identity is not None
     assert written.identity.kind == "listing"
+
+
+@pytest.mark.slow
+def test_coverage_names_what_was_not_understood(job):
+    _, folder = job
+    answer = govtool.open(str(folder / ".govtool")).coverage()
+    reasons = answer.to_dict()["reasons"]
+    named = {(reason["code"], reason["message"]) for reason in reasons}
+    assert ("python-udf", "domain is not understood") in named
+    assert sum(reason["statements"] for reason in reasons) == answer.version.coverage.partial
 
 
 @pytest.mark.slow

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from govtool.capture.spark.live.spool import Process
     from govtool.model import Derivation
     from govtool.model.run import Run
+    from govtool.model.shortfall import Shortfall
     from govtool.store import Commit, Reader, Store
 
 IDENTIFIED = 1 << 30
@@ -382,6 +383,7 @@ def _payload(captured: Captured, records: RecordChange) -> IngestPayload:
         coverage,
         derivations,
         tuple(dict.fromkeys((*gathered.notes, *(note for d in of_statements for note in d.diagnostics)))),
+        _shortfalls(gathered, of_statements),
         counts={
             "applications": gathered.applications,
             "executions": sum(gathered.outcomes.values()),
@@ -391,6 +393,17 @@ def _payload(captured: Captured, records: RecordChange) -> IngestPayload:
         more=(*runs, *records.added),
         kept=records.kept,
     )
+
+
+def _shortfalls(gathered: EventLogFindings, derivations: Sequence[Derivation]) -> tuple[Shortfall, ...]:
+    """What was not fully understood of a job; of earlier runs of it, only what left a derivation."""
+    from govtool.capture.spark.eventlog.gathered import why_incomplete
+    from govtool.model.shortfall import Shortfall
+
+    partial = (d for d in derivations if d.status != "understood")
+    found = [("partial", why_incomplete(d, d.diagnostics, d.statement.file)) for d in partial]
+    found += [each for each in gathered.unclear if each[0] == "opaque"]
+    return tuple(Shortfall(outcome, note, 1, "", "") for outcome, note in found)
 
 
 def _stored_findings(store: Reader, commit: Commit, source: str) -> tuple[list[Derivation], list[Run]]:

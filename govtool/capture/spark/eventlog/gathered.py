@@ -250,8 +250,23 @@ def _order(derivation: Derivation) -> tuple[str, ...]:
 
 
 def _why(executed: Executed) -> Diagnostic:
-    """The worst of what is said of an action that was not fully understood."""
-    stated = executed.derivation.diagnostics if executed.derivation is not None else ()
-    noted = sorted((*stated, *executed.run.breaks), key=lambda note: _SEVERITIES.index(note.severity))
-    message = "the plan does not name all columns"
-    return noted[0] if noted else Diagnostic("no-column-lineage", "info", message, executed.run.job, 1)
+    derivation, run = executed.derivation, executed.run
+    return why_incomplete(derivation, (*(derivation.diagnostics if derivation else ()), *run.breaks), run.job)
+
+
+def why_incomplete(derivation: Derivation | None, noted: Iterable[Diagnostic], file: str) -> Diagnostic:
+    """Return the worst of why an action was not fully understood.
+
+    Args:
+        derivation: What is known of it, if anything is.
+        noted: What was noted of it. Where nothing was, it is a function that the first opaque edge names.
+        file: Where it stands.
+    """
+    worst = min(noted, key=lambda note: _SEVERITIES.index(note.severity), default=None)
+    if worst is not None:
+        return worst
+    reason = next((edge.reason for edge in derivation.edges if edge.reason), None) if derivation else None
+    if reason is None:
+        return Diagnostic("no-column-lineage", "info", "the plan does not name all columns", file, 1)
+    code, _, name = reason.partition(": ")
+    return Diagnostic(code, "info", f"{name or code} is not understood", file, 1)
