@@ -28,6 +28,7 @@ _WORDS = {
     "padding": "the lack of a partner in an outer join (⊖)",
     "guard": "a condition on a computed value",
     "limit": "a limit",
+    "opaque": "a module whose inside is not known",
 }
 
 
@@ -211,6 +212,10 @@ class QueryProvenance:
     def is_positive(self, row: ResultRow, *, guards: bool = False) -> bool:
         """Return whether a row's annotation has no ``⊖``, and unless ``guards`` no guard."""
         return self._obstacle(row, guards) is None
+
+    def is_opaque(self, row: ResultRow) -> bool:
+        """Return whether a module whose inside is not known is behind a row."""
+        return bool(self._obstacles["opaque"][self.nodes(row)].any())
 
     def _obstacle(self, row: ResultRow, guards: bool) -> str | None:
         nodes = self.annotations[list(row.members)]

@@ -102,12 +102,13 @@ def _answer(
     if address.key and not rows:
         every = QueryProvenance(found.query, found.tokens).rows
         raise unknown_row(address, titles, [row.values for row in every])
-    notes = [*opened.notes, *(f"{path.rpartition('/')[2]}: {reason}" for path, reason in circuit.coarse.items())]
+    any_row = "any row that it read may be behind each of its rows"
+    notes = [*opened.notes, *(f"{path.rpartition('/')[2]}: {any_row}: {why}" for path, why in circuit.coarse.items())]
     executor = circuit.tables.executor
     request = Request(found, rows, values, exact, cast("OpenedQuery", None), executor, notes, most)
     columns: Columns = []
     for name in names:
-        columns += _where(opened, version, circuit, rows) if name == "where" else ANNOTATIONS[name](request)
+        columns += _where(opened, version, circuit, rows, found) if name == "where" else ANNOTATIONS[name](request)
     tuples = tuple(
         WhyTuple(row.values, row.multiplicity, {key: made[at] for key, made in columns if made[at] is not None})
         for at, row in enumerate(rows)
@@ -131,14 +132,17 @@ def _present(rows: list[ResultRow]) -> list[ResultRow]:
     return sorted(rows, key=lambda row: row.multiplicity == 0)
 
 
-def _where(opened: OpenedRun, version: AddressedRelation, circuit: RunCircuit, rows: list[ResultRow]) -> Columns:
-    """Where each cell was copied from, over all modules: ``TOKEN.column``."""
+def _where(
+    opened: OpenedRun, version: AddressedRelation, circuit: RunCircuit, rows: list[ResultRow], found: QueryProvenance
+) -> Columns:
+    """Where each cell was copied from, over all modules: ``TOKEN.column``. Not known of rows of an opaque module."""
     equal = opened.circuit([version.path], Origins(by_equality=True))
     names = [column.name for column in circuit.query(version.path).columns]
     made: Columns = []
     for key, each in (("where", circuit), ("where_eq", equal)):
         cells = _cell_origins(each, version)
-        made.append((key, [_by_column(names, cells, row) if row.multiplicity else None for row in rows]))
+        known = [row.multiplicity and not found.is_opaque(row) for row in rows]
+        made.append((key, [_by_column(names, cells, row) if known[at] else None for at, row in enumerate(rows)]))
     return made
 
 

@@ -157,12 +157,14 @@ class LimitGuard:
         over: The p-node of all that it looked at, one a node.
         gate: What makes it uncertain beside a change of ``over``.
         steady: The rows that it let through come before all others: they stay whatever else goes.
+        is_opaque: It stands for all that made its rows, which may be any row of ``over``.
     """
 
     label: str
     over: Array
     gate: int = NONE
     steady: bool = False
+    is_opaque: bool = False
 
     @property
     def count(self) -> int:

@@ -223,7 +223,7 @@ class _Builder:
         moved = self.circuit.add(Gate(nodes, "moved"))
         gate = self.circuit.add(Gate(np.unique(np.concatenate([np.array([moved]), gates, *values])), "same"))
         total = self.circuit.add(Sum(Inputs(np.array([0, len(nodes)]), nodes)))
-        guard = self.circuit.add(LimitGuard(invocation.module, np.array([total]), gate))
+        guard = self.circuit.add(LimitGuard(invocation.module, np.array([total]), gate, is_opaque=True))
         self.relations[relation.path] = OpaqueRelation(relation, guard, gate)
 
 

@@ -14,6 +14,7 @@ from govtool.workflow.annotate.circuit import (
     Delta,
     Guard,
     Inputs,
+    LimitGuard,
     Monus,
     Product,
     Sources,
@@ -144,7 +145,9 @@ def _step(block: Block, counts: Array, owners: Array, own: Array) -> list[Pairs]
         return [(owners, nodes[own]) for _, nodes in block.cells]
     if isinstance(block, Terms):
         return _terms(block, counts, owners, own)
-    return [_present(counts, owners, block.over[own])] if isinstance(block, Box) else []
+    if isinstance(block, Box) or (isinstance(block, LimitGuard) and block.is_opaque):
+        return [_present(counts, owners, block.over[own])]
+    return []
 
 
 def _listed(inputs: Inputs, owners: Array, own: Array) -> Pairs:

@@ -38,13 +38,13 @@ def supported(circuit: Circuit) -> Array:
 
 def obstacles(circuit: Circuit, support: Array) -> dict[str, Array]:
     """For each thing that a positive semiring cannot evaluate, the p-nodes that are made of it: bool[n] each."""
-    found = {name: np.zeros(circuit.size, bool) for name in ("⊖", "padding", "guard", "limit")}
+    found = {name: np.zeros(circuit.size, bool) for name in ("⊖", "padding", "guard", "limit", "opaque")}
     for start, block in circuit:
         own = slice(start, start + block.count)
         if isinstance(block, Guard):
             found["guard"][own] = True
         elif isinstance(block, LimitGuard):
-            found["limit"][own] = True
+            found["opaque" if block.is_opaque else "limit"][own] = True
         for marks in found.values():
             if isinstance(block, (Sum, Delta)):
                 marks[own] = anywhere(block.inputs, marks & support)
