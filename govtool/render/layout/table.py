@@ -141,9 +141,7 @@ def _flowing(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterato
             yield [Span(text, styles[column] if column >= 0 else "") for column, text in pieces if text]
 
 
-def _titled(
-    titles: list[str], rows: Sequence[Sequence[str]], start: int
-) -> tuple[list[str], Sequence[Sequence[str]]]:
+def _titled(titles: list[str], rows: Sequence[Sequence[str]], start: int) -> tuple[list[str], Sequence[Sequence[str]]]:
     """Titles and rows whose cells from ``start`` on follow each other without columns.
 
     Where a cell is empty, the order of the others does not tell which columns they are of: each has its title.
