@@ -1,4 +1,4 @@
-"""``python -m bench.workflowgen car|arctic``: see the package."""
+"""``python -m bench.workflowgen car|arctic|figures|unknown``: see the package."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ from bench.workflowgen.spec import SpecError, answer, read_deletions
 def main(arguments: list[str] | None = None) -> int:
     """The command line; the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] == ["figures"]:  # long, resumable, with options of its own
+    if words[:1] == ["figures"]:  # these two have options of their own
         from bench.workflowgen.figures import main as figures
 
         return figures(words[1:])
+    if words[:1] == ["unknown"]:
+        from bench.workflowgen.unknown import main as unknown
+
+        return unknown(words[1:])
     options = _parser().parse_args(words)
     family: Family = CarFamily() if options.family == "car" else ArcticFamily()
     try:

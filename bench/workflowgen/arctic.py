@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -168,13 +168,16 @@ class ArcticFamily:
             write_parquet(place / "Query.parquet", dict.fromkeys(("Year", "Month"), pa.int32()), query)
             write_parquet(place / "Measures.parquet", {"Station": pa.int32(), **observed}, measures)
 
-    def tokens(self, spec: Spec) -> Iterator[str]:
-        """Tokens of observations, queries and measurements."""
-        for rows in spec["history"].values():
-            yield from (row[0] for row in rows)
-        for given in spec["execs"]:
-            yield given["query"][0]
-            yield from (row[0] for row in given["measure"].values())
+    def records(self, spec: Spec) -> dict[str, list[str]]:
+        """See ``Family``."""
+        found = {
+            f"state/M_station{station}.Observed.parquet": [row[0] for row in rows]
+            for station, rows in spec["history"].items()
+        }
+        for execution, given in enumerate(spec["execs"], 1):
+            found[f"{execution}/Query.parquet"] = [given["query"][0]]
+            found[f"{execution}/Measures.parquet"] = [row[0] for row in given["measure"].values()]
+        return found
 
     def rows(self, execution: int, relations: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[OutputRow]:
         """``minTemp`` by station, and ``overall``."""

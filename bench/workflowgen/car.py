@@ -6,7 +6,7 @@ dealer asks for bids; one with a dealer and an amount is a purchase.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,13 +214,18 @@ class CarFamily:
             write_parquet(place / "Requests.parquet", {"UserId": text, "BidId": text, "Model": text}, request)
             write_parquet(place / "Answer.parquet", {"BidId": text, "Reserve": number, "Accept": small}, choice)
 
-    def tokens(self, spec: Spec) -> Iterator[str]:
-        """Tokens of cars, sold cars, requests and choices."""
-        for own in spec["dealers"].values():
-            for name in ("cars", "sold", "history"):
-                yield from (row[0] for row in own.get(name, ()))
-        for given in spec["execs"]:
-            yield from (given["request"][0], given["choice"][0])
+    def records(self, spec: Spec) -> dict[str, list[str]]:
+        """See ``Family``."""
+        names = {"cars": "Cars", "sold": "SoldCars", "history": "History"}
+        found = {
+            f"state/M_dealer{dealer}.{relation}.parquet": [row[0] for row in own.get(name, ())]
+            for dealer, own in spec["dealers"].items()
+            for name, relation in names.items()
+        }
+        for execution, given in enumerate(spec["execs"], 1):
+            found[f"{execution}/Requests.parquet"] = [given["request"][0]]
+            found[f"{execution}/Answer.parquet"] = [given["choice"][0]]
+        return found
 
     def rows(self, execution: int, relations: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[OutputRow]:
         """``BestBid`` by BidId, ``Sold`` by BidId, dealer and car."""

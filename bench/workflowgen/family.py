@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,8 +34,8 @@ class Family(Protocol):
     def write(self, spec: Spec, folder: Path, without: Collection[str] = ()) -> None:
         """Write inputs and initial state, but for the rows of some tokens."""
 
-    def tokens(self, spec: Spec) -> Iterable[str]:
-        """All tokens of a spec."""
+    def records(self, spec: Spec) -> Mapping[str, Sequence[str]]:
+        """The tokens of the rows of each file that ``write`` writes, in order; files as below its folder."""
 
     def rows(self, execution: int, relations: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[OutputRow]:
         """Outputs of an execution, by the names of relations."""

@@ -45,7 +45,7 @@ def answer(
     Raises:
         SpecError: A token is not there, or outputs of arms differ.
     """
-    known = list(family.tokens(spec))
+    known = [token for tokens in family.records(spec).values() for token in tokens]
     _check_tokens(known, deletions)
     inputs = folder / "inputs"
     family.write(spec, inputs)

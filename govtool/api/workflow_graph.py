@@ -138,21 +138,23 @@ class WorkflowGraph:
         """All that a node comes from, all that comes of it, and the other inputs of that.
 
         Args:
-            node: The id of a node, or the token of a record.
+            node: The id of a node, the token of a record, an invocation (``M#2``), or of a run's graph a row of an
+                output: ``RELATION@EXECUTION[key]``.
 
         Raises:
             UnknownNameError: There is no such node (``usage.unknown-node``).
         """
         from govtool.app.workflow_graphs.questions import subgraph_answer
 
-        return subgraph_answer(self._name, self._view.graph, node)
+        return subgraph_answer(self._name, self._view.graph, node, self._outputs)
 
     @checked
     def depends(self, node: str, on: Texts) -> DependsAnswer:
         """Return whether a node would be gone without some records (necessity), and which it comes from (lineage).
 
         Args:
-            node: The id of a node, or the token of a record.
+            node: The id of a node, the token of a record, an invocation (``M#2``), or of a run's graph a row of an
+                output: ``RELATION@EXECUTION[key]``.
             on: Tokens of records, or ids of nodes. Several are deleted together.
 
         Raises:
@@ -161,7 +163,7 @@ class WorkflowGraph:
         """
         from govtool.app.workflow_graphs.questions import depends_answer
 
-        return depends_answer(self._name, self._view.graph, node, texts(on))
+        return depends_answer(self._name, self._view.graph, node, texts(on), self._outputs)
 
     @checked
     def delete(self, *token: str) -> GraphDeletionAnswer:

@@ -51,7 +51,10 @@ ZoomedOption = Annotated[
     typer.Option("--zoomed", metavar="MODULE", help="A module that is already zoomed out. Repeatable."),
 ]
 NodeArgument = Annotated[
-    str, typer.Argument(metavar="NODE", help="The id of a node, the token of a record, or an invocation: M#2.")
+    str,
+    typer.Argument(
+        metavar="NODE", help="A node by its id, the token of a record, M#2, or with --run a row: REL@2[key]."
+    ),
 ]
 InGraphOption = Annotated[
     str | None,

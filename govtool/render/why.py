@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 FORMATS = ROW_FORMATS
 CAP = 160
-"""Characters of an annotation that a terminal shows; a file has all."""
+"""Characters of an annotation that a terminal shows, at most; a file has all."""
+SHARES = ("shapley", "banzhaf", "responsibility")
+_BETWEEN_TOKENS = re.compile(r"[ (*⊗]")
+"""Where an annotation may be cut: a part of a token would name another record."""
 
 
 def render(form: str, answer: WhyAnswer, *, is_whole: bool = False) -> Table | Iterable[str]:
@@ -71,7 +75,10 @@ def _text(value: Any) -> str:
 
 
 def _readable(key: str, value: Any) -> Any:
-    """An annotation for people: sums within differences stand in parentheses."""
+    """An annotation for people: sums within differences stand in parentheses, the largest shares come first."""
+    if key in SHARES and isinstance(value, dict):
+        largest = sorted(value.items(), key=lambda each: -each[1])
+        return {token: f"{share:.4g}" for token, share in largest}
     if key == "aggregates" and isinstance(value, dict):
         return {name: parenthesised(text) for name, text in value.items()}
     return parenthesised(value) if key in ("polynomial", "how") and isinstance(value, str) else value
@@ -86,4 +93,7 @@ def _cell(value: Any, cap: int | None) -> str:
         text = ", ".join(f"{key}: {_text(each)}" for key, each in value.items())
     else:
         text = _text(value)
-    return text if cap is None or len(text) <= cap else f"{text[:cap]} … ({len(text):,} characters)"
+    if cap is None or len(text) <= cap:
+        return text
+    ends = [match.end() for match in _BETWEEN_TOKENS.finditer(text, 0, cap)]
+    return f"{text[: ends[-1] if ends else cap].rstrip()} … ({len(text):,} characters)"

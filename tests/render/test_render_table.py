@@ -82,6 +82,8 @@ def test_flowing_cells_are_named_where_some_are_empty():
         " 1          node: post  state read:",
         "              Ledger_of_all_posts",
     ]
+    below = Table(columns, [("1", "seed_of_the_whole_ledger", *rows[0][2:]), rows[1]], names=1)
+    assert "made: Guess_of_everything" in "".join(span.text for spans in lines(below, 40) for span in spans)
 
 
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=5), st.integers(30, 100))

@@ -206,7 +206,7 @@ def _check_plan(given: ErasurePlanFile, planned: PlannedErasure) -> ErasurePlanF
     for name in ("tokens", "order", "datasets", "request", "no_subject"):
         if _alike(again[name]) != _alike(given.body.get(name)):
             raise EvidenceError(
-                f"the store does not give this plan: {name} differs",
+                f"the store does not give this plan: {name!r} is different",
                 code="evidence.plan",
                 hint="a plan must not be edited; settings, keys and functions must be those of its making",
             )

@@ -134,7 +134,6 @@ def token_values(request: Request, name: str) -> Any:
 
     Raises:
         UsageError: A token of a row has none.
-        UnknownNameError: A value is of a token that there is not.
     """
     import numpy as np
 

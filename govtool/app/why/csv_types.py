@@ -42,7 +42,7 @@ def read_csv(file: Path) -> pa.Table:
     try:
         table = csv.read_csv(file, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise UsageError(
+        raise _uneven_line(file, len(header)) or UsageError(
             f"not a CSV file: {clean_failure(error)}", code="usage.relation", location=str(file)
         ) from error
     columns = [inferred(table.column(at)) for at in range(table.num_columns)]
@@ -57,9 +57,17 @@ def _header(file: Path) -> list[str]:
             names = next(csv.reader(stream), [])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read it: {error}", code="usage.relation", location=str(file)) from error
-    if not names or any(not name.strip() or _is_number(name) for name in names):
+    problem = ""
+    if not names:
+        problem = "the file has no header: it is empty" if not file.stat().st_size else "the file has no header"
+    elif any(map(_is_number, names)):
+        problem = "the file has no header: its first line has numbers"
+    elif not all(map(str.strip, names)):
+        column = next(at for at, name in enumerate(names, 1) if not name.strip())
+        problem = f"the file has no whole header: column {column} has no name"
+    if problem:
         raise UsageError(
-            "the file has no header",
+            problem,
             code="usage.relation-header",
             location=f"{file}:1",
             hint="the first line of a relation names its columns",
@@ -70,6 +78,21 @@ def _header(file: Path) -> list[str]:
             raise UsageError(f"two columns are named '{name}'", code="usage.relation-header", location=f"{file}:1")
         seen.add(name.lower())
     return names
+
+
+def _uneven_line(file: Path, width: int) -> UsageError | None:
+    """The error about the first line that has more or fewer cells than the header."""
+    import csv
+
+    with file.open(encoding="utf-8-sig", newline="", errors="replace") as stream:
+        lines = csv.reader(stream)
+        start = 1
+        for row in lines:
+            if row and len(row) != width:
+                found = f"{len(row)} cell{'s'[: len(row) != 1]}, and the header has {width}"
+                return UsageError(f"the line has {found}", code="usage.relation", location=f"{file}:{start}")
+            start = lines.line_num + 1
+    return None
 
 
 def _is_number(text: str) -> bool:

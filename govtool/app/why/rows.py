@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -147,7 +148,11 @@ def read_values(options: Sequence[str]) -> dict[str, dict[str, float]]:
     for option in options:
         name, equals, file = option.partition("=")
         if not equals or name not in VALUED:
-            raise UsageError(f"no values: {option}", code="usage.values", hint="--values cost=FILE.json, trust=, prob=")
+            raise UsageError(
+                f"'{option}' is not {', '.join(f'{each}=FILE.json' for each in VALUED[:-1])} or {VALUED[-1]}=FILE.json",
+                code="usage.values",
+                nearest=tuple(f"{each}={file or 'FILE.json'}" for each in difflib.get_close_matches(name, VALUED)),
+            )
         try:
             read = json.loads(read_given_text(Path(file), "utf-8-sig"), object_pairs_hook=_once)
         except (OSError, ValueError) as error:

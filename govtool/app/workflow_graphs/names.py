@@ -1,37 +1,42 @@
-"""Nodes of a provenance graph as users name them: by id, by the token of a record, or as an invocation, ``M#2``."""
+"""Nodes of a provenance graph as users name them: by id, token of a record, invocation (``M#2``) or row of a run."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
 
 from govtool.app.records.token_lists import near_tokens
+from govtool.app.workflow_graphs.rows import node_of_row
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.workflow import vocabulary as terms
 
 if TYPE_CHECKING:
     from govtool.arrays.sets import Array
     from govtool.workflow.graph import ProvenanceGraph
+    from govtool.workflow.modules.run_tuples import OutputTuples
 
 _NAMES_COMPARED = 100_000
 """Names of one kind that are compared with a name that there is not."""
 _EXAMPLES = 3
 
 
-def node_called(graph: ProvenanceGraph, text: str, name: str) -> int:
-    """Return the node with an id, the one record of this token, or that of an invocation: ``M#2``.
+def node_called(
+    graph: ProvenanceGraph, text: str, name: str, outputs: Callable[[], Sequence[OutputTuples]] = tuple
+) -> int:
+    """Return the node with an id, the one record of this token, that of an invocation, or that of a row of a run.
 
     Args:
         graph: The graph.
-        text: The name of a node.
+        text: The name of a node: its id, a token, ``M#2``, ``RELATION[key]``.
         name: The name of the graph, for hints.
+        outputs: Gives the outputs of a run with their rows.
 
     Raises:
-        UnknownNameError: There is none (``usage.unknown-node``, ``usage.unknown-invocation``).
+        UnknownNameError: There is none (``usage.unknown-node``, ``usage.unknown-invocation``, ``usage.unknown-row``).
         AmbiguousNameError: Several records have this token (``usage.ambiguous-node``).
     """
     found = graph.with_id(text)
@@ -40,9 +45,12 @@ def node_called(graph: ProvenanceGraph, text: str, name: str) -> int:
     records = graph.with_tokens([text]).get(text)
     if records is None:
         invocation = _invocation(graph, text)
-        if invocation is None:
+        if invocation is not None:
+            return invocation
+        rows = outputs() if text.endswith("]") else ()
+        if not rows:
             raise _unknown_node(graph, text, name)
-        return invocation
+        return node_of_row(text, rows)
     if len(records) > 1:
         raise AmbiguousNameError(
             f"{len(records)} nodes are of the record {text!r}",

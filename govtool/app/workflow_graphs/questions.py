@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
@@ -65,11 +65,13 @@ def _edges_again(before: GraphView, after: GraphView) -> Iterator[tuple[Any, ...
     return zip(*ends, strict=True)
 
 
-def subgraph_answer(name: str, graph: ProvenanceGraph, node: str) -> SubgraphAnswer:
+def subgraph_answer(
+    name: str, graph: ProvenanceGraph, node: str, outputs: Callable[[], Sequence[OutputTuples]] = tuple
+) -> SubgraphAnswer:
     """The subgraph of a node."""
     from govtool.workflow.subgraph import subgraph
 
-    number = node_called(graph, node, name)
+    number = node_called(graph, node, name, outputs)
     found = subgraph(graph, number)
     parts = (found.ancestors, found.descendants, found.siblings)
     return SubgraphAnswer(
@@ -77,11 +79,17 @@ def subgraph_answer(name: str, graph: ProvenanceGraph, node: str) -> SubgraphAns
     )
 
 
-def depends_answer(name: str, graph: ProvenanceGraph, node: str, on: Sequence[str]) -> DependsAnswer:
+def depends_answer(
+    name: str,
+    graph: ProvenanceGraph,
+    node: str,
+    on: Sequence[str],
+    outputs: Callable[[], Sequence[OutputTuples]] = tuple,
+) -> DependsAnswer:
     """Return whether a node depends on records."""
     from govtool.workflow.dependency import dependency
 
-    number = node_called(graph, node, name)
+    number = node_called(graph, node, name, outputs)
     found = dependency(graph, number, records_called(graph, on, name))
     return DependsAnswer(
         name,

@@ -167,9 +167,10 @@ def find_version(run: WorkflowRun, files: RunFiles, address: RowAddress) -> Addr
         if not found:
             raise _no_such_row(run, files, address, _distinct(select_versions(run, address)))
     if len(found) > 1:
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        more = f", such as the first {_SHOWN}" if len(found) > _SHOWN else ""
+        times = f"{address.relation} was written {len(found)} times{more}"
         raise AmbiguousNameError(
-            f"{address.relation} was written {len(found)} times{more}",
+            f"{len(found)} versions of {address.relation} have such a row{more}" if address.key else times,
             code="usage.ambiguous-relation",
             nearest=tuple(map(str, found[:_SHOWN])),
             hint=f"name one: {found[-1]}",

@@ -130,9 +130,11 @@ class InputRecords:
             )
 
     def _hint(self) -> str:
+        example = next(iter(self.places), "")
+        like = f"records are called as {example}; " if example else ""
         if not self._opened.has_modules and not self._opened.all_runs:
-            return "--all-runs goes on to the runs that wrote its inputs"
-        return "a record that was deleted before the run is not there either"
+            return f"{like}--all-runs goes on to the runs that wrote its inputs"
+        return f"{like}a record that was deleted before the run is not there either"
 
     def rows(self, tokens: Iterable[str]) -> dict[str, set[int]]:
         """The rows of records, by the path of their relation."""

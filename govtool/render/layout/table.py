@@ -130,16 +130,8 @@ def _side_by_side(table: Table, limit: int | None) -> Iterator[list[Span]]:
 
 
 def _flowing(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterator[list[Span]]:
-    """The rows one after the other; see ``govtool.render.layout.flowing``.
-
-    Where a cell is empty, the order of the others does not tell whose they are: each is named.
-    """
-    titles = [column.title for column in table.columns]
-    if any("" in row[: _filled(row)] for row in rows):
-        rows = [
-            [row[0], *(_named(title, cell) for title, cell in zip(titles[1:], row[1:], strict=True))] for row in rows
-        ]
-        titles = [titles[0], *([""] * (len(titles) - 1))]
+    """The rows one after the other; see ``govtool.render.layout.flowing``."""
+    titles, rows = _titled([column.title for column in table.columns], rows, 1)
     first = min(max(width(row[0]) for row in (titles, *rows)), limit // 3)
     if any(width(row[0]) > first for row in rows):
         first = 0  # names come first: nothing stands below another
@@ -147,6 +139,17 @@ def _flowing(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterato
         styles = ["dim"] * len(titles) if number < 0 else _styles(table, number)
         for pieces in flowing(cells, first, limit):
             yield [Span(text, styles[column] if column >= 0 else "") for column, text in pieces if text]
+
+
+def _titled(titles: list[str], rows: Sequence[Sequence[str]], start: int) -> tuple[list[str], Sequence[Sequence[str]]]:
+    """Titles and rows whose cells from ``start`` on follow each other without columns.
+
+    Where a cell is empty, the order of the others does not tell which columns they are of: each has its title.
+    """
+    if not any("" in row[start : _filled(row)] for row in rows):
+        return titles, rows
+    named = [[*row[:start], *map(_named, titles[start:], row[start:])] for row in rows]
+    return [*titles[:start], *([""] * (len(titles) - start))], named
 
 
 def _filled(row: Sequence[str]) -> int:
@@ -161,7 +164,7 @@ def _named(title: str, cell: str) -> str:
 def _with_details_below(table: Table, rows: Sequence[Sequence[str]], limit: int) -> Iterator[list[Span]]:
     """The cells up to the names in columns; the others follow each other on a line below, where they fit."""
     columns, last = table.columns[: table.names + 1], table.names
-    titles = [column.title for column in table.columns]
+    titles, rows = _titled([column.title for column in table.columns], rows, last + 1)
     widths = _widths(columns, [[[cell] for cell in row[: last + 1]] for row in rows])
     indent = _total([*widths[:-1], 0])
     if limit - indent < limit // 3:

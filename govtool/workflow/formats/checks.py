@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
@@ -22,6 +23,8 @@ MOST = (1 << 31) - 2
 """Nodes of a graph at most, and the largest number of an invocation."""
 LONGEST = 65_536
 """Characters of an id, a label or a name of a module at most."""
+MOST_COMPARED = 10_000
+"""Ids among which near names are looked for."""
 _SHOWN = 6
 _OF_TUPLES = frozenset({terms.TIMES, terms.PLUS, terms.DELTA, terms.MONUS})
 _OF_VALUES = frozenset({terms.TENSOR, terms.CONSTANT, *terms.AGGREGATES})
@@ -48,13 +51,13 @@ class GraphFile:
     invocations: set[tuple[str, int]] = field(default_factory=set)
     tokens: dict[str, int] = field(default_factory=dict)
 
-    def refuse(self, line: int, reason: str) -> NoReturn:
+    def refuse(self, line: int, reason: str, nearest: Sequence[str] = ()) -> NoReturn:
         """Refuse the file.
 
         Raises:
             UsageError: Always (``usage.graph``).
         """
-        raise UsageError(reason, code="usage.graph", location=f"{self.name}:{line}")
+        raise UsageError(reason, code="usage.graph", location=f"{self.name}:{line}", nearest=tuple(nearest))
 
     # nodes -----------------------------------------------------------------------------------------------------------
 
@@ -120,7 +123,8 @@ class GraphFile:
     def _type(self, body: Mapping[str, Any], line: int, id_: NodeId) -> int:
         type_ = body.get("type")
         if not isinstance(type_, str) or type_ not in terms.TYPE_NUMBERS:
-            self.refuse(line, f"node {_shown(id_)} has no type {_shown(type_)}: one of {' '.join(terms.TYPES)}")
+            given = "no type" if type_ is None else f"the unknown type {_shown(type_)}"
+            self.refuse(line, f"node {_shown(id_)} has {given}: it has to be one of {' '.join(terms.TYPES)}")
         return terms.TYPE_NUMBERS[type_]
 
     def _check_label(self, type_: int, label: str, line: int, id_: NodeId) -> None:
@@ -250,8 +254,13 @@ class GraphFile:
         for place, (first, second, which) in enumerate(self.ends):
             ends = self._known(first), self._known(second)
             if ends[0] is None or ends[1] is None:
-                missing = first if ends[0] is None else second
-                self.refuse(self.edge_lines[place], f"an edge of a node that is not in the file: {_shown(missing)}")
+                missing = _shown(first if ends[0] is None else second)
+                ids = [_shown(each) for each in self.nodes.ids[:MOST_COMPARED]]
+                self.refuse(
+                    self.edge_lines[place],
+                    f"an edge of a node that is not in the file: {missing}",
+                    get_close_matches(missing, ids),
+                )
             self._check_edge(ends[1], which, has_left, self.edge_lines[place])
             source.append(ends[0])
             target.append(ends[1])

@@ -46,7 +46,7 @@ class _Handler:
             self.file.refuse(1, f"no XML: {error}")
 
     def _refuse_doctype(self, *_: object) -> None:
-        self._refuse("a document type is declared, and nothing of it is read")
+        self._refuse("a document type is declared (<!DOCTYPE …>), which graphs do not need")
 
     def _refuse(self, reason: str) -> None:
         self.file.refuse(self.parser.CurrentLineNumber, reason)

@@ -144,8 +144,13 @@ def test_types_are_those_that_spark_infers(tmp_path):
     assert table.column("n").to_pylist() == [None, None]
     assert table.schema.field("big").type == pa.decimal128(20, 0)
     file.write_text("a,b\n1\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="not a CSV file"):
+    with pytest.raises(UsageError, match="1 cell, and the header has 2") as uneven:
         read_csv(file)
+    assert uneven.value.location == f"{file}:2"
+    for text, problem in (("", "it is empty"), ("a,\n", "column 2 has no name")):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match=problem):
+            read_csv(file)
 
 
 @pytest.mark.parametrize(

@@ -157,8 +157,8 @@ MISTAKES = [
     (lines({**TOKEN, "id": None}), 2, "missing"),
     (lines({**TOKEN, "id": True}), 2, "true or false"),
     (lines({**TOKEN, "id": ""}), 2, "empty"),
-    (lines({**TOKEN, "type": "tuple"}), 2, "no type tuple"),
-    (lines({**TOKEN, "type": ["wi"]}), 2, "no type"),
+    (lines({**TOKEN, "type": "tuple"}), 2, "the unknown type tuple"),
+    (lines({**TOKEN, "type": ["wi"]}), 2, "the unknown type"),
     (lines({**TOKEN, "kind": "v"}), 2, "cannot be of kind v"),
     (lines({**TOKEN, "label": 3}), 2, "a number, not a text"),
     (lines({**TOKEN, "label": "x" * 70_000}), 2, "more than 65,536 characters"),
@@ -181,6 +181,7 @@ MISTAKES = [
     (lines({**TOKEN, "value": "x", "value_type": "decimal"}), 2, "unknown type"),
     (lines(["a"]), 2, "a node is an object"),
     (lines(TOKEN, edges=[["a", "z"]]), 4, "not in the file: z"),
+    (lines({**TOKEN, "id": "Cars"}, edges=[["Cars", "Car"]]), 4, "not in the file: Car"),
     (lines(TOKEN, PLUS, edges=[["b", "a"]]), 5, "nodes of type wi have no inputs"),
     (lines(TOKEN, CALL, edges=[["a", "m"]]), 5, "nodes of type m have no inputs"),
     (
@@ -216,6 +217,7 @@ def test_mistakes_are_refused_with_line_and_reason(data, line, reason):
     assert reason in refused.value.message
     assert refused.value.location == f"g.json:{line}"
     assert refused.value.code == "usage.graph"
+    assert refused.value.nearest == (("Cars",) if reason.endswith(": Car") else ())
 
 
 GRAPHML = (
@@ -232,7 +234,7 @@ GRAPHML = (
         ("<graphml>", 1, "no XML"),
         ('<?xml version="1.0" encoding="none"?><graphml/>', 1, "no XML: unknown encoding: none"),
         (GRAPHML.format("undirected", ""), 2, "not directed"),
-        (GRAPHML.format("directed", '<node id="a"/>'), 3, "no type None"),
+        (GRAPHML.format("directed", '<node id="a"/>'), 3, "has no type"),
         (GRAPHML.format("directed", '<edge source="a" target="b"/>'), 3, "not in the file: a"),
         (GRAPHML.format("directed", "<hyperedge/>"), 3, "a hyperedge"),
         (

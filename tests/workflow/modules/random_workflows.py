@@ -509,15 +509,25 @@ def run(seeds):
                 print(seed, [each.message for each in case.flow.violations()])
                 continue
             cases += 1
-            wrong += problems(case, report)
+            found = problems(case, report)
+        print(f"{seed}: {len(found)} wrong", *found, sep="\n", flush=True)
+        wrong += found
     return wrong, report, cases
+
+
+def shares_unknown(report):
+    """For each mode, the share of the rows before a deletion whose status is unknown."""
+    for mode in deletion.MODES:
+        rows = sum(number for name, number in report.items() if name.startswith(f"{mode} "))
+        if rows:
+            yield f"{mode}: {report[f'{mode} unknown'] / rows:.1%} of {rows:,} rows are unknown"
 
 
 def main(arguments):
     start = int(arguments[1]) if len(arguments) > 1 else 0
     wrong, report, cases = run(range(start, start + int(arguments[0])))
-    print(*wrong, sep="\n")
     print(f"{cases} workflows, {len(wrong)} wrong", dict(sorted(report.items())))
+    print(*shares_unknown(report), sep="\n")
     return bool(wrong)
 
 

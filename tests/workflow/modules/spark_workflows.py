@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from random_workflows import COLUMNS, Over, Text, contradictions, graph_problems, looped, random_flow
+from random_workflows import COLUMNS, Over, Text, contradictions, graph_problems, looped, random_flow, shares_unknown
 from reference import algebra
 from reference.algebra import Aggregate, Call, Given, Row
 from reference.bags import cogroup, flatten
@@ -508,6 +508,7 @@ def main(arguments: list[str]) -> int:
     print(f"{cases} workflows, {len(wrong)} wrong")
     for name, number in sorted(report.items()):
         print(f"{name}: {number:,}")
+    print(*shares_unknown(report), sep="\n")
     return bool(wrong)
 
 

@@ -88,4 +88,4 @@ def _opened(request: SqlRunRequest) -> tuple[SqlProgram, Path]:
     state = request.state or Path(f"{place.stem}.state")
     dialect = dialect or "spark"
     digest = hashlib.sha256(content).hexdigest()
-    return SqlProgram(place.name, read_script(text, dialect), dialect, digest=digest), state
+    return SqlProgram(place.name, read_script(text, dialect, str(place)), dialect, digest=digest), state

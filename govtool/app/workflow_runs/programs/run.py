@@ -272,7 +272,11 @@ class _Warehouse:
         from govtool.app.why.rows import session
         from govtool.records.plan.from_sql import from_sql
 
-        root = from_sql(statement.query, self._visible(statement.query), self.program.dialect)
+        try:
+            root = from_sql(statement.query, self._visible(statement.query), self.program.dialect)
+        except UsageError as error:
+            error.location = _within(statement.location, error.location)
+            raise
         made = outputs(root)
         if statement.columns and statement.kind in ("table", "view"):
             if len(statement.columns) != len(made):
@@ -398,3 +402,14 @@ def _commit(store: Store, program: SqlProgram, warehouse: _Warehouse, branch: st
         summary={"command": "workflow run", "workflow": program.name, "run": warehouse.run},
         branch=branch,
     )
+
+
+def _within(statement: str, place: str | None) -> str:
+    """The place of a mistake in a query, which has line and column, in the file of its statement.
+
+    Statements of scripts have a line and a column themselves; those of dbt are compiled, and lie elsewhere in the file.
+    """
+    file = re.sub(r":\d+:\d+$", "", statement)
+    if not place:
+        return statement
+    return f"{file}:{place}" if file != statement else f"{file}, compiled: {place}"

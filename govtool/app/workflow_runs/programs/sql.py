@@ -24,7 +24,7 @@ class ProgramStatement:
         target: The relation, in lower case; empty for a query.
         query: The query, at its place in the script: what is before it is blank. Empty for ``drop``.
         columns: Names of columns, where the statement lists them.
-        location: ``line:column``.
+        location: ``file:line:column``.
         replaces: CREATE OR REPLACE.
         is_optional: IF NOT EXISTS, IF EXISTS.
     """
@@ -63,8 +63,8 @@ class SqlProgram:
     digest: str = ""
 
 
-def read_script(text: str, dialect: str) -> tuple[ProgramStatement, ...]:
-    """The statements of a script.
+def read_script(text: str, dialect: str, file: str = "") -> tuple[ProgramStatement, ...]:
+    """The statements of a script, located in a file.
 
     Raises:
         UsageError: The script does not parse, or has a statement that is not run here (``usage.sql-unsupported``).
@@ -75,10 +75,12 @@ def read_script(text: str, dialect: str) -> tuple[ProgramStatement, ...]:
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except TokenError as error:
-        raise UsageError(f"the script does not parse: {str(error)[:200]}", code="usage.sql-syntax") from error
-    found = tuple(_Header(text, own).statement() for own in _statements(tokens))
+        raise UsageError(
+            f"the script does not parse: {str(error)[:200]}", code="usage.sql-syntax", location=file or None
+        ) from error
+    found = tuple(_Header(text, own, file).statement() for own in _statements(tokens))
     if not found:
-        raise UsageError("the script has no statements", code="usage.sql-syntax")
+        raise UsageError("the script has no statements", code="usage.sql-syntax", location=file or None)
     return found
 
 
@@ -98,8 +100,9 @@ def _statements(tokens: Sequence[Any]) -> Iterator[Sequence[Any]]:
 class _Header:
     """Reads what stands before a statement's query."""
 
-    def __init__(self, text: str, tokens: Sequence[Any]) -> None:
+    def __init__(self, text: str, tokens: Sequence[Any], file: str) -> None:
         self._text = text
+        self._file = file
         self._tokens = tokens
         self._at = 0
 
@@ -239,4 +242,5 @@ class _Header:
 
     def _location(self) -> str:
         start = self._tokens[0].start
-        return f"{self._text.count(chr(10), 0, start) + 1}:{start - (self._text.rfind(chr(10), 0, start) + 1) + 1}"
+        line, column = self._text.count("\n", 0, start) + 1, start - self._text.rfind("\n", 0, start)
+        return f"{self._file}:{line}:{column}" if self._file else f"{line}:{column}"

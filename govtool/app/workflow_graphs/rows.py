@@ -1,0 +1,69 @@
+"""Nodes of the rows of a run's outputs, by the address of a row: ``BestBid@2[B1]``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from govtool.app.workflow_runs.addresses import RowAddress, key_places, matches, parse_address, unknown_row
+from govtool.errors import AmbiguousNameError, UnknownNameError
+
+if TYPE_CHECKING:
+    from govtool.workflow.modules.run_tuples import OutputTuples
+
+_SHOWN = 20
+"""Candidates that a message lists."""
+
+
+def node_of_row(text: str, outputs: Sequence[OutputTuples]) -> int:
+    """The node of the one row that an address means; candidates are no rows.
+
+    Args:
+        text: ``[NODE/]RELATION[@EXECUTION][key]``.
+        outputs: The outputs of the executions.
+
+    Raises:
+        UsageError: It is no address, or its key does not fit (``usage.address``).
+        UnknownNameError: No output has such a row (``usage.unknown-relation``, ``usage.unknown-row``).
+        AmbiguousNameError: Several rows are called so (``usage.ambiguous-row``).
+    """
+    address = parse_address(text)
+    own = [each for each in outputs if _is_called(each, address)]
+    if not own:
+        known = list(dict.fromkeys(map(_name, outputs)))
+        raise UnknownNameError(
+            f"the run has no output {text.partition('[')[0]}",
+            code="usage.unknown-relation",
+            nearest=tuple(difflib.get_close_matches(text.partition("[")[0], known, 3, 0.3) or known[:_SHOWN]),
+        )
+    found = [
+        (_name(each), int(node))
+        for each in own
+        for places in (key_places(each.columns, address.key),)
+        for row, node in zip(each.rows[: each.present], each.nodes.tolist(), strict=False)
+        if matches(row, places)
+    ]
+    if not found:
+        rows = [row for each in own for row in each.rows[: each.present]]
+        raise unknown_row(address, own[0].columns, rows)
+    if len(found) > 1:
+        raise AmbiguousNameError(
+            f"{len(found)} rows are called {text!r}",
+            code="usage.ambiguous-row",
+            nearest=tuple(f"{name}: node {node}" for name, node in found[:_SHOWN]),
+            hint="name the execution and all columns of the key, or a node by its id",
+        )
+    return found[0][1]
+
+
+def _is_called(output: OutputTuples, address: RowAddress) -> bool:
+    return (
+        output.relation == address.relation
+        and address.node in (None, output.node)
+        and address.execution in (None, output.execution)
+    )
+
+
+def _name(output: OutputTuples) -> str:
+    return f"{output.node}/{output.relation}@{output.execution}"
