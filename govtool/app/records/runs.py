@@ -118,7 +118,7 @@ def of_run(store: Reader, commit: Commit, known: Sequence[RecordRun], text: str)
     if named:
         raise UsageError(f"the run {text!r} has no records of rows", code="usage.no-records", hint=RECORDING)
     names = list(dict.fromkeys(name for each in known for name in (each.run, each.application)))
-    names += [run.job for run in history.runs]
+    names += [name for run in history.runs for name in (run.job, run.job.partition(":")[0])]
     raise UnknownNameError(
         f"no run is called {text!r}",
         code="usage.unknown-run",
