@@ -91,7 +91,7 @@ def _compare_places(program, position, least, most, what):
     numbers = {place.node for place in position.places()}
     known = {node.tracked._node for node in program.nodes}
     expect(numbers <= known, f"{what} is at unknown places", numbers - known)
-    for node in program.nodes:
+    for node in filter(lambda each: each.stop, program.nodes):
         wanted = [
             texts(node.direct[at].value for number, at in span if number == node.number) for span in (least, most)
         ]

@@ -184,7 +184,7 @@ OPERATORS = {
     "repartition": _same("R", lambda g, r: r.repartition(g["n"])),
     "coalesce": _same("R", lambda g, r: r.coalesce(g["n"], g["again"])),
     "sortBy": _same("R", lambda g, r: r.sortBy(fn.small, g["again"], g["n"])),
-    "sortByKey": _same("P", lambda g, r: r.sortByKey(g["again"], g["n"], fn.text)),
+    "sortByKey": _same("P", lambda g, r: r.keyBy(fn.text).sortByKey(g["again"], g["n"]).values()),
     "partitionBy": _same("P", lambda g, r: r.partitionBy(g["n"])),
     "repartitionAndSortWithinPartitions": _same(
         "P", lambda g, r: r.repartitionAndSortWithinPartitions(g["n"], keyfunc=fn.text)
