@@ -101,6 +101,8 @@ class TraceReport(GraphAnswer):
     """Rows of the output, of a trace forward."""
     verified: bool | None = None
     """True if the plan gave the written rows once more; None: that was not requested."""
+    unverified: tuple[str, ...] = ()
+    """Columns that cannot be evaluated again, and were not compared with the written ones."""
     engine: str = ""
     """The executor of the plan: ``DuckDB`` or ``Spark``."""
     refusals: tuple[tuple[str, str], ...] = ()
@@ -146,6 +148,7 @@ class TraceReport(GraphAnswer):
             "between": [rows.to_dict() for rows in self.between],
             "outputs": [rows.to_dict() for rows in self.outputs],
             "verified": self.verified,
+            "unverified": list(self.unverified),
             "engine": self.engine,
             "hops": [hop.to_dict() for hop in self.hops],
             "ends": [end.to_dict() for end in self.ends],

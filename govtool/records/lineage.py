@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from govtool.errors import EvidenceError, UnknownNameError
+from govtool.errors import EvidenceError
 from govtool.records.execute.inputs import relations
 from govtool.records.plan.expressions import Attribute, Expression, Literal, Named
 from govtool.records.plan.nodes import Distinct, Join, Project, Relation, outputs
@@ -15,7 +14,7 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows, StagePosition
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.leaf_names import is_called, leaf_name
+from govtool.records.trace.leaf_names import is_called, leaf_name, unknown_input
 from govtool.records.trace.rounding import is_close
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected
 from govtool.records.trace.selection import bound_condition, filtered
@@ -135,9 +134,7 @@ class Lineage(TracedPlan):
         """
         leaves = {input_key(leaf): leaf for leaf in (*self.leaves(), *self._unreached()) if is_called(leaf, dataset)}
         if not leaves:
-            known = sorted({leaf_name(leaf) for leaf in self.leaves()})
-            near = tuple(difflib.get_close_matches(dataset, known)) or tuple(known[:3])
-            raise UnknownNameError(f"'{dataset}' is no input", code="usage.unknown-dataset", nearest=near)
+            raise unknown_input(dataset, map(leaf_name, self.leaves()))
         parts = []
         for leaf in leaves.values():
             node, record = self.read(leaf)

@@ -141,6 +141,7 @@ def _summary(report: TraceReport) -> str:
             if report.verified
             else "NOT VERIFIED: the plan gives other rows than those that were written"
         )
+        lines += [f"not compared: column {name} cannot be evaluated again" for name in report.unverified]
     return "\n".join(lines)
 
 

@@ -58,8 +58,9 @@ def test_a_cell_that_only_shows_leaves_rows_exact(traced):
 
 def test_an_argument_of_an_aggregate_leaves_the_group_exact(traced):
     sql = "SELECT land, max(upper(user)) AS last, count(*) AS n FROM views JOIN users ON user = name GROUP BY land"
-    code, answer = traced(sql, lost("upper"), "back", "out", "--where", "last = 'BOB'")
+    code, answer = traced(sql, lost("upper"), "back", "out", "--where", "last = 'BOB'", "--verify")
     assert (code, reached(answer)) == (0, {"views": (2, "exact"), "users": (1, "exact")})
+    assert (answer["verified"], answer["unverified"]) == (True, ["last"])
 
 
 def chosen(node: Node) -> Node:

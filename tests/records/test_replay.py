@@ -182,7 +182,7 @@ def test_formats_and_pages(run, shop, tmp_path):
     ("words", "code", "text"),
     [
         (["app-9", "--without", "views", "--where", "true"], "usage.unknown-run", "app-1"),
-        (["app-1/0", "--without", "vews", "--where", "true"], "usage.unknown-dataset", "views"),
+        (["app-1/0", "--without", "veiws", "--where", "true"], "usage.unknown-dataset", "shop/views\n"),
         (["app-1/0", "--without", "views", "--where", "pge = 1"], "usage.unknown-column", "page"),
         (["app-1/0", "--without", "views", "--where", "page ="], "usage.sql-syntax", "^"),
         (["app-1/0"], "usage.arguments", "--without"),

@@ -279,6 +279,7 @@ def test_a_script_is_its_last_application(run, shop):
     assert [name.partition(" ")[0] for name in error.value.nearest] == ["app-1/0", "app-1/1"]
     assert back(run, "lands", "--where", "land = 'fr'", "--run", "job.py~1")[1]["run"] == "app-1/1"
     assert run("replay", "job.py~2", "--without", "users", "--where", "true")[0] == 2
+    assert "did you mean  job.py\n" in run("replay", "jbo.py", "--without", "users", "--where", "true")[2]
 
 
 def test_several_readers_that_fit_may_all_be_followed(run, shop):
@@ -342,6 +343,7 @@ def test_a_store_without_records_names_the_command_that_records(tmp_path, monkey
     ("where", "code", "caret"),
     [
         ("land =", "usage.sql-syntax", 6),
+        ("land == == 'de'", "usage.sql-syntax", 9),
         ("lnd = 'de'", "usage.unknown-column", 1),
         ("land = 'de' and totl > 3", "usage.unknown-column", 17),
     ],

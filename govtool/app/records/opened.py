@@ -243,6 +243,12 @@ class OpenedWrite:
         every = Join(lineage.stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
         return EXACT if count_rows(self.executor, every) == there else lineage.loosely(EXACT)
 
+    @property
+    def unverified(self) -> tuple[str, ...]:
+        """The output's columns that cannot be evaluated again: ``verified`` leaves them out."""
+        visible = self.lineage.stage.segment.visible
+        return tuple(column.name for column in visible if column.id in self.lineage.blank)
+
     def verified(self) -> bool:
         """Evaluate the plan again; return whether its rows are the written ones, each as often.
 

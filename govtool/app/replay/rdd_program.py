@@ -12,8 +12,9 @@ from govtool.app.rdd.records import program_input
 from govtool.app.rdd.written import VALUE
 from govtool.app.records.runs import input_name, inputs_of, no_rows
 from govtool.app.versions.version import version_of
-from govtool.errors import EvidenceError, UnknownNameError, UsageError
+from govtool.errors import EvidenceError, UsageError
 from govtool.records.replay.answer import ReplayAnswer
+from govtool.records.trace.leaf_names import unknown_input
 
 if TYPE_CHECKING:
     from govtool.app.replay.request import ReplayRequest
@@ -76,7 +77,7 @@ def _replaced(
     """The program over another file, or folder, in place of an input."""
     name = input_name(run, dataset)
     if name not in inputs_of(run):
-        raise UnknownNameError(f"'{dataset}' is no input", code="usage.unknown-dataset", nearest=inputs_of(run))
+        raise unknown_input(dataset, inputs_of(run))
     from govtool.spark.rdd.saved import UNREADABLE
 
     path = Path(place).absolute()

@@ -95,6 +95,7 @@ def trace_report(
         between=tuple(_position_rows(found, part, limit) for part in places if part not in at_output),
         outputs=tuple(output_rows(opened, found, part, limit) for part in at_output),
         verified=opened.verified() if request.verify else None,
+        unverified=opened.unverified if request.verify else (),
         engine=opened.executor.engine if opened.record is None else KEPT,
         refusals=tuple(opened.executor.refusals),
         records=found,

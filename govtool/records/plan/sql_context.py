@@ -56,14 +56,16 @@ _ENDS = frozenset({
 def syntax_error(error: ParseError) -> UsageError:
     """The error of a text that does not parse: where the parser stopped, in the words of the text."""
     where = error.errors[0] if error.errors else {}
-    near = " ".join(str(where.get("highlight") or "").split())
+    token = str(where.get("highlight") or "")
+    near = " ".join(token.split())
+    start = int(where.get("col") or 1) - (len(token) - 1 if token.isprintable() and token else 0)  # it ends at "col"
     known = str(where.get("description") or "")
     reasons = [reason for part, reason in _REASONS.items() if part in known]
     return UsageError(
         f"the query does not parse{f' near {_shortened(near)!r}' if near else ''}{': ' if reasons else ''}"
         f"{reasons[0] if reasons else ''}",
         code="usage.sql-syntax",
-        location=f"{where.get('line') or 1}:{where.get('col') or 1}",
+        location=f"{where.get('line') or 1}:{max(start, 1)}",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import UsageError
 from govtool.records.execute.inputs import relations
 from govtool.records.leaves import with_relations
 from govtool.records.plan import types as t
@@ -18,7 +18,7 @@ from govtool.records.plan.types import BOOLEAN, LONG, Field, Struct
 from govtool.records.replay.columns import is_read_as
 from govtool.records.trace.back import ReachedRows
 from govtool.records.trace.forward import input_key
-from govtool.records.trace.leaf_names import is_called, leaf_name
+from govtool.records.trace.leaf_names import is_called, leaf_name, unknown_input
 from govtool.records.trace.segment import everything
 from govtool.records.trace.selection import bound_condition
 
@@ -88,9 +88,7 @@ class InputChanges:
         for part in self.parts:
             own = [leaf for leaf in leaves if is_called(leaf, part.dataset) or _has_records(part, leaf)]
             if not own:
-                known = sorted({leaf.dataset for leaf in leaves})
-                near = tuple(difflib.get_close_matches(part.dataset, known, 3, 0.3)) or tuple(known[:3])
-                raise UnknownNameError(f"{part.dataset!r} is no input", code="usage.unknown-dataset", nearest=near)
+                raise unknown_input(part.dataset, [leaf.dataset for leaf in leaves])
             for leaf in own:
                 other = by_dataset.setdefault(leaf.dataset, part)
                 if type(other) is not type(part) or (isinstance(part, Replacement) and other is not part):

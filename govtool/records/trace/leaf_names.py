@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+from govtool.errors import UnknownNameError
 from govtool.names import written_id
 from govtool.records.plan.nodes import Range, Relation
 from govtool.records.trace.segment import Leaf
@@ -18,3 +22,16 @@ def is_called(leaf: Leaf, dataset: str) -> bool:
     """Return whether a leaf is meant by its dataset's name or the end of it."""
     name, dataset = leaf_name(leaf), written_id(dataset)
     return name == dataset or name.endswith((f"/{dataset}", f".{dataset}"))
+
+
+def unknown_input(dataset: str, names: Iterable[str]) -> UnknownNameError:
+    """The error of a name that no input has, with the names that are like it, or all."""
+    ends: dict[str, list[str]] = {}
+    for name in sorted(set(names)):
+        ends.setdefault("/".join(name.split("/")[-dataset.count("/") - 1 :]), []).append(name)
+    near = difflib.get_close_matches(dataset, list(ends)) or sorted(ends)
+    return UnknownNameError(
+        f"the run read nothing that is called {dataset!r}",
+        code="usage.unknown-dataset",
+        nearest=tuple(name for end in near for name in ends[end])[:3],
+    )

@@ -58,6 +58,13 @@ def test_partitions_may_be_empty_and_records_few(lineage):
     assert where(one, (7, 1)).go_back_all().collect() == [7]
 
 
+def test_files_without_a_line_are_verified(lineage, tmp_path):
+    (tmp_path / "empty").touch()
+    lines = lineage.textFile(str(tmp_path / "empty"))
+    assert lines.getNumPartitions() == 0
+    assert lines.get_lineage().verify()
+
+
 def test_an_rdd_meets_itself(lineage):
     pairs = lineage.parallelize([(1, "a"), (1, "b"), (2, "c")], 2)
     joined = pairs.join(pairs)
