@@ -233,4 +233,9 @@ def test_a_recorded_run_that_is_forgotten_leaves_nothing(store, project, recorde
         assert store("store", "fsck", *place).code == 0
     refused = store("trace", "back", output, "--where", "id = 1")
     assert (refused.code, "usage.forgotten" in refused.err) == (2, True)
+    by = json.loads(store("log", "-f", "json").out)["commits"][0]
+    removed = f"commit {by['seq']} ({by['id'][:7]}) at {by['time'][:16]} removed them"
+    drawn = store("graph", "export", "--run", run, "-f", "json")
+    zoomed, again = store("zoom", "out", "--run", run, "-m", "a"), store("graph", "export", "--run", run, "--at", "1")
+    assert [removed in each.err for each in (refused, drawn, zoomed, again)] == [True] * 4
     assert store("runs").code == store("workflow", "show", run).code == 0
