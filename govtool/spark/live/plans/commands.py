@@ -83,7 +83,8 @@ def _directory(plan: Any) -> dict[str, Json]:
 
 
 def _qualified(path: str) -> str:
-    return safely(partial(qualified, path)) or path
+    found: str | None = safely(partial(qualified, path))
+    return found or path
 
 
 def _replaces_some(options: Any) -> dict[str, Json]:
