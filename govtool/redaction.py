@@ -13,8 +13,14 @@ SECRET = "***"
 """What stands in place of a secret."""
 
 _WORD = (
-    r"(?:pass(?:word|wd|phrase)?|passw|pwd|secret|token|api[-_.]?key|access[-_.]?key|account[-_.]?key|key[-_]?id"
-    r"|credentials?|sig|signature|master[-_]?key)"
+    r"(?:pass(?:word|wd|phrase)?|passw|pwd|secret|token|key[-_]?id|credentials?|sig|signature"
+    r"|(?:api|access|account|master|private|storage|encryption)[-_.]?key)"
+)
+_SECRET_NAME = re.compile(
+    r"passw|passphrase|pass(?:wd)?\Z|pwd|secret|token|credential|private|signature|authorization|cookie|keytab"
+    r"|truststore|sas\Z|sas[-_.]|sig\Z|key[-_.]?(?:id|list|material)"
+    r"|(?:api|access|account|master|storage|shared|encrypt(?:ion)?)[-_.]?keys?|encryption[\w.-]{0,100}?[-_.]keys?\Z",
+    re.IGNORECASE,
 )
 _IN_URL = re.compile(r"(?<=://)[^/@\s:'\"]*:[^/@\s'\"]*@")
 _USERS = re.compile(r"(?<=://)[^/@\s:'\"`]*:[^/@\s'\"`]*@")
@@ -45,10 +51,6 @@ _PERSONAL = re.compile(
     r'|"(?=[^"@\n]*@)[^"\n]*+"|\$(\w*)\$[^$\n]+\$\1\$'
 )
 """A literal with an ``@``, or of letters and digits without a space: of a person, or a key; and text in ``$$``."""
-
-_NAME = re.compile(rf"{_WORD}[\w-]*\Z", re.IGNORECASE)
-_LONG_NAME = re.compile(_WORD, re.IGNORECASE)
-_LONGEST_NAME = 200
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z]+:)*//)([^/?#]*)([^?#]*)(\?[^#]*)?", re.DOTALL)
 _CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
@@ -145,11 +147,15 @@ def without_users(text: str) -> str:
     return _USERS.sub("", text) if "://" in text else text
 
 
+def is_secret_name(name: str) -> bool:
+    """Return whether the name of a setting, option or parameter says that its value is a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def clean_value(name: str, value: object) -> object:
     """Return the value of a setting without secrets: of one that is called like a secret, nothing."""
     if isinstance(value, str) and value:
-        secret = _NAME if len(name) <= _LONGEST_NAME else _LONG_NAME
-        return SECRET if secret.search(name) else clean_text(clean_location(value))
+        return SECRET if is_secret_name(name) else clean_text(clean_location(value))
     return value
 
 

@@ -43,7 +43,7 @@ LAYERS = {
     "spark": 8,
     "__main__": 9,
     "spark.rdd": 5,
-    "spark.live": 0,  # runs inside of jobs, beside nothing of govtool but itself
+    "spark.live": 0,  # runs inside of jobs, beside nothing of govtool but itself and `redaction`
 }
 NEVER = {
     ("capture", "store"),

@@ -11,6 +11,7 @@ from govtool.redaction import (
     clean_text,
     clean_value,
     failure_of,
+    is_secret_name,
     masked_line,
 )
 
@@ -224,3 +225,17 @@ def test_a_bug_says_no_value() -> None:
 
     (first, *_) = unexpected_lines(ValueError("invalid literal for int() with base 10: 'Zoe'"))
     assert "".join(span.text for span in first).endswith("with base 10: '***'")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["fs.s3a.secret.key", "dbPass", "encryption.key", "parquet.encryption.key.list", "fs.azure.sas.c.a", "DB_PASSWORD"],
+)
+def test_names_of_secrets(name):
+    assert is_secret_name(name)
+    assert clean_value(name, "x") == "***"
+
+
+@pytest.mark.parametrize("name", ["sep", "passengers", "spark.sql.shuffle.partitions", "monkey", "basePath", "key"])
+def test_other_names(name):
+    assert clean_value(name, "x") == "x"

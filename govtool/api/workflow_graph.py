@@ -38,7 +38,7 @@ class WorkflowGraph:
         view: The graph, and the modules that are zoomed out.
         name: What answers call it.
         outputs: Of a workflow run: what reads the rows of its outputs.
-        notes: What reads where the graph begins.
+        notes: What reads where the graph begins, and what is not drawn as it was forgotten.
         histories: Of a run: what reads the writes into outputs of which a later one replaced a part.
     """
 
@@ -260,7 +260,7 @@ def provenance_graph(
     version: dict[str, Any] = {"store": place, "at": at, "branch": branch}
     found = GraphView(graph_called(name, drawing=drawing, **version))
     outputs = partial(run_outputs, name, drawing=drawing, **version)
-    notes: Callable[[], Sequence[str]] = partial(run_notes, name, **version) if all_runs else tuple
+    notes: Callable[[], Sequence[str]] = partial(run_notes, name, all_runs=all_runs, **version)
     histories = cache(partial(run_histories, name, all_runs=all_runs, **version))
     return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs), cache(notes), histories)
 

@@ -114,9 +114,9 @@ def _show_runs(ui: Ui, answer: RunDiffAnswer, form: str, file: Path | None, *, e
 
     found = answer.row_diff
     if found is None or form == "json":
-        ui.show(render_run_diff(form, answer, explain=explain), file)
+        ui.show(render_run_diff(form, answer, explain=explain), file, private=found is not None)
     elif form != "table" or file is not None:
-        ui.show(rows_as_lines(form, answer, explain=explain), file)
+        ui.show(rows_as_lines(form, answer, explain=explain), file, private=True)
     else:
         ui.show(render_run_diff(form, answer, explain=explain))
         ui.show(row_prose(found))

@@ -153,7 +153,7 @@ def show_answer(ui: Ui, options: GraphOptions, answer: Answer) -> None:
 
     ui.mark("answer")
     for form, file in chosen(options.format, options.output, FORMATS):
-        ui.show(render_workflow(form, answer, bound(options.limit, options.all, form)), file)
+        ui.show(render_workflow(form, answer, bound(options.limit, options.all, form)), file, private=True)
 
 
 def delete_in_graph(
@@ -189,7 +189,7 @@ def _deletions_of(ui: Ui, options: GraphOptions, graph: WorkflowGraph, lists: Pa
 
     answers = [graph.delete(*tokens) for tokens in read_deletions(str(lists))]
     for _, file in chosen(options.format, options.output, ("json",)):
-        ui.show(answers_lines(answers), file)
+        ui.show(answers_lines(answers), file, private=True)
     return answers
 
 
@@ -267,7 +267,7 @@ def graph_export(
     for text in found.notes:
         ui.note(text)
     for form, file in outputs:
-        ui.show(found.export(form), file)
+        ui.show(found.export(form), file, private=True)
 
 
 def graph_list(
@@ -290,4 +290,4 @@ def graph_list(
     outputs = chosen(format, output, FORMATS)
     answer = list_graphs(store, ref=at, branch=branch)
     for form, file in outputs:
-        ui.show(render_workflow(form, answer), file)
+        ui.show(render_workflow(form, answer), file, private=True)

@@ -75,5 +75,5 @@ def replay(
         return with_caret(ui, error, *(where or ()))
     ui.mark("replayed")
     for form, file in outputs:
-        ui.show(render_replay(form, report), file)
+        ui.show(render_replay(form, report), file, private=True)
     return EXIT_OK if report.is_complete else EXIT_EVIDENCE

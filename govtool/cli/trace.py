@@ -194,9 +194,9 @@ def _show(ui: Ui, report: TraceReport, form: str, file: Path | None, show: int) 
     terminal = file is None and ui.out.isatty()
     rendered = render_trace(form, report, show, shutil.get_terminal_size().columns if terminal else None)
     if not isinstance(rendered, list):
-        ui.show(rendered, file)
+        ui.show(rendered, file, private=True)
     elif file is not None:
-        ui.show(spaced(rendered), file)
+        ui.show(spaced(rendered), file, private=True)
     else:
         for number, table in enumerate(rendered):
             if number:

@@ -111,7 +111,7 @@ def why(
             return failed[0]
     ui.mark("annotated")
     for form, file in outputs:
-        ui.show(render(form, answer, is_whole=file is not None), file)
+        ui.show(render(form, answer, is_whole=file is not None), file, private=True)
     return 0
 
 

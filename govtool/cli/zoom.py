@@ -29,10 +29,10 @@ def show_zoom(ui: Ui, options: GraphOptions, direction: str, module: list[str], 
     after = before.zoom_out(*module) if direction == "out" else before.zoom_in(*module)
     for form, file in outputs:
         if form in VIEWS:
-            ui.show(after.export(form), file)
+            ui.show(after.export(form), file, private=True)
         else:
             answer = after.difference(before)
-            ui.show(render_workflow(form, answer, bound(options.limit, options.all, form)), file)
+            ui.show(render_workflow(form, answer, bound(options.limit, options.all, form)), file, private=True)
 
 
 def _before(graph: WorkflowGraph, direction: str, zoomed: list[str] | None) -> list[str]:

@@ -214,14 +214,27 @@ _ON_ARRAYS: Mapping[str, Callable[[Array], Value]] = {
 }
 
 
+_LONGEST = 4096
+"""Bits of a multiplicity. Each product may double them, so that products of products would never end."""
+
+
 def _multiplied(times: Sequence[int | None]) -> int | None:
     if 0 in times:
         return 0
-    return None if None in times else math.prod(each or 0 for each in times)
+    product: int | None = 1
+    for each in times:
+        if product is None or each is None:
+            return None
+        product = _bounded(product * each)
+    return product
 
 
 def _added(times: Sequence[int | None]) -> int | None:
-    return None if None in times else sum(each or 0 for each in times)
+    return None if None in times else _bounded(sum(each or 0 for each in times))
+
+
+def _bounded(times: int) -> int | None:
+    return times if times.bit_length() <= _LONGEST else None
 
 
 def _any(times: Sequence[int | None]) -> int | None:

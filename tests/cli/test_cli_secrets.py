@@ -202,7 +202,12 @@ def test_a_recorded_run_keeps_literals_in_private_tables_alone(store, project, r
     texts = [part for each in words for done in [store(*each)] for part in (done.out, done.err)]
     plan, copies = project / "plan.json", project / "corrected"
     assert store("erase", "plan", "--subject", subject, "--run", run, "-f", "json", "-o", str(plan)).code == 0
-    assert plan.stat().st_mode & 0o077 == 0
+    traced = project / "trace.json"
+    assert store("trace", "back", output, "--where", "id = 1", "-f", "json", "-o", str(traced)).code == 0
+    kept = [path for path in (project / ".govtool").rglob("*") if "private_" in str(path.parent)]
+    assert kept
+    assert [path for path in (plan, traced) if path.stat().st_mode & 0o077] == []
+    assert [path for path in kept if path.stat().st_mode & 0o007] == []
     done = store("erase", "apply", str(plan), "--to", str(copies), "-f", "json")
     checked = store("erase", "verify", str(copies), "-f", "json")
     assert (done.code, checked.code) == (0, 0)
@@ -228,4 +233,9 @@ def test_a_recorded_run_that_is_forgotten_leaves_nothing(store, project, recorde
         assert store("store", "fsck", *place).code == 0
     refused = store("trace", "back", output, "--where", "id = 1")
     assert (refused.code, "usage.forgotten" in refused.err) == (2, True)
+    by = json.loads(store("log", "-f", "json").out)["commits"][0]
+    removed = f"commit {by['seq']} ({by['id'][:7]}) at {by['time'][:16]} removed them"
+    drawn = store("graph", "export", "--run", run, "-f", "json")
+    zoomed, again = store("zoom", "out", "--run", run, "-m", "a"), store("graph", "export", "--run", run, "--at", "1")
+    assert [removed in each.err for each in (refused, drawn, zoomed, again)] == [True] * 4
     assert store("runs").code == store("workflow", "show", run).code == 0

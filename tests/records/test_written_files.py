@@ -10,6 +10,7 @@ from recorded import BY_LAND
 
 from govtool.app.records.runs import find_writer
 from govtool.app.records.writes import written_files
+from govtool.capture.openlineage.identity import DatasetName
 from govtool.capture.spark.identity import DatasetPlace, path_name
 from govtool.errors import UsageError
 from govtool.model.run import Run, RunOutput
@@ -55,6 +56,16 @@ def test_values_of_partition_folders(tmp_path, kind, names, values):
 @pytest.mark.parametrize(("kind", "name"), [(t.DATE, "2026-1-2x"), (t.INTEGER, "a"), (t.BYTE, "300"), (t.DOUBLE, "1")])
 def test_values_that_cannot_be_read_leave_no_listing(tmp_path, kind, name):
     assert left_in(tmp_path / "out", kind, [name], 1) is None
+
+
+def test_a_place_without_a_root_has_no_listing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    place = DatasetPlace(DatasetName("file", "out"), "file")
+    root = Write(LocalRows(0, (), ()), "out", "parquet", "overwrite", (), ())
+    run = Run("a/1", "j", "complete", "plan", started="2020-01-01T00:00:00Z", ended="2099-01-01T00:00:00Z")
+    (tmp_path / "out" / "part-0.parquet").write_bytes(b"PAR1")
+    assert written_files(Plan(root, Session("4.0", True, "UTC")), place.id, place, run) is None
 
 
 def test_folders_are_called_as_the_writer_was_told(tmp_path):

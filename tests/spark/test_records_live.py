@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 
 import pyarrow.parquet as pq
@@ -52,6 +53,10 @@ def job(spark, tmp_path_factory):
             report.select("land", F.upper("land").alias("big")).write.partitionBy("land").parquet(str(data / "lands"))
             initial = F.udf(importlib.import_module("records_functions").initial, "string")
             users.select(initial("name").alias("letter"), "land").write.parquet(str(data / "letters"))
+            directory = os.path.relpath(data / "directory")
+            spark.sql(
+                f"INSERT OVERWRITE DIRECTORY '{directory}' USING parquet SELECT land FROM parquet.`{data / 'users'}`"
+            )
             spark.sql(f"CREATE TABLE records_ddl (a INT) USING parquet LOCATION '{data / 'ddl'}'")
             spark.sql("DROP TABLE records_ddl")
             assert capture.commit(identify=0) is not None
@@ -82,6 +87,12 @@ def test_a_result_is_traced_to_its_rows_and_verified(job, capsys):
     for row in rows(answer, "views"):
         there = pq.read_table(row["_file"].removeprefix("file://")).to_pylist()[row["_row"]]
         assert there["user"] == "bob"
+
+
+def test_a_directory_that_was_named_without_its_root_is_traced(job, capsys):
+    answer = back(capsys, job, str(job / "data" / "directory"), "--where", "land = 'de'", "--verify")
+    assert answer["verified"] is True
+    assert [row["name"] for row in rows(answer, "users")] == ["bob"]
 
 
 def test_a_partitioned_output_is_verified(job, capsys):

@@ -104,7 +104,7 @@ def graph_keys(index: Index, columns: Iterable[str]) -> GraphKeys:
     from govtool.query.selection.select import select
 
     nodes = []
-    for text in columns:
+    for text in dict.fromkeys(columns):
         try:
             node = select(index, text).node
         except UnknownNameError:
@@ -175,8 +175,9 @@ def subject_keys(
             each = Wanted(column, subject.value or "", why)
             wanted.setdefault(dataset, {}).setdefault((column, each.value), each)
 
+    resolved = {text: _resolved(text, known) for text in dict.fromkeys(each.column for each in subjects)}
     for subject in subjects:
-        dataset, column = _resolved(subject.column, known)
+        dataset, column = resolved[subject.column]
         own = Wanted(column, subject.value or "", "the subject")
         wanted.setdefault(dataset, {})[column, own.value] = own
     for text in also:

@@ -78,9 +78,11 @@ def open_program(
         EngineError: Spark is missing, or does not start.
         UsageError: Private values of the program were removed from the store (``usage.forgotten``).
     """
+    from govtool.app.records.forgotten import naming_the_commit
     from govtool.records.sidecar.lookup import SidecarUse
 
-    log = log_of(run, *read_stored(store, commit, run))
+    with naming_the_commit(store, commit, run):
+        log = log_of(run, *read_stored(store, commit, run))
     leaves = {leaf.leaf: leaf for leaf in leaves_of(run) if leaf.dataset not in (replaced or ())}
     for leaf in leaves_of(run):
         if leaf.leaf not in leaves:

@@ -263,12 +263,14 @@ def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
         IntegrityError: its plan is not in the store.
         FormatError: its plan cannot be read.
     """
+    from govtool.app.records.forgotten import naming_the_commit
     from govtool.records.split_plans import put_together
 
     if run.program:
         raise UsageError(f"{run.run} is an action of RDDs: it has no plan of a query", code="usage.no-plan")
     body, values = read_stored(store, commit, run)
-    return put_together(body, run.listings, values, dict(run.inputs))
+    with naming_the_commit(store, commit, run):
+        return put_together(body, run.listings, values, dict(run.inputs))
 
 
 def listed_inputs(run: RecordRun) -> tuple[Relation, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from govtool.records.capture import RecordedWrite
+from govtool.redaction import failure_of
 
 if TYPE_CHECKING:
     from govtool.capture.spark.executed import Executed
@@ -58,7 +59,9 @@ def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[l
     for process in processes:
         plans, lost = _plans(by_process.get(_pid(process.process), ()), process.runs)
         problems += lost
-        writes += list(_writes(process.executed, plans))
+        written, lost = _writes(process.executed, plans)
+        writes += written
+        problems += lost
     for write in writes:
         problems += [untraceable(write.run_id, f"{why} ({FILES_FIRST})") for why in unreadable_inputs(write.plan)]
     return writes, list(dict.fromkeys(problems))
@@ -97,22 +100,35 @@ def _has_no_rows(plan: Plan) -> bool:
     return isinstance(plan.root, Break) and not plan.root.children and not plan.root.columns
 
 
-def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator[RecordedWrite]:
-    from govtool.records.plan.nodes import Write
-
+def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> tuple[list[RecordedWrite], list[str]]:
+    """The writes and queries that have a plan; one that cannot be read costs the others nothing."""
+    writes, problems = [], []
     for action in executed:
         plan = plans.get(action.run.id)
         if plan is None or action.run.status != "complete" or action.outcome == "ignored":
             continue
-        if _changes_rows(action) and not isinstance(plan.root, Write):
+        try:
+            write = _write(action, plan)
+        except Exception as error:  # a bug of ours
+            problems.append(untraceable(action.run.id, failure_of(error)))
             continue
-        output = action.target if action.run.outputs else None
-        if output is None and _has_no_rows(plan):
-            continue
-        files = None
-        if output is not None:
-            files = written_files(plan, output, action.places.get(output), action.run)
-        yield RecordedWrite(action.run.id, plan, output, files, breaks_of(plan))
+        if write is not None:
+            writes.append(write)
+    return writes, problems
+
+
+def _write(action: Executed, plan: Plan) -> RecordedWrite | None:
+    from govtool.records.plan.nodes import Write
+
+    if _changes_rows(action) and not isinstance(plan.root, Write):
+        return None
+    output = action.target if action.run.outputs else None
+    if output is None and _has_no_rows(plan):
+        return None
+    files = None
+    if output is not None:
+        files = written_files(plan, output, action.places.get(output), action.run)
+    return RecordedWrite(action.run.id, plan, output, files, breaks_of(plan))
 
 
 CONNECT = (
@@ -270,7 +286,7 @@ def _of_table(plan: Plan, output: str, table: tuple[str, str], run: Run) -> Rela
 
 def _folder(place: DatasetPlace | None) -> Path | None:
     names = (place.name, *place.aliases) if place is not None else ()
-    paths = [Path(name.name) for name in names if name.is_path and name.namespace == "file"]
+    paths = [Path(name.name) for name in names if name.is_path and name.namespace == "file" and name.name[:1] == "/"]
     return next((path for path in paths if path.exists()), None)
 
 

@@ -360,18 +360,22 @@ def run_outputs(
 
 
 def run_notes(
-    text: str, *, store: str | None = None, at: str | None = None, branch: str | None = None
+    text: str, *, store: str | None = None, at: str | None = None, branch: str | None = None, all_runs: bool = False
 ) -> tuple[str, ...]:
-    """Inputs at which the graph of a run, joined with other runs, begins although a recorded run wrote there.
+    """Remarks on the graph of a run: what of it is not drawn as it was forgotten, and where it begins.
 
-    The arguments are those of ``graph_called``.
+    That is, for a graph joined with other runs, inputs at which it begins although a recorded run wrote there. The
+    arguments are those of ``graph_called``, and of ``find_recorded_run``.
     """
     from govtool.app.project.project import commit_at, read_store
     from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 
+    if not text.startswith(RUN_PREFIX) or "/" in text:
+        return ()
     reader = read_store(store)
     name = text.removeprefix(RUN_PREFIX)
-    return find_recorded_run(reader, commit_at(reader, at, branch), name, all_runs=True).notes
+    found = find_recorded_run(reader, commit_at(reader, at, branch), name, all_runs=all_runs)
+    return (*found.forgotten(), *(found.notes if all_runs else ()))
 
 
 def run_histories(

@@ -61,6 +61,7 @@ class StoredRunFiles:
     def __init__(self, store: Reader, commit: Commit, run: WorkflowRun) -> None:
         from govtool.app.records.tables import read_tables
 
+        self._store, self._commit = store, commit
         self._applications = frozenset(run.applications)
         self._tables = read_tables(store, commit, f"workflow:{run.workflow}")
         own = [each for each in self._tables.runs.values() if each.application in self._applications]
@@ -72,6 +73,7 @@ class StoredRunFiles:
     def plan(self, path: str) -> Plan | None:
         """See ``RunFiles``."""
         from govtool.app.datasets.places import path_id
+        from govtool.app.records.forgotten import naming_the_commit
         from govtool.records.split_plans import put_together
 
         record = self._by_output.get(path_id(path))
@@ -79,7 +81,9 @@ class StoredRunFiles:
             return None
         values = self._tables.private.get(record.run)
         body = self._tables.plans[record.plan].body
-        return put_together(body, record.listings, values.values if values is not None else None, dict(record.inputs))
+        text = values.values if values is not None else None
+        with naming_the_commit(self._store, self._commit, record):
+            return put_together(body, record.listings, text, dict(record.inputs))
 
     def reason(self, path: str) -> str:
         """See ``RunFiles``."""

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from govtool.redaction import SECRET, clean_location, clean_message, clean_text
+from govtool.redaction import SECRET, clean_location, clean_message, clean_text, is_secret_name
 
 MAX_DEPTH = 48
 MAX_FACET = 256 * 1024
@@ -21,11 +21,6 @@ _DROPPED = frozenset({"sourceCode", "spark.logicalPlan", "spark_unknown", "debug
 _DESCRIPTIONS = ("description", "transformationDescription")
 FUNCTIONS = re.compile(r"[^\s()'\"]+\(\)(?: → [^\s()'\"]+\(\))*\Z")
 """A description that only names functions, innermost first: ``trim() → lower()``."""
-_KEY = re.compile(
-    r"pass(?:word|wd|phrase)?$|passw|pwd|secret|token|credential|api[-_.]?key|access[-_.]?key|account[-_.]?key|private"
-    r"|authorization|signature|sas$|sas[-_.]|keytab|truststore|cookie",
-    re.IGNORECASE,
-)
 
 
 def clean(name: str, facet: Any) -> Any:
@@ -53,10 +48,10 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         # [{"name": "DB_PASSWORD", "value": …}] is how environment variables and parameters come.
         named = value.get("name", value.get("key"))
-        secret = isinstance(named, str) and "value" in value and bool(_KEY.search(named))
+        secret = isinstance(named, str) and "value" in value and is_secret_name(named)
         return {
             str(key): SECRET
-            if (secret and key == "value") or (_is_scalar(item) and _KEY.search(str(key)))
+            if (secret and key == "value") or (_is_scalar(item) and is_secret_name(str(key)))
             else _clean(item, depth + 1)
             for key, item in value.items()
         }

@@ -11,14 +11,9 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from govtool.redaction import SECRET, clean_failure, clean_text
+from govtool.redaction import SECRET, clean_failure, clean_text, is_secret_name
 from govtool.spark.live.job.cleaned import clean_url
 
-_KEY = re.compile(
-    r"secret|password|passwd|passphrase|pwd|token|access[._-]?key|account[._-]?key|api[._-]?key|credential|private"
-    r"|signature|authorization|keytab|cookie|\bsas\b|fs\.azure\.sas",
-    re.IGNORECASE,
-)
 _REDACTED = re.compile(r"\*{4,}\(redacted\)|\*{5,}")
 _OF_ONE_RUN = re.compile(
     r"spark\.(?:app\.(?:id|startTime|submitTime|attempt\.id|initial\.\S*)|driver\.(?:host|port|bindAddress)|ui\.\S*"
@@ -42,15 +37,10 @@ MAX_VALUE = 4000
 """Characters of one setting that are kept."""
 
 
-def is_secret(key: str) -> bool:
-    """Return whether a setting's name says that its value is a secret."""
-    return _KEY.search(key) is not None
-
-
 @lru_cache(maxsize=512)
 def clean_value(key: str, value: str) -> str:
     """The value of a setting, without what must not be kept: of a secret all, of options and URLs the passwords."""
-    if is_secret(key) or _REDACTED.fullmatch(value.strip()):
+    if is_secret_name(key) or _REDACTED.fullmatch(value.strip()):
         return SECRET
     value = clean_url(value) if value.startswith("jdbc:") else value
     return clean_text(_REDACTED.sub(SECRET, value))[:MAX_VALUE]

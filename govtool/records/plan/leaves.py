@@ -11,6 +11,7 @@ from govtool.records.plan.expressions import Attribute, Value
 from govtool.records.plan.nodes import File, Relation
 from govtool.records.plan.term_pieces import Unread
 from govtool.records.plan.terms import TermReader
+from govtool.redaction import clean_value, is_secret_name
 
 Json = Any
 FORMATS = {
@@ -18,7 +19,6 @@ FORMATS = {
     "OrcFileFormat": "orc",
 }  # fmt: skip
 """Formats by the class that reads them."""
-_SECRET = ("password", "secret", "token", "accesskey", "access.key", "credential")
 
 
 _KINDS = {"JDBCRelation": "a database", "KafkaRelation": "Kafka"}
@@ -130,6 +130,8 @@ def options_of(found: Json) -> tuple[tuple[str, str], ...]:
     """Options of a reader or a writer but its paths; secrets stay out of every record."""
     pairs = [(str(key), str(value)) for key, value in found["$map"]]
     kept = [
-        (key, value) for key, value in pairs if key.lower() not in ("path", "paths", "basepath", "serialization.format")
+        (key, str(clean_value(key, value)))
+        for key, value in pairs
+        if key.lower() not in ("path", "paths", "basepath", "serialization.format") and not is_secret_name(key)
     ]
-    return tuple(sorted(pair for pair in kept if not any(word in pair[0].lower() for word in _SECRET)))
+    return tuple(sorted(kept))

@@ -14,11 +14,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from govtool.model.records import PRIVATE
 from govtool.store.backends.failures import translate
 from govtool.store.backends.objects import ObstoreObjects
 
 STAGING = "tmp"
 """The folder of files that have no name yet; leftovers of killed writers are swept by gc."""
+
+_PRIVATE = f"frag/{PRIVATE}"
+"""The beginning of keys of private values: their files are closed to who is neither the owner nor of the group."""
 
 
 class LocalObjects(ObstoreObjects):
@@ -66,7 +70,10 @@ class LocalObjects(ObstoreObjects):
         staged = f"{STAGING}/{uuid.uuid4().hex}"
         try:
             try:
-                self._api.put(self._store, staged, data, use_multipart=False)
+                if key.startswith(_PRIVATE):
+                    self._stage_private(staged, data)
+                else:
+                    self._api.put(self._store, staged, data, use_multipart=False)
                 sync(self.root / staged)
                 self._api.rename(self._store, staged, key, overwrite=overwrite)
             except BaseException:
@@ -77,6 +84,11 @@ class LocalObjects(ObstoreObjects):
         except Exception as error:
             raise translate(error, f"write {key}", self.uri) from error
         return True
+
+    def _stage_private(self, staged: str, data: bytes) -> None:
+        (self.root / STAGING).mkdir(exist_ok=True)
+        with open(self.root / staged, "xb", opener=lambda path, flags: os.open(path, flags, 0o660)) as file:
+            file.write(data)
 
     def _sync_folders(self, keys: Sequence[str]) -> None:
         try:

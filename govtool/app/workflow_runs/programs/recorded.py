@@ -99,6 +99,21 @@ class RecordedRun:
         with self.opened() as (run, files):
             return build_run_graph(run, files, state_nodes, pig_nodes=pig_nodes)
 
+    def forgotten(self) -> tuple[str, ...]:
+        """Why parts of the graph are black boxes whose private values were removed from the store."""
+        from govtool.app.records.forgotten import CODE, has_forgotten_values
+        from govtool.app.records.tables import read_plan
+
+        if self.program is None or not has_forgotten_values(self.store):
+            return ()
+        found: list[str] = []
+        for record in (each.record for each in self.program.actions if each.record is not None):
+            try:
+                read_plan(self.store, self.commit, record)
+            except GovtoolError as error:
+                found += [f"{record.run}: {error.message}"] if error.code == CODE else []
+        return tuple(found)
+
 
 def _plan_of(store: Reader, commit: Commit, action: ProgramAction) -> tuple[Plan | None, str]:
     """The plan of an action; or None, and the reason."""

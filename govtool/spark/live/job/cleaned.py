@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_NAMES = ("secret", "passw", "passphrase", "pwd", "token", "credential", "private", "api.key", "apikey", "signature")
-_KEYS = ("access.key", "accesskey", "access_key", "account.key", "accountkey", "account_key")
+from govtool.redaction import SECRET, is_secret_name
+
 _PART = r"(?:[\w$-]+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
 _TABLE = re.compile(rf"\s*({_PART}(?:\.{_PART})*)(?:\s+(?:as\s+)?\w+)?\s*\Z", re.IGNORECASE)
 """A table's name, and maybe an alias behind it."""
@@ -26,16 +26,10 @@ def clean_url(url: str) -> str:
     return _PARAMETER.sub(r"\1***", _LOGIN.sub("", url))
 
 
-def is_secret(name: str) -> bool:
-    """Return whether an option's or a setting's name says that its value is a secret."""
-    name = name.lower()
-    return any(word in name for word in (*_NAMES, *_KEYS))
-
-
 def clean_setting(name: str, value: str) -> str:
     """The value of a setting or an option: nothing of a secret, an address without its login."""
-    if is_secret(name):
-        return "***"
+    if is_secret_name(name):
+        return SECRET
     if value.startswith("jdbc:"):
         return clean_url(value)
     value = _LOGIN.sub("", value) if "//" in value else value

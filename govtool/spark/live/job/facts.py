@@ -9,7 +9,8 @@ import sys
 import time
 from typing import Any
 
-from govtool.spark.live.job.cleaned import clean_setting, is_secret
+from govtool.redaction import is_secret_name
+from govtool.spark.live.job.cleaned import clean_setting
 from govtool.spark.live.spool import FORMAT
 
 _MAX_SCRIPT = 16 << 20
@@ -92,7 +93,7 @@ def changed_settings(execution: Any, known: dict[str, str]) -> dict[str, Any]:
     changed: dict[str, str] = {}
     for part in text.split("\x01"):
         key, _, value = part.partition(" -> ")
-        if not key.startswith("spark.sql.") or known.get(key) == value or is_secret(key):
+        if not key.startswith("spark.sql.") or known.get(key) == value or is_secret_name(key):
             continue
         cleaned = clean_setting(key, value)
         if known.get(key) != cleaned:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from govtool.spark.live.job.cleaned import clean_setting, is_secret
+from govtool.redaction import is_secret_name
+from govtool.spark.live.job.cleaned import clean_setting
 from govtool.spark.live.jvm.scala import safely
 
 EFFECTIVE = (
@@ -61,7 +62,7 @@ class ApplicationSettings:
             modified: Those that the execution's session had modified when it began.
             known: Settings that are written down already, cleaned.
         """
-        keys = [key for key in {**known, **modified} if key.startswith("spark.sql.") and not is_secret(key)]
+        keys = [key for key in {**known, **modified} if key.startswith("spark.sql.") and not is_secret_name(key)]
         values = {key: clean_setting(key, value) for key, value in self.values(keys, modified).items()}
         return {key: value for key, value in values.items() if value not in (known.get(key), _REDACTED)}
 

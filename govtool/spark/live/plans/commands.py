@@ -78,8 +78,13 @@ def _directory(plan: Any) -> dict[str, Json]:
     location = plan.storage().locationUri()
     facts = {"mode": "Overwrite" if plan.overwrite() else "Append"}
     if location.isDefined():
-        facts["path"] = location.get().toString()
+        facts["path"] = _qualified(location.get().toString())
     return facts
+
+
+def _qualified(path: str) -> str:
+    found: str | None = safely(partial(qualified, path))
+    return found or path
 
 
 def _replaces_some(options: Any) -> dict[str, Json]:
@@ -100,7 +105,7 @@ def _save_into_source(plan: Any) -> dict[str, Json]:
             text = value.get()
             facts[key] = clean_url(text) if key == "url" else plain_table(text) if key == "dbtable" else text
             if key == "path":
-                facts[key] = safely(partial(qualified, text)) or text
+                facts[key] = _qualified(text)
     return facts
 
 
