@@ -182,7 +182,8 @@ class SmallWalk:
                     direct.append((reached * n + goal, before, edge))
                 elif index.whole(index.edge_derivation[edge]) != WHOLE:
                     direct.append((self._rows_state(index.edge_derivation[edge]) * n + goal, before, edge))
-                indirect += ((key, before, edge) for key in self._outputs(reached, edge))
+                if not index.is_condition(index.edge_derivation[edge]):
+                    indirect += ((key, before, edge) for key in self._outputs(reached, edge))
         return direct + indirect
 
     def _referring(self, state: int, nodes: list[int]) -> list[Candidate]:
@@ -212,7 +213,8 @@ class SmallWalk:
                         direct.append((self.rules.rows_only_state * n + rows, before, edge))
                     elif index.whole(referrer) != WHOLE:
                         direct.append((self._rows_state(referrer) * n + rows, before, edge))
-                    indirect += ((key, before, edge) for key in self._outputs(reached, edge))
+                    if not index.is_condition(referrer):
+                        indirect += ((key, before, edge) for key in self._outputs(reached, edge))
         return direct + indirect
 
     def _rows_state(self, derivation: int) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from difflib import get_close_matches
 from enum import IntEnum
+from typing import NamedTuple
 
 from govtool.model.fact import WAIVER
 from govtool.names import former_id, split_name
@@ -69,6 +70,8 @@ def _day(text: str) -> date | None:
         return None
 
 
+SEVERITIES = ("error", "warning", "note")
+"""The worst first."""
 SOON = timedelta(days=30)
 """A waiver that expires within this is worth a note."""
 
@@ -127,8 +130,8 @@ class Finding:
     strength: str = ""
     """How much of a value gets through, of ``govtool.policy.classes.masking.STRENGTHS``; empty where no value flows."""
     worse_than: str = ""
-    """What a baseline, a waiver or the base accepts at most, where this is more: a strength, ``unknown``, or a group's
-    size."""
+    """What a baseline, a waiver or the base accepts at most, where this is more: a strength, ``unknown``, a group's
+    size, a severity, or classes."""
     measured: int | None = None
     """Members of the smallest measured group on the way, at the most; None: none was measured."""
 
@@ -181,20 +184,41 @@ class PolicyRemark:
     place: str
 
 
-def exceeds(finding: Finding, verdict: str | None, strength: str | None, measured: int | None = None) -> str:
-    """Return the accepted strength, ``unknown`` or size if a finding exceeds it; else an empty text.
+class Accepted(NamedTuple):
+    """What is accepted of a finding; None where that is not known."""
 
-    Args:
-        finding: As it is now.
-        verdict: When it was accepted; None if that is not known.
-        strength: The same.
-        measured: Members of the smallest measured group when it was accepted; None: it was not measured.
-    """
-    if verdict == RuleVerdict.UNKNOWN.label and finding.verdict is RuleVerdict.VIOLATED:
-        return verdict
-    if is_worse(finding.strength, strength):
-        return strength or ""
-    return groups_of(measured) if is_smaller(finding, measured) else ""
+    verdict: str | None = None
+    strength: str | None = None
+    measured: int | None = None
+    """Members of the smallest measured group; None: it was not measured."""
+    classes: tuple[str, ...] | None = None
+    severity: str | None = None
+
+
+def accepted_as(finding: Finding) -> Accepted:
+    """The finding as something that is accepted as it is now."""
+    verdict, strength = finding.verdict.label, finding.strength or None
+    return Accepted(verdict, strength, finding.measured, finding.classes, finding.severity)
+
+
+def exceeds(finding: Finding, limit: Accepted) -> str:
+    """Return the accepted strength, class, severity, size or ``unknown`` that a finding exceeds; else an empty text."""
+    if limit.verdict == RuleVerdict.UNKNOWN.label and finding.verdict is RuleVerdict.VIOLATED:
+        return limit.verdict
+    if is_worse(finding.strength, limit.strength):
+        return limit.strength or ""
+    if is_smaller(finding, limit.measured):
+        return groups_of(limit.measured)
+    if limit.severity in SEVERITIES and SEVERITIES.index(finding.severity) < SEVERITIES.index(limit.severity):
+        return limit.severity
+    if limit.classes is not None and any(not _is_among(name, limit.classes) for name in finding.classes):
+        return ", ".join(limit.classes) or "no class"
+    return ""
+
+
+def _is_among(name: str, classes: Iterable[str]) -> bool:
+    """Return whether a class is one of some, or a more general one."""
+    return any(name == known or known.startswith(f"{name}.") for known in classes)
 
 
 def is_smaller(finding: Finding, least: int | None) -> bool:

@@ -29,6 +29,7 @@ from govtool.capture.sql.walk.usage import Tape
 from govtool.capture.sql.walk.writes import Write
 from govtool.capture.sql.walk.writing.assignments import VariableAssignment
 from govtool.capture.sql.walk.writing.conditions import touches_rows
+from govtool.capture.sql.walk.writing.constraints import needs_of_trigger
 from govtool.model import ROWS, Diagnostic
 
 _NONE: Final[frozenset[str]] = frozenset()
@@ -214,6 +215,9 @@ class Batch(Tables):
         if statement.script.dialect in USUAL_SCHEMAS:
             for write in statement.writes:
                 self._note_other_names(walk, write)
+        routine = statement.parsed.routine
+        if self.triggers and routine is not None and statement.writes:
+            statement.writes += needs_of_trigger(walk, statement.writes, self.triggering(routine))
         if self.partitions:
             statement.writes += self._into_partitions(statement.writes)
 

@@ -63,7 +63,8 @@ def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:
     listed = frozenset([dep >> REF_SHIFT for dep in known if dep & LISTED])
     mentioned = _mentioned(walk, tree) if "mentions" in tree.args else ()
     for write in walk.writes:
-        write.named, write.listed = named, listed
+        if not write.named:  # what a condition on rows names is its own
+            write.named, write.listed = named, listed
         write.mentioned = tuple([name for name in mentioned if name != write.target])
     return walk.writes
 

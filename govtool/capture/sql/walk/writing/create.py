@@ -165,6 +165,11 @@ def _create_listed(walk: Walk, declared: _Declared) -> None:
     location = _location(properties)
     if location:
         _located(walk, write, location)
+    if write.target and isinstance(table, nodes.Schema):
+        constraints.need_constraints(walk, own, declared.kind, table.expressions)
+        rules = [rule for item in table.expressions for rule in item.find_all(nodes.MaskingPolicyColumnConstraint)]
+        rules += [item for item in properties if isinstance(item, nodes.RowAccessProperty)]
+        constraints.need_rules(walk, own, declared.kind, rules)
 
 
 def _location(properties: Iterable[exp.Expr]) -> str:
