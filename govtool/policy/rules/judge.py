@@ -276,7 +276,7 @@ class _Search:
     def _classes(self, group: int, start: int, state: TaintState) -> tuple[str, ...]:
         """The class that arrives, and the others of the source that arrive in the same way."""
         names = {state.taint.name}
-        own = self.seeds.get(group, {}).get(start, ())
+        own = self.seeds[group].get(start, ()) if group in self.seeds else ()
         others = [t for t in self.taints if t.name in own and t.group == group and t.passed == state.taint.passed]
         names.update(t.name for t in others if self.spread.has(state.node, state.mode, t))
         return tuple(sorted(names))

@@ -15,6 +15,7 @@ from govtool.capture.sql.scripts.trees import parse_again
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline, TriggerCondition
+from govtool.capture.sql.walk.writing.create import location_of
 from govtool.capture.sql.walk.writing.transfer import written_files
 from govtool.functions.facts import MASKING
 from govtool.names import split_name
@@ -59,6 +60,8 @@ class Definitions(Relations):
         """Other names of tables, public ones without a schema, with what they stand for."""
         self.partitions: dict[str, list[str]] = {}
         """The partitions of tables: rows that go into the table are found in them."""
+        self.locations: dict[str, str] = {}
+        """The files that tables lie in: rows that go into the table are found in them."""
         self._fillers: dict[str, list[StatementState]] = {}
         self._alters: dict[str, list[StatementState]] = {}
 
@@ -154,7 +157,12 @@ class Definitions(Relations):
         if kind not in ("TABLE", "VIEW"):
             return []
         name = self._target(tree.this, statement)
-        for item in tree.args["properties"].expressions if tree.args.get("properties") else ():
+        properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
+        location = location_of(properties)
+        if location and tree.args.get("expression") is None:
+            self.special += 1
+            self.locations[name] = location
+        for item in properties:
             if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
                 self.special += 1
                 self.partitions.setdefault(self.table_name(item.this, statement), []).append(name)

@@ -140,6 +140,7 @@ Nullif: typing.Final = exp.Nullif
 Nvl2: typing.Final = exp.Nvl2
 OpenJSON: typing.Final = exp.OpenJSON
 OpenJSONColumnDef: typing.Final = exp.OpenJSONColumnDef
+OptionsProperty: typing.Final = exp.OptionsProperty
 Order: typing.Final = exp.Order
 Ordered: typing.Final = exp.Ordered
 Parameter: typing.Final = exp.Parameter
