@@ -16,7 +16,6 @@ from govtool.policy.classes.taints import Mode, Taint
 from govtool.policy.files.model import ColumnChange, Described, Purpose, Rule
 from govtool.policy.files.policy_set import PlacedPart
 from govtool.policy.files.terms import days
-from govtool.policy.rules.excused import Excused
 from govtool.policy.rules.finding import (
     SEVERITIES,
     Finding,
@@ -24,13 +23,12 @@ from govtool.policy.rules.finding import (
     RuleVerdict,
     accepted_as,
     exceeds,
-    inline_waivers,
-    waived,
     zone_notes,
 )
 from govtool.policy.rules.joins import judge_joins
 from govtool.policy.rules.judge import Approvals, Question, judge, taints_of
 from govtool.policy.rules.python import judge_python
+from govtool.policy.rules.waivers import Excused, inline_waivers, waived
 from govtool.query.evidence import step
 from govtool.query.selection.patterns import Patterns
 from govtool.query.versions.diff import unlike

@@ -245,9 +245,9 @@ class Batch(Tables):
             others = [] if schema is None else self.of_any_schema(name, statement.script.qualifiers)
             for other in others:
                 if name == write.target:
-                    meant = Write(other, "insert", "append", defines=False)
-                    meant.rows[self.interner.ref(name, ROWS) | OPAQUE] = None
-                    statement.writes.append(meant)
+                    target = Write(other, "insert", "append", defines=False)
+                    target.rows[self.interner.ref(name, ROWS) | OPAQUE] = None
+                    statement.writes.append(target)
                 else:
                     write.rows[self.interner.ref(other, ROWS) | OPAQUE] = None
             if others:
