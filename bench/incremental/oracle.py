@@ -21,7 +21,7 @@ from unittest import mock
 
 from bench.incremental.edits import Warehouse
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest import sql as ingesting
+from govtool.app.ingest import sql_extraction as ingesting
 from govtool.app.ingest import sql_workers
 from govtool.app.ingest.sql import ingest_sql
 from govtool.app.ingest.sql_lineage import lineage_with_memos

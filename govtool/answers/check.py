@@ -80,7 +80,8 @@ class CheckAnswer(GraphAnswer):
 
     def with_baseline(self) -> CheckAnswer:
         """The answer with everything accepted that its own ``baseline`` holds; a rule that failed is not."""
-        from govtool.policy.rules.baseline import Accepted, accepted
+        from govtool.policy.rules.baseline import accepted
+        from govtool.policy.rules.finding import Accepted
 
         known = {entry.fingerprint: Accepted() for entry in self.findings if entry.verdict.label != "waived"}
         return replace(self, result=replace(self.result, findings=accepted(self.findings, known)))

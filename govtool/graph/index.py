@@ -305,6 +305,13 @@ class Index(NodeNames):
         offsets = self.arrays["output"]
         return self.arrays["output_node"][offsets[derivation] : offsets[derivation + 1]].tolist()
 
+    def is_condition(self, derivation: int) -> bool:
+        """Return whether a derivation only says what rows must be: a foreign key, a policy, a trigger.
+
+        A statement that makes a table as well does not fail with it.
+        """
+        return self.mode(derivation) == "declare" and not self.outputs(derivation)
+
     def same_statement(self, derivation: int) -> list[int]:
         """All derivations of the statement that said this one."""
         offsets, number = self.arrays["statement"], self.arrays["derivation_statement"][derivation]

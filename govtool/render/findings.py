@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.answers.check import level as level
+from govtool.policy.classes.masking import STRENGTHS
+from govtool.policy.rules.finding import SEVERITIES
 from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
@@ -49,10 +51,17 @@ def _worsened(finding: Finding) -> str:
     """``worse than what was accepted: whole, not part``; empty if nothing was."""
     if not finding.worse_than:
         return ""
-    now = finding.verdict.label if finding.worse_than == "unknown" else finding.strength
-    if finding.worse_than.startswith("groups of "):
+    limit = finding.worse_than
+    now = ", ".join(finding.classes)
+    if limit == "unknown":
+        now = finding.verdict.label
+    elif limit.startswith("groups of "):
         now = f"groups of {finding.measured}"
-    return f"worse than what was accepted: {now}, not {finding.worse_than}"
+    elif limit in STRENGTHS:
+        now = finding.strength
+    elif limit in SEVERITIES:
+        now = finding.severity
+    return f"worse than what was accepted: {now}, not {limit}"
 
 
 def sentence(finding: Finding) -> str:

@@ -141,7 +141,7 @@ class _Two:
 
     def ingest(self) -> Commit:
         """Ingest both ways, and compare."""
-        from govtool.app.ingest import sql as ingesting
+        from govtool.app.ingest import sql_extraction as ingesting
         from govtool.capture.sql.extract import ScriptMaker
 
         parsed: list[str] = []

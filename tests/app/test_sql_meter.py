@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from govtool.app.ingest import sql as module
+from govtool.app.ingest import sql_extraction as module
 from govtool.app.ingest import sql_workers
 from govtool.app.ingest.logs.request import Status
 from govtool.app.ingest.sql import ingest_sql

@@ -41,3 +41,20 @@ def test_a_comment_beside_an_expression_waives_it_alone(govtool, project, sql, w
     reasons = [s["justification"] for one in sarif["runs"][0]["results"] for s in one.get("suppressions", ())]
     assert len(reasons) == len(waived)
     assert all(reason.startswith("it was agreed (all.sql:") for reason in reasons)
+
+
+def test_a_comment_that_was_there_before_a_change_accepts_no_more_than_then(govtool, project):
+    def ingested(value: str, comment: str) -> None:
+        text = f"create table crm.users (email text);\n-- {comment}\ncreate table mart.m as select {value} as e"
+        (project / "all.sql").write_text(f"{text} from crm.users;", "utf-8")
+        assert govtool("ingest", "sql", "all.sql").code == 0
+
+    (project / "p.yaml").write_text(RULE, "utf-8")
+    assert govtool("init", "--no-sources").code == 0
+    ingested("substr(email, 1, 1)", ALLOW)
+    ingested("email", ALLOW)
+    check = ("check", "--policy", "p.yaml", "--today", "2026-11-21", "--base")
+    done = govtool(*check, "main~1")
+    assert (done.code, "worse than what was accepted: whole, not part" in done.out) == (1, True)
+    ingested("email", f"{ALLOW}, for all of it")
+    assert govtool(*check, "main~2").code == 0

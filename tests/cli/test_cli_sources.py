@@ -147,7 +147,7 @@ def test_a_name_that_is_markup_stays_text(two_folders):
 
 
 def test_the_first_ingest_takes_over_the_source_of_an_older_store(two_folders):
-    from govtool.app.ingest import sql as ingest_sql
+    from govtool.app.ingest import sql_texts
     from govtool.app.project.sources import SourceOrigin, former_name
 
     def former(
@@ -156,7 +156,7 @@ def test_the_first_ingest_takes_over_the_source_of_an_older_store(two_folders):
         return former_name(paths), SourceOrigin("", "", root)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest_sql, "named_source", former)
+        patch.setattr(sql_texts, "named_source", former)
         two_folders("ingest", "sql", "a/models")
     assert [each["kind"] for each in sources(two_folders).values()] == [None]
     two_folders("ingest", "sql", "b/models")

@@ -63,7 +63,9 @@ def test_a_known_ingest_is_not_extracted_again(govtool, etl, monkeypatch):
     govtool("init")
     (etl / "bad.sql").write_text("select (((\n")
     first = govtool("ingest", "sql", "etl", "-d", "postgres")
-    monkeypatch.setattr("govtool.app.ingest.sql.lineage_with_memos", lambda *_, **__: pytest.fail("extracted again"))
+    monkeypatch.setattr(
+        "govtool.app.ingest.sql_extraction.lineage_with_memos", lambda *_, **__: pytest.fail("extracted again")
+    )
     again = govtool("ingest", "sql", "etl", "-d", "postgres")
     assert "nothing new" in again.out
     assert again.err == first.err

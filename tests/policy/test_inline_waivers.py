@@ -11,7 +11,8 @@ from govtool.capture.sql.files import Script
 from govtool.capture.sql.properties.waiver_comments import waivers_in
 from govtool.model.fact import Fact
 from govtool.policy.classes.dataset_facts import ToolFact
-from govtool.policy.rules.finding import Finding, InlineWaiver, MistakenComment, RuleVerdict, _of_sql, inline_waivers
+from govtool.policy.rules.finding import Finding, RuleVerdict
+from govtool.policy.rules.waivers import InlineWaiver, MistakenComment, _of_sql, inline_waivers
 
 ALLOW = "govtool: allow R1 until 2027-01-31 because it was agreed"
 

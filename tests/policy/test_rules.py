@@ -10,7 +10,8 @@ from policy_samples import checked, policy, reported, sql
 from govtool.app.versions.index import index_of
 from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy.classes.dataset_facts import ToolFact
-from govtool.policy.rules.finding import RuleVerdict, inline_waivers, waived
+from govtool.policy.rules.finding import RuleVerdict
+from govtool.policy.rules.waivers import inline_waivers, waived
 from govtool.render.findings import summary, way
 
 CLASSES = """

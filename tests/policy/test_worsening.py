@@ -88,3 +88,56 @@ def test_a_baseline_of_an_earlier_version_accepts_what_it_did(tmp_path):
     file = tmp_path / "b.json"
     file.write_text(json.dumps({"schema": "baseline/1", "findings": [{"fingerprint": found.fingerprint}]}))
     assert accepted([found], read_baseline(file))[0].accepted
+
+
+CLASSES = """
+classes: {personal: {}, personal.contact: {}, health: {}}
+classify:
+  - {class: personal, columns: ["crm.users.id"]}
+  - {class: %s, columns: ["crm.users.email"]}
+rules: [{id: F, title: t, severity: %s, deny: {flow: {class: [personal, health], to: {datasets: ["share.**"]}}}}]
+"""
+AS_BEFORE = CLASSES % ("personal", "warning")
+
+
+@pytest.mark.parametrize(
+    ("rules", "worse_than"),
+    [
+        (AS_BEFORE, ""),
+        (CLASSES % ("personal", "note"), ""),
+        (CLASSES % ("personal", "error"), "warning"),
+        (CLASSES % ("personal.contact", "warning"), "personal"),
+        (CLASSES % ("health", "warning"), "personal"),
+        (AS_BEFORE.replace("rules:", "  - {class: health, columns: [crm.users.email]}\nrules:"), "personal"),
+    ],
+)
+def test_a_baseline_of_milder_classes_or_severity_hides_nothing(tmp_path, rules, worse_than):
+    shared = graph("lower(email)")
+    file = tmp_path / "baseline.json"
+    file.write_text(json.dumps(baseline_object(checked(shared, policy(AS_BEFORE)).findings)))
+    (found,) = accepted(checked(shared, policy(rules)).findings, read_baseline(file))
+    assert (found.accepted, found.worse_than) == (not worse_than, worse_than)
+
+
+def test_all_classes_of_a_source_are_named():
+    rules = AS_BEFORE.replace("rules:", "  - {class: health, columns: [crm.users.email]}\nrules:")
+    (found,) = checked(graph("lower(email)"), policy(rules)).findings
+    assert found.classes == ("health", "personal")
+
+
+def several(*values: str):
+    columns = ", ".join(f"{value} as c{number}" for number, value in enumerate(values))
+    return sql(f"create table share.t as select {columns} from crm.users")
+
+
+def test_with_a_base_a_waiver_accepts_what_it_accepted_there():
+    rules = RULES + "waivers: [{rule: F, columns: [share.**], reason: r, approved_by: a, expires: 2027-01-01%s}]\n"
+    given, stated = policy(rules % ""), policy(rules % ", at_most: whole")
+    mild, worse = several(ORDER["part"]), several(ORDER["whole"])
+    (found,) = checked(worse, given, base=mild).findings
+    assert (found.verdict.label, found.worse_than) == ("violated", "part")
+    for result in (checked(worse, given), checked(worse, stated, base=mild)):
+        assert [f.verdict.label for f in result.findings] == ["waived"]
+    more = checked(several(ORDER["part"], "id || email"), given, base=mild)
+    assert [(f.column, f.verdict.label) for f in more.findings] == [("share.t.c1", "waived")]
+    assert [r.code for r in more.remarks] == ["waiver-widened"]

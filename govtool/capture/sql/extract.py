@@ -249,6 +249,7 @@ def _script_state(
 ) -> ScriptState:
     """Parse one script."""
     state = ScriptState(script.file, script.session or script.file, options.dialect)
+    state.qualifiers = frozenset(rendered.qualifiers)
     relation = relation_of(script.file, options)
     seen: set[tuple[int, str]] = set()
     failed: set[int] = set()

@@ -88,17 +88,12 @@ def read_scripts(
         yield from _path(Path(path), Path(root) if root is not None else None, follow_links)
 
 
-def find_scripts(folder: Path, *, follow_links: bool = False) -> list[Path]:
-    """The SQL files below a folder, sorted; hidden folders, packages and link loops are left out.
+def _found(folder: Path, follow_links: bool) -> tuple[list[Path], set[Path]]:
+    """The SQL files below a folder, sorted, and what of it is a link; hidden folders and packages are left out.
 
     A symbolic link that leads out of the folder is listed itself, not what is behind it, unless links are followed.
-    A link to a file that is found anyway is left out.
+    A link to a file that is found anyway, or that leads round, is left out.
     """
-    return _found(folder, follow_links)[0]
-
-
-def _found(folder: Path, follow_links: bool) -> tuple[list[Path], set[Path]]:
-    """The result of ``find_scripts``, and what of it is a link."""
     found: list[Path] = []
     links: set[Path] = set()
     _walk(folder, found, links, set(), 0, None if follow_links else folder.resolve())

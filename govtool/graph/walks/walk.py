@@ -155,13 +155,7 @@ class SmallWalk:
         tags, targets = index.edge_tag, index.edge_target
         direct: list[Candidate] = []
         indirect: list[Candidate] = []
-        related = self._edges(state, relation, nodes)
-        # Each page may be a request: what the edges lead to is fetched at once, unless there are too many to follow.
-        if index.is_paged:
-            related = iter(known := list(related))
-            self._spend(0 if sum(len(edges) for _, edges in known) <= self.left else self.left + 1)
-            index.prefetch(targets[edge] for _, edges in known for edge in edges)
-        for node, edges in related:
+        for node, edges in self._fetched(self._edges(state, relation, nodes)):
             self._spend(len(edges))
             before = state * n + node
             for edge in edges:
@@ -182,8 +176,18 @@ class SmallWalk:
                     direct.append((reached * n + goal, before, edge))
                 elif index.whole(index.edge_derivation[edge]) != WHOLE:
                     direct.append((self._rows_state(index.edge_derivation[edge]) * n + goal, before, edge))
-                indirect += ((key, before, edge) for key in self._outputs(reached, edge))
+                if not index.is_condition(index.edge_derivation[edge]):
+                    indirect += ((key, before, edge) for key in self._outputs(reached, edge))
         return direct + indirect
+
+    def _fetched(self, related: Iterator[tuple[int, range]]) -> Iterable[tuple[int, range]]:
+        """Fetch at once what edges lead to, as each page may be a request; unless there are too many to follow."""
+        if not self.index.is_paged:
+            return related
+        known = list(related)
+        self._spend(0 if sum(len(edges) for _, edges in known) <= self.left else self.left + 1)
+        self.index.prefetch(self.index.edge_target[edge] for _, edges in known for edge in edges)
+        return known
 
     def _referring(self, state: int, nodes: list[int]) -> list[Candidate]:
         """Follow references to columns: to the row sets of what their statements make, then to the outputs."""
@@ -212,7 +216,8 @@ class SmallWalk:
                         direct.append((self.rules.rows_only_state * n + rows, before, edge))
                     elif index.whole(referrer) != WHOLE:
                         direct.append((self._rows_state(referrer) * n + rows, before, edge))
-                    indirect += ((key, before, edge) for key in self._outputs(reached, edge))
+                    if not index.is_condition(referrer):
+                        indirect += ((key, before, edge) for key in self._outputs(reached, edge))
         return direct + indirect
 
     def _rows_state(self, derivation: int) -> int:

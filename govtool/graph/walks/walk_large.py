@@ -13,7 +13,7 @@ import numpy as np  # noqa: TID253 - this module is imported only when a walk gr
 from govtool.arrays.csr import spread
 from govtool.arrays.sets import Array
 from govtool.arrays.splice import Numpy
-from govtool.graph.codes import DEFINING, ELIDED, PARTITION, REPLACE, ROW_MAKER, WHOLE
+from govtool.graph.codes import DECLARE, DEFINING, ELIDED, PARTITION, REPLACE, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
 from govtool.graph.walks.rank_large import LargeRanking
 from govtool.graph.walks.reference_arrays import dataset_and_derivation, own_references, taken_by_position
@@ -178,7 +178,7 @@ class LargeWalk:
         keep = ~(rows & makes_all)
         yield goal[keep], before[keep], edge[keep]
         reached = np.where(others, self.rules.others_state, reached)
-        every = whole_statement | others
+        every = (whole_statement & ~self._are_conditions(derivation)) | others
         yield self._outputs(reached[every], edge[every], before[every])
 
     def _moved(self, edge: Array, before: Array, action: Array) -> _Found:
@@ -212,11 +212,22 @@ class LargeWalk:
             part = own | (self.a["derivation_whole"][referrer] != WHOLE)
             rows_state = np.where(own, self.rules.rows_only_state, self._rows_state(referrer))
             yield (rows_state * self.n + rows)[part], before[part], edge[part]
+            fails = ~self._are_conditions(referrer)
+            edge, before = edge[fails], before[fails]
             yield self._outputs(np.full(len(edge), reached, np.int64), edge, before)
+
+    def _are_conditions(self, derivation: Array) -> Array:
+        """See ``Index.is_condition``."""
+        declares: Array = np.asarray(self.index.arrays["derivation_mode"])[derivation] == DECLARE
+        return declares & self._no_outputs(derivation)
+
+    def _no_outputs(self, derivation: Array) -> Array:
+        none: Array = self.a["output"][derivation] == self.a["output"][derivation.astype(np.int64) + 1]
+        return none
 
     def _rows_state(self, derivation: Array) -> Array:
         """See ``SmallWalk._rows_state``."""
-        nothing = self.a["output"][derivation] == self.a["output"][derivation.astype(np.int64) + 1]
+        nothing = self._no_outputs(derivation)
         return np.where(nothing, self.rules.rows_only_state, self.rules.rows_state).astype(np.int64)
 
     def _followed(self, reference: Array, origin: Array, state: int) -> Array:

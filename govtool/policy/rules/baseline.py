@@ -7,24 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 from govtool.errors import UsageError
 from govtool.given_files import read_given_text
 from govtool.policy.classes.governed import Governed, GovernedLabels
 from govtool.policy.rules.check import CheckResult, check
-from govtool.policy.rules.finding import Finding, RuleVerdict, exceeds
+from govtool.policy.rules.finding import Accepted, Finding, RuleVerdict, exceeds
 from govtool.query.versions.diff import ADDED, CHANGED, REMOVED, GraphChange
 
 SCHEMA = "baseline/1"
-
-
-class Accepted(NamedTuple):
-    """What a baseline accepts of one finding; None where the file is of an earlier version."""
-
-    verdict: str | None = None
-    strength: str | None = None
-    measured: int | None = None
 
 
 def read_baseline(path: Path) -> dict[str, Accepted]:
@@ -39,7 +30,11 @@ def read_baseline(path: Path) -> dict[str, Accepted]:
             raise ValueError(f"its schema is not {SCHEMA}")
         return {
             str(entry["fingerprint"]): Accepted(
-                entry.get("verdict"), entry.get("strength"), _size(entry.get("measured"))
+                entry.get("verdict"),
+                entry.get("strength"),
+                _size(entry.get("measured")),
+                _names(entry.get("classes")),
+                entry.get("severity"),
             )
             for entry in value["findings"]
         }
@@ -62,7 +57,7 @@ def accepted(findings: Iterable[Finding], known: Mapping[str, Accepted]) -> tupl
 def _marked(finding: Finding, before: Accepted | None) -> Finding:
     if before is None or finding.failed:
         return finding
-    worse_than = exceeds(finding, before.verdict, before.strength, before.measured)
+    worse_than = exceeds(finding, before)
     return replace(finding, worse_than=worse_than) if worse_than else replace(finding, accepted=True)
 
 
@@ -77,6 +72,14 @@ def _size(value: object) -> int | None:
     return value
 
 
+def _names(value: object) -> tuple[str, ...] | None:
+    if value is None:  # of an earlier version
+        return None
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise ValueError("classes are not a list of names")
+    return tuple(value)
+
+
 def _entries(findings: Iterable[Finding]) -> Iterator[dict[str, object]]:
     open_ = [f for f in findings if f.verdict in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN) and not f.failed]
     for finding in sorted(open_, key=lambda f: (f.rule, f.column, f.source, f.state)):
@@ -87,6 +90,8 @@ def _entries(findings: Iterable[Finding]) -> Iterator[dict[str, object]]:
             "column": finding.column,
             "state": finding.state,
             "verdict": finding.verdict.label,
+            "severity": finding.severity,
+            "classes": list(finding.classes),
             **({"strength": finding.strength} if finding.strength else {}),
             **({} if finding.measured is None else {"measured": finding.measured}),
         }

@@ -16,10 +16,19 @@ from govtool.policy.classes.taints import Mode, Taint
 from govtool.policy.files.model import ColumnChange, Described, Purpose, Rule
 from govtool.policy.files.policy_set import PlacedPart
 from govtool.policy.files.terms import days
-from govtool.policy.rules.finding import Finding, PolicyRemark, RuleVerdict, exceeds, inline_waivers, waived, zone_notes
+from govtool.policy.rules.finding import (
+    SEVERITIES,
+    Finding,
+    PolicyRemark,
+    RuleVerdict,
+    accepted_as,
+    exceeds,
+    zone_notes,
+)
 from govtool.policy.rules.joins import judge_joins
 from govtool.policy.rules.judge import Approvals, Question, judge, taints_of
 from govtool.policy.rules.python import judge_python
+from govtool.policy.rules.waivers import Excused, inline_waivers, waived
 from govtool.query.evidence import step
 from govtool.query.selection.patterns import Patterns
 from govtool.query.versions.diff import unlike
@@ -182,18 +191,20 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     findings = _all(governed, today, base)
     skipped = tuple(r.value.id for r in policies.rules if r.value.form == "change" and base is None)
     known = 0
+    before: list[Finding] = []
     if base is not None:
         # A rule that failed before the change, too, has told nothing of either.
-        before = {f.fingerprint: f for f in _all(base, today, None) if not f.failed}
-        fresh = list(_fresh(findings, before))
+        before = [f for f in _all(base, today, None) if not f.failed]
+        fresh = list(_fresh(findings, {f.fingerprint: f for f in before}))
         known = len(findings) - len(fresh)
         findings = fresh
-    stated = tuple(inline_waivers(governed.places.waivers))
-    index = governed.spread.index
-    names = [index.dataset_name(number) for number in index.datasets()] if stated else ()
-    waived_findings, remarks = waived(findings, policies, today, stated, names, index.paths_root)
+    waived_findings, remarks = _waived(governed, findings, today)
     if base is not None:  # what the base has may well be what a waiver is for
         remarks = tuple(r for r in remarks if r.code != "waiver-unused")
+        stated = [tuple(inline_waivers(one.places.waivers)) for one in (governed, base)]
+        excused = Excused(policies, before, _waived(base, before, today)[0], *stated)
+        waived_findings, widened = excused.limited(findings, waived_findings)
+        remarks = (*remarks, *widened)
     remarks = (*remarks, *zone_notes(policies))
     spread = governed.spread
     columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.taints)})
@@ -212,13 +223,21 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     )
 
 
+def _waived(
+    governed: Governed, findings: Iterable[Finding], today: date
+) -> tuple[tuple[Finding, ...], tuple[PolicyRemark, ...]]:
+    """Apply the waivers of the policies and of SQL comments to findings about one version."""
+    stated = tuple(inline_waivers(governed.places.waivers))
+    index = governed.spread.index
+    names = [index.dataset_name(number) for number in index.datasets()] if stated else ()
+    return waived(findings, governed.policies, today, stated, names, index.paths_root)
+
+
 def _fresh(findings: Iterable[Finding], before: Mapping[str, Finding]) -> Iterable[Finding]:
     """The findings that a base has not, or has with less getting through."""
     for finding in findings:
         known = before.get(finding.fingerprint)
-        worse_than = (
-            "" if known is None else exceeds(finding, known.verdict.label, known.strength or None, known.measured)
-        )
+        worse_than = "" if known is None else exceeds(finding, accepted_as(known))
         if known is None or worse_than:
             yield replace(finding, worse_than=worse_than)
 
@@ -242,11 +261,8 @@ def _occurs(governed: Governed, rule: PlacedPart[Rule], classes: Iterable[str], 
     return any(len(spread.having(mode, taints)) for mode in (Mode.VALUE, Mode.UNKNOWN))
 
 
-_SEVERITY = ("error", "warning", "note")
-
-
 def _order(finding: Finding) -> tuple[int, int, str, str, str]:
-    return finding.verdict, _SEVERITY.index(finding.severity), finding.rule, finding.column, finding.source
+    return finding.verdict, SEVERITIES.index(finding.severity), finding.rule, finding.column, finding.source
 
 
 def _all(governed: Governed, today: date, base: Governed | None) -> list[Finding]:

@@ -222,11 +222,10 @@ class _Search:
             useful,
             lambda taint: bool(self._unsure(taint)),
         )
-        source = self.index.name(node)
         for arrival in arrivals:
             covered.add(arrival.state.node)
-            finding = self._finding(group, source, arrival)
-            key = (source, finding.column)
+            finding = self._finding(group, node, arrival)
+            key = (finding.source, finding.column)
             if key not in found or finding.verdict < found[key].verdict:
                 found[key] = finding
 
@@ -235,7 +234,7 @@ class _Search:
         ends = {d.name for d in self.spread.transfers.declassify if d.to == NONE}
         return taint.unsure & (self.rule.accepted | ends)
 
-    def _finding(self, group: int, source: str, arrival: Arrival) -> Finding:
+    def _finding(self, group: int, start_node: int, arrival: Arrival) -> Finding:
         node, mode, taint = arrival.state
         question, index = self.question, self.index
         verdict = question.modes[mode]
@@ -262,9 +261,9 @@ class _Search:
             title=self.rule.title,
             severity=self.rule.severity,
             verdict=verdict,
-            source=source,
+            source=index.name(start_node),
             column=index.name(node),
-            classes=(taint.name,),
+            classes=self._classes(group, start_node, arrival.state),
             state=state_text(mode, taint, unsure),
             steps=steps,
             why=why,
@@ -273,6 +272,14 @@ class _Search:
             strength=strength_of(index, arrival.edges),
             measured=_measured(self.spread, arrival.edges),
         )
+
+    def _classes(self, group: int, start: int, state: TaintState) -> tuple[str, ...]:
+        """The class that arrives, and the others of the source that arrive in the same way."""
+        names = {state.taint.name}
+        own = self.seeds[group].get(start, ()) if group in self.seeds else ()
+        others = [t for t in self.taints if t.name in own and t.group == group and t.passed == state.taint.passed]
+        names.update(t.name for t in others if self.spread.has(state.node, state.mode, t))
+        return tuple(sorted(names))
 
 
 def _measured(spread: Propagation, edges: Sequence[int]) -> int | None:

@@ -17,9 +17,10 @@ from govtool.policy.classes.taints import Mode
 from govtool.policy.files.load import offers
 from govtool.policy.files.policy_set import PolicySet
 from govtool.policy.files.terms import NONE
-from govtool.policy.rules.finding import SOON, PolicyRemark, zone_notes
+from govtool.policy.rules.finding import PolicyRemark, zone_notes
 from govtool.policy.rules.judge import taints_of
 from govtool.policy.rules.python import failure
+from govtool.policy.rules.waivers import SOON
 from govtool.query.selection.patterns import Patterns
 
 

@@ -201,8 +201,10 @@ def _inherited(change: str) -> tuple[int, ...]:
 def _position_action(change: str, state: ReachState) -> int:
     """The effect where columns count by their position, in an INSERT that lists none, or behind a list of names.
 
-    The statement fails where one is gone, and minds no name.
+    The statement fails where one is gone, may where one is of another type, and minds no name.
     """
+    if change == "retype" and state is ReachState.RETYPED:
+        return _reference_action(change, state, SourceRelation.SELF)
     goes = change == "drop" and state in (ReachState.BREAKS, ReachState.UNKNOWN)
     return (1 + state) | STATEMENT if goes else 0
 

@@ -9,6 +9,7 @@ import pytest
 from bench.oracles import trees
 from bench.oracles.compare import ASPECTS, View, compare_views
 from bench.oracles.corpora import EXPLAINED, ONE_WIDTH, generated_views, tpc_views, written_views
+from bench.oracles.objects import cases, run
 from govtool.capture.sql.files import Script
 
 TABLES = {"t": {"a": "int", "b": "int", "c": "text"}, "u": {"a": "int", "d": "int"}}
@@ -64,6 +65,12 @@ def test_differences_are_noticed(postgres, monkeypatch, query, aspects):
     outcome = compare_views(postgres, TABLES, [View("v", query[1])])
     assert set(outcome.verdicts[0].differences) == aspects
     assert aspects <= ASPECTS.keys()
+
+
+def test_what_minds_a_changed_column_has_a_verdict(postgres):
+    report = run(postgres, cases())
+    assert (report.broken, report.missed) == ([], [])
+    assert report.dependants > 200
 
 
 def test_text_of_parse_trees_is_read():

@@ -224,8 +224,9 @@ def test_statements_of_access_are_understood(dialect, text):
 
 def test_columns_are_known_beside_their_masks():
     text = "create table t (mask string mask f using columns (id), id int, ssn string mask g) with row filter h on (id)"
-    (made,) = extract([Script("t.sql", text)], Options(dialect="databricks")).derivations
+    made, *rules = extract([Script("t.sql", text)], Options(dialect="databricks")).derivations
     assert [column.path for column in made.columns] == ["mask", "id", "ssn"]
+    assert [edge.source.text for rule in rules for edge in rule.edges] == ["t.id"]
 
 
 @pytest.mark.parametrize(

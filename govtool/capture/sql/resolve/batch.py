@@ -29,7 +29,9 @@ from govtool.capture.sql.walk.usage import Tape
 from govtool.capture.sql.walk.writes import Write
 from govtool.capture.sql.walk.writing.assignments import VariableAssignment
 from govtool.capture.sql.walk.writing.conditions import touches_rows
+from govtool.capture.sql.walk.writing.constraints import needs_of_trigger
 from govtool.model import ROWS, Diagnostic
+from govtool.names import split_name
 
 _NONE: Final[frozenset[str]] = frozenset()
 
@@ -214,8 +216,17 @@ class Batch(Tables):
         if statement.script.dialect in USUAL_SCHEMAS:
             for write in statement.writes:
                 self._note_other_names(walk, write)
+        if statement.script.qualifiers:
+            self.recorder.spoil()
+            for write in tuple(statement.writes):
+                self._note_qualified(walk, write, statement)
+        routine = statement.parsed.routine
+        if self.triggers and routine is not None and statement.writes:
+            statement.writes += needs_of_trigger(walk, statement.writes, self.triggering(routine))
         if self.partitions:
             statement.writes += self._into_partitions(statement.writes)
+        if self.locations:
+            statement.writes += self._into_files(statement.writes)
 
     def _note_other_names(self, walk: Walk, write: Write) -> None:
         """Let all of a table under its other name be unknown sources of what a write reads and changes."""
@@ -226,6 +237,22 @@ class Batch(Tables):
                 write.rows[self.interner.ref(other, ROWS) | OPAQUE] = None
                 usual = USUAL_SCHEMAS[walk.dialect]
                 walk.diagnose("unresolved", f"{name} may be {other}: give --default-schema {usual} if it is")
+
+    def _note_qualified(self, walk: Walk, write: Write, statement: StatementState) -> None:
+        """Let a table whose schema a template leaves open be each known one of its name, as far as anybody knows."""
+        for name in dict.fromkeys([*write.reads, write.target]):
+            schema = next((part for part in split_name(name)[:-1] if part in statement.script.qualifiers), None)
+            others = [] if schema is None else self.of_any_schema(name, statement.script.qualifiers)
+            for other in others:
+                if name == write.target:
+                    target = Write(other, "insert", "append", defines=False)
+                    target.rows[self.interner.ref(name, ROWS) | OPAQUE] = None
+                    statement.writes.append(target)
+                else:
+                    write.rows[self.interner.ref(other, ROWS) | OPAQUE] = None
+            if others:
+                some = ", ".join(others[:3])
+                walk.diagnose("unresolved", f"{schema} has no value: {name} may be {some}: give --var {schema}=NAME")
 
     def _place(self, statement: StatementState, walk: Walk, tree: exp.Expr) -> None:
         """Keep the places of the expressions that make the edges of a statement."""
@@ -253,6 +280,19 @@ class Batch(Tables):
                 for name in self.partitions.get(write.target, ()):
                     self.recorder.spoil()
                     found.append(write.of(name))
+        return found
+
+    def _into_files(self, writes: list[Write]) -> list[Write]:
+        """The same writes once more, of the files that a table lies in."""
+        found: list[Write] = []
+        for write in writes:
+            file = self.locations.get(write.target)
+            fills = write.mode in ("append", "replace") and write.kind not in ("create_table", "partition")
+            if file is not None and fills:
+                self.recorder.spoil()
+                written = write.of(file)
+                written.kind, written.target_kind, written.defines = "insert", "file", False
+                found.append(written)
         return found
 
     def _demanded(self, write: Write) -> None:

@@ -11,9 +11,11 @@ from sqlglot import exp
 from govtool.capture.sql.resolve.inline import inline_function
 from govtool.capture.sql.resolve.relations import Relations, column_name
 from govtool.capture.sql.resolve.states import StatementState
+from govtool.capture.sql.scripts.trees import parse_again
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline, TriggerCondition
+from govtool.capture.sql.walk.writing.create import location_of
 from govtool.capture.sql.walk.writing.transfer import written_files
 from govtool.functions.facts import MASKING
 from govtool.names import split_name
@@ -58,6 +60,8 @@ class Definitions(Relations):
         """Other names of tables, public ones without a schema, with what they stand for."""
         self.partitions: dict[str, list[str]] = {}
         """The partitions of tables: rows that go into the table are found in them."""
+        self.locations: dict[str, str] = {}
+        """The files that tables lie in: rows that go into the table are found in them."""
         self._fillers: dict[str, list[StatementState]] = {}
         self._alters: dict[str, list[StatementState]] = {}
 
@@ -153,7 +157,12 @@ class Definitions(Relations):
         if kind not in ("TABLE", "VIEW"):
             return []
         name = self._target(tree.this, statement)
-        for item in tree.args["properties"].expressions if tree.args.get("properties") else ():
+        properties = tree.args["properties"].expressions if tree.args.get("properties") else ()
+        location = location_of(properties)
+        if location and tree.args.get("expression") is None:
+            self.special += 1
+            self.locations[name] = location
+        for item in properties:
             if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
                 self.special += 1
                 self.partitions.setdefault(self.table_name(item.this, statement), []).append(name)
@@ -262,6 +271,15 @@ class Definitions(Relations):
         found = self._heads(routine)
         return list(dict.fromkeys([self.table_name(table, statement) for statement, table in found]))
 
+    def primary_key(self, name: str) -> list[str]:
+        """Return the columns of a table's primary key, as far as a definition shows it."""
+        for statement in self._definers.get(name, ()):
+            tree = statement.tree or parse_again(statement.parsed, statement.script.dialect)
+            columns = _primary_key(tree.this) if isinstance(tree, nodes.Create) else []
+            if columns:
+                return [column_name(column, statement.script.dialect) for column in columns]
+        return []
+
     def conditions(self, routine: str | None) -> list[TriggerCondition]:
         """Return the conditions on rows under which triggers run a routine."""
         found: list[TriggerCondition] = []
@@ -315,6 +333,17 @@ class Definitions(Relations):
         if not isinstance(written, str) or not all([isinstance(name, nodes.Parameter) for name in parameters]):  # noqa: C419
             return ""
         return "" if written.lower() in _SYSTEM_TYPES else written
+
+
+def _primary_key(table: exp.Expr) -> list[exp.Expr]:
+    """The names of the columns of a primary key, from a column's constraint or one of the table."""
+    for item in table.expressions if isinstance(table, nodes.Schema) else ():
+        key = item.find(nodes.PrimaryKey, nodes.PrimaryKeyColumnConstraint)
+        if isinstance(key, nodes.PrimaryKey):
+            return [found for part in key.expressions if (found := part.find(nodes.Identifier)) is not None]
+        if key is not None and isinstance(item, nodes.ColumnDef):
+            return [item.this]
+    return []
 
 
 def _function_mark(tree: exp.Create, statement: StatementState) -> str:

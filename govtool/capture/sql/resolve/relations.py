@@ -37,6 +37,8 @@ class Relations:
     def __init__(self, schema: Mapping[str, Mapping[str, str | None]]) -> None:
         self.schema = schema
         self._definers: dict[str, list[StatementState]] = {}
+        self._by_table: dict[str, list[str]] | None = None
+        """Names of tables by their last part, once that was needed."""
         self._known_names: frozenset[str] = frozenset()
         self._names: dict[tuple[object, ...], dict[object, str]] = {}
         """Resolved table names, by all that decides about them."""
@@ -156,6 +158,15 @@ class Relations:
         else:
             return ""
         return other if self._knows(other) else ""
+
+    def of_any_schema(self, name: str, left_open: frozenset[str]) -> list[str]:
+        """Return the known tables that are called as one is, in schemas that no template leaves open; sorted."""
+        if self._by_table is None:
+            self._by_table = {}
+            for known in sorted({*self._definers, *self.schema, *self._known_names}):
+                self._by_table.setdefault(split_name(known)[-1], []).append(known)
+        found = self._by_table.get(split_name(name)[-1], ())
+        return [one for one in found if one != name and left_open.isdisjoint(split_name(one)[:-1])]
 
     def _knows(self, name: str) -> bool:
         return name in self._definers or name in self.schema or name in self._known_names

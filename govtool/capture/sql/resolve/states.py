@@ -50,6 +50,8 @@ class ScriptState:
         """Of a template that waited for columns, what it wants, in order; where walks are recorded."""
         self.logged = logged
         """It comes from a query log."""
+        self.qualifiers: frozenset[str] = frozenset()
+        """Values that nobody gave, and that stand for the schema of a table."""
         self.template: list[str] | None = None
         """The lines of the template that the script is a rendering of."""
 

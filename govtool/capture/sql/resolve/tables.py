@@ -320,14 +320,7 @@ class Tables(Definitions):
                         columns[column_name(column.this, dialect)] = type_text(kind, dialect)
             elif isinstance(action, nodes.RenameColumn):
                 old, new = column_name(action.this, dialect), column_name(action.args["to"], dialect)
-                if drops and old in columns and new not in columns and next(reversed(columns)) == old:
-                    columns[new] = columns.pop(old)
-                elif drops and old in columns:
-                    items = [(new if name == old else name, type_) for name, type_ in columns.items()]
-                    columns.clear()
-                    columns.update(items)
-                else:
-                    columns[new] = columns.get(old)
+                _rename(columns, old, new, drops=drops)
             elif isinstance(action, nodes.Drop) and drops:
                 for column in action.args.get("tables") or ([action.this] if action.args.get("this") else []):
                     if isinstance(column, nodes.Expr):
@@ -399,6 +392,18 @@ class Tables(Definitions):
     def settle(self, statement: StatementState) -> bool:
         """Walk a statement unless that was done; see ``Batch``, which implements it."""
         raise NotImplementedError
+
+
+def _rename(columns: dict[str, str | None], old: str, new: str, *, drops: bool) -> None:
+    """Rename a column in its place; where columns of other scripts do not go, both names are there."""
+    if not drops or old not in columns:
+        columns[new] = columns.get(old)
+    elif new not in columns and next(reversed(columns)) == old:
+        columns[new] = columns.pop(old)
+    else:
+        items = [(new if name == old else name, type_) for name, type_ in columns.items()]
+        columns.clear()
+        columns.update(items)
 
 
 class _Changed:

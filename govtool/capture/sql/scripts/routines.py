@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
@@ -9,7 +12,7 @@ from govtool.capture.sql.scripts import links, table_functions, table_types, tri
 from govtool.capture.sql.scripts.control import variables
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.syntax import marks
-from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, split, word, word_set
+from govtool.capture.sql.syntax.lexer import STRING_TYPES, closing, find_word, like, split, word, word_set
 from govtool.names import fold, join_name
 
 _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})
@@ -17,6 +20,7 @@ _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORE
 _BODY = frozenset({"BEGIN", "DECLARE"})
 _NO_BODY = word_set("OWNER CALLER DEFINER SELF RESTRICT IDENTITY NOT NULL")
 """Words behind an AS or IS that is not that of the body."""
+_END: Final = re.compile(r"\s*;\s*END\b", re.IGNORECASE)
 _BEFORE_EVENTS = word_set("AFTER BEFORE OR OF FOR READS MODIFIES INSTEAD CONTAINS EACH")
 """Words behind which INSERT, UPDATE or DELETE is an event of a trigger, or a promise of a routine."""
 _OTHERS = word_set("TABLE VIEW AS SCHEMA DATABASE INDEX STAGE STREAM PIPE EXTENSION SEQUENCE PARTITION")
@@ -227,8 +231,9 @@ def _is_first_statement(tokens: list[Token], index: int) -> bool:
 
 def _expression_body(reader: StatementReader, tokens: list[Token], start: int) -> bool:
     """Read a SQL function whose body is one expression or query, so that calls of it can be inlined."""
-    if find_word(tokens, {"BEGIN"}, start) >= 0:
-        return False
+    begin = find_word(tokens, {"BEGIN"}, start)
+    if begin >= 0:
+        return _atomic_body(reader, tokens, begin)
     tree = reader.attempt(tokens) or table_functions.set_returning(reader, tokens, start)
     if not isinstance(tree, exp.Create):
         return False
@@ -244,6 +249,24 @@ def _expression_body(reader: StatementReader, tokens: list[Token], start: int) -
         tree.set("expression", inner)
     elif body is None or isinstance(body, exp.Block):
         return False
+    reader.add(tokens, tree, "parsed", head="create function")
+    return True
+
+
+def _atomic_body(reader: StatementReader, tokens: list[Token], begin: int) -> bool:
+    """PostgreSQL's ``BEGIN ATOMIC query; END``: the query is what the function returns."""
+    if begin + 2 >= len(tokens) or word(tokens[begin + 1]) != "ATOMIC":
+        return False
+    here, rest = tokens[begin], tokens[begin + 2 :]
+    if not _END.match(reader.text, tokens[-1].end + 1):
+        message = "a function of several statements: where it is called is not followed"
+        reader.add(tokens[:1], None, "opaque", reader.diagnostic("opaque", "warning", message, here), head="function")
+        return False
+    tree = reader.attempt([*tokens[:begin], like(here, marks.ALIAS, "AS"), like(here, marks.STRING, "")])
+    query = reader.attempt(rest)
+    if not isinstance(tree, exp.Create) or not isinstance(query, exp.Query):
+        return False
+    tree.set("expression", query)
     reader.add(tokens, tree, "parsed", head="create function")
     return True
 

@@ -93,6 +93,19 @@ def row(reader: StatementReader, tokens: list[Token], routine: str, names: tuple
     reader.routine = outer
 
 
+def note_fields(reader: StatementReader, tokens: list[Token]) -> None:
+    """Note the fields of NEW and OLD that a condition names, and those of T-SQL's ``UPDATE(c)``."""
+    dialect = reader.lex.name
+    fields: dict[str, None] = {}
+    for at, token in enumerate(tokens[:-2]) if reader.routine is not None else ():
+        updates = dialect in variables.TSQL and word(token) == "UPDATE" and tokens[at + 1].token_type == marks.L_PAREN
+        if updates or (token.text.lower() in _RECORDS and tokens[at + 1].token_type == marks.DOT):
+            field = tokens[at + 2]
+            fields[fold(field.text, quoted=field.token_type == marks.IDENTIFIER, dialect=dialect)] = None
+    if fields:
+        reader.add(tokens[:1], exp.Command(this="ROW", row_fields=tuple(fields)), "ignored", head="if")
+
+
 def _referencing(tokens: list[Token], dialect: str) -> tuple[list[str], list[str]]:
     """What REFERENCING calls rows, and sets of rows: ``NEW AS n``, ``OLD TABLE AS gone``."""
     records: list[str] = []

@@ -85,6 +85,8 @@ class Rendered(NamedTuple):
     """Relations whose columns the template needs, sorted: with other columns it may render otherwise."""
     holes: tuple[Hole, ...] = ()
     """The places of what is missing; their notes are among the diagnostics."""
+    qualifiers: tuple[str, ...] = ()
+    """What stands for values that nobody gave, before the dot of a table's name, sorted."""
 
 
 def is_template(text: str) -> bool:
@@ -166,6 +168,8 @@ def _holes(
     """Say what is missing and why, at the first line that needs it. The reason of the first rendering counts."""
     reasons = {name: why for run in reversed(runs) for name, why in run.reasons.items()}
     for name, places in sorted(unknown.items()):
+        if name[:1] == _QUALIFIER_MARK:
+            continue
         line = next(iter(places))
         message = _missing(name, reasons)
         if line <= len(lines):
@@ -228,10 +232,11 @@ def _rendered(
     return Rendered(
         tuple(variants.values()),
         tuple(diagnostics),
-        tuple(sorted({name.removeprefix(_TYPE_MARK) for name in unknown if name[:1] not in ("!", "=", _VALUE_MARK)})),
+        tuple(sorted({name.removeprefix(_TYPE_MARK) for name in unknown if name[:1] not in ("!", "=", *_MARKS)})),
         tuple(sorted(relations)),
         config if any(run.configured for run in runs) else None,
         tuple(sorted({relation for run in runs for relation in run.wanted})),
+        qualifiers=tuple(sorted([name[1:] for name in unknown if name[:1] == _QUALIFIER_MARK])),
     )
 
 
@@ -239,6 +244,9 @@ UNNAMED_RELATION: Final = "which relation is read is not known"
 """How the note ends of a template in which a relation is named by a value that nobody gave."""
 
 _RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
+_QUALIFIER_PLACE = re.compile(
+    r"""\b(?:FROM|JOIN|INTO|UPDATE|TABLE|VIEW|EXISTS|USING)\s+(?:[^\s(),]*\.)?["`]?\Z""", re.IGNORECASE
+)
 _CONDITION_PLACE = re.compile(r"\b(?:WHERE|ON|HAVING|QUALIFY)\s+\Z", re.IGNORECASE)
 _AFTER_CONDITION = re.compile(r"\s*(?:\Z|[;)]|(?:AND|OR|GROUP|HAVING|ORDER|LIMIT|UNION|WHERE)\b)", re.IGNORECASE)
 _UNBOUNDED = re.compile(
@@ -249,10 +257,13 @@ _UNBOUNDED = re.compile(
 
 _QUERY = "run_query"
 """dbt's macro whose result is rows of the warehouse: a macro that all know, with a value that none knows here."""
+_QUALIFIER_MARK = "."
+"""Begins the name of a value that nobody gave, and that stands before the dot of a table's name."""
 _TYPE_MARK = ":"
 """Begins the name of what stands for a type."""
 _VALUE_MARK = "?"
 """Begins the name of a value that nobody gave, and that may stand for a column."""
+_MARKS = (_VALUE_MARK, _QUALIFIER_MARK)
 _ONLY_A_TYPE = " (a type)"
 
 
@@ -303,6 +314,12 @@ def _names_relation(match: re.Match[str]) -> bool:
     return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))
 
 
+def _is_qualifier(match: re.Match[str]) -> bool:
+    """Return whether a value that nobody gave is a part before the last of the name of a relation."""
+    behind = _MARK.sub("", match.string[match.end() : match.end() + 40])
+    return behind.lstrip('"`')[:1] == "." and _QUALIFIER_PLACE.search(_before(match, 200)) is not None
+
+
 def _column_of(match: re.Match[str], name: str) -> str:
     """Return the name that a value nobody gave is, or is a part of, where that may be a column's; else nothing."""
     before = _before(match, 80)
@@ -334,12 +351,12 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
             name = match.group(1)
             if name[:1] == "=" and not _names_relation(match):
                 column = _column_of(match, name[1:])
-                if not column:
+                if not column and not _is_qualifier(match):
                     continue
-                name = _VALUE_MARK + column
+                name = _VALUE_MARK + column if column else _QUALIFIER_MARK + name[1:]
             mark = output.rfind("\ue000", 0, match.start())
             line = int(output[mark + 1 : output.find("\ue001", mark)]) if mark >= 0 else 1
-            is_type = name[:1] not in ("!", "=", _VALUE_MARK) and _TYPE_PLACE.search(_before(match, 400))
+            is_type = name[:1] not in ("!", "=", *_MARKS) and _TYPE_PLACE.search(_before(match, 400))
             unknown.setdefault(_TYPE_MARK + name if is_type else name, {})[line] = None
         output = _UNKNOWN.sub(_place, output)
     lines: list[int] = []

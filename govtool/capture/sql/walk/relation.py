@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -338,9 +339,14 @@ CALLER: Final = "caller"
 def file_name(location: str) -> str:
     """Return the canonical dataset name of a file, path or stage: quoted, since it is no plain identifier.
 
-    Users, passwords and signatures of addresses are no part of it.
+    Users, passwords and signatures of addresses are no part of it, nor is a slash at the end. ``s3a`` and ``s3n`` are
+    other clients of the same store.
     """
-    return '"' + (clean_location(location) if "://" in location else location).replace('"', '""') + '"'
+    place = _S3.sub("s3://", clean_location(location)) if "://" in location else location
+    return '"' + (place.rstrip("/") or place).replace('"', '""') + '"'
+
+
+_S3: Final = re.compile(r"s3[an]://", re.IGNORECASE)
 
 
 def into_of(tree: exp.Expr) -> exp.Expr | None:

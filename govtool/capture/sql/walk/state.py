@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -103,6 +103,9 @@ class Lookup(Protocol):
 
     def triggering(self, routine: str) -> list[str]:
         """Return the tables whose rows a routine sees, as a trigger runs it."""
+
+    def primary_key(self, name: str) -> Sequence[str]:
+        """Return the columns of a table's primary key, as far as a definition shows it."""
 
     def routine(self) -> str | None:
         """Return the routine in whose body the statement stands."""

@@ -48,24 +48,37 @@ def writes_of(walk: Walk, tree: exp.Expr) -> list[Write]:
     if isinstance(tree, (nodes.Insert, nodes.Update, nodes.Delete, nodes.Merge)):
         output_into(walk, tree)
     for name, common in walk.common_tables:
-        if not common.used and isinstance(common.node, nodes.DML):
-            walk.separately(lambda common=common: common_output(walk, common))  # type: ignore[misc]
-        elif not common.used:
-            if walk.dialect not in CTES_WHEN_READ:
-                _name_columns(walk, common)
-            walk.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
-    for condition in walk.conditions if walk.writes else ():
-        restrict(walk, condition)
-    for test in walk.tests if walk.writes else ():
-        decide(walk, test)
+        if not common.used:
+            _unread_common_table(walk, name, common)
+    if walk.writes:
+        for condition in walk.conditions:
+            restrict(walk, condition)
+        for test in walk.tests:
+            decide(walk, test)
+        _name_all(walk, tree)
+    return walk.writes
+
+
+def _unread_common_table(walk: Walk, name: str, common: CommonTable) -> None:
+    """Walk a CTE that nothing reads: it may write, and it names columns."""
+    if isinstance(common.node, nodes.DML):
+        walk.separately(lambda: common_output(walk, common))
+        return
+    if walk.dialect not in CTES_WHEN_READ:
+        _name_columns(walk, common)
+    walk.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
+
+
+def _name_all(walk: Walk, tree: exp.Expr) -> None:
+    """Give the writes of a statement the columns that it names."""
     known = [dep for dep in walk.named if dep & KIND_MASK != OPAQUE]
     named = frozenset([dep >> REF_SHIFT for dep in known if not dep & LISTED])
     listed = frozenset([dep >> REF_SHIFT for dep in known if dep & LISTED])
     mentioned = _mentioned(walk, tree) if "mentions" in tree.args else ()
     for write in walk.writes:
-        write.named, write.listed = named, listed
+        if not write.named:  # what a condition on rows names is its own
+            write.named, write.listed = named, listed
         write.mentioned = tuple([name for name in mentioned if name != write.target])
-    return walk.writes
 
 
 def _mentioned(walk: Walk, tree: exp.Expr) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.scripts import routines, table_functions
+from govtool.capture.sql.scripts import routines, table_functions, triggers
 from govtool.capture.sql.scripts.control import bindings, strings, variable_statements, variables
 from govtool.capture.sql.scripts.control.branches import MAX_TESTS
 from govtool.capture.sql.scripts.control.control_flow import ControlFlow
@@ -160,7 +160,8 @@ def _to_then(reader: StatementReader, tokens: list[Token]) -> list[Token] | None
 
 
 def _test(reader: StatementReader, tokens: list[Token]) -> None:
-    """Note the condition of the branch that has just begun, if there is a query in it."""
+    """Note the condition of the branch that has just begun, if there is a query in it, or a field of NEW or OLD."""
+    triggers.note_fields(reader, tokens)
     if not any(word(token) == "SELECT" for token in tokens):
         return
     tree = reader.attempt([like(tokens[0], marks.SELECT, "SELECT"), *tokens])

@@ -17,7 +17,7 @@ def create(reader: StatementReader, tokens: list[Token]) -> bool:
     kind_at = next(
         (i for i, t in enumerate(tokens[1:8], 1) if word(t) in ("TABLE", "VIEW", "TASK", "PIPE", "STREAM")), -1
     )
-    if kind_at < 0:
+    if kind_at < 0 or word(tokens[kind_at - 1]) == "FOR":  # a publication
         return False
     kind = word(tokens[kind_at])
     if kind in ("TASK", "PIPE"):

@@ -15,6 +15,7 @@ from govtool.capture.sql.scripts.clauses.table import simplified, unread
 from govtool.capture.sql.scripts.control.blocks import ignored
 from govtool.capture.sql.scripts.control.variables import MYSQL, TSQL
 from govtool.capture.sql.scripts.links import attached
+from govtool.capture.sql.scripts.needs import add_ruling_columns, needed
 from govtool.capture.sql.scripts.reader import StatementReader
 from govtool.capture.sql.scripts.rewrites.statements import REWRITES, written_to_file
 from govtool.capture.sql.scripts.rewrites.tools import QUERY_WORDS, dropped
@@ -53,6 +54,8 @@ def failed(reader: StatementReader, tokens: list[Token], error: Exception) -> No
     """A statement that does not parse: rescue it, or report it."""
     head = word(tokens[0])
     if not isinstance(error, (RecursionError, MemoryError, NestingError)):
+        if needed(reader, tokens):
+            return
         if (reader.lex.name in MYSQL and written_to_file(reader, tokens)) or _without_clauses(reader, tokens):
             return
         if _rewritten(reader, tokens):
@@ -75,7 +78,7 @@ def failed(reader: StatementReader, tokens: list[Token], error: Exception) -> No
 def command(reader: StatementReader, tokens: list[Token]) -> None:
     """A statement that sqlglot keeps as text."""
     head = word(tokens[0])
-    if attached(reader, tokens):
+    if attached(reader, tokens) or needed(reader, tokens):
         return
     if _without_clauses(reader, tokens) or _rewritten(reader, tokens) or _access_rule(reader, tokens):
         return
@@ -192,6 +195,11 @@ def _access_rule(reader: StatementReader, tokens: list[Token]) -> bool:
     created = phrase.startswith(("CREATE ROW ACCESS POLICY", "CREATE OR REPLACE ROW ACCESS POLICY"))
     if created or (phrase.startswith("ALTER ") and "ROW ACCESS POLICY" in phrase):
         _opaque(reader, tokens, _ROW_RULE)
+        add_ruling_columns(reader, tokens)
+        return True
+    if phrase.startswith("ALTER ") and any(f" {rule}" in phrase for rule in _ACCESS_RULES):
+        reader.add(tokens, None, "ignored")
+        add_ruling_columns(reader, tokens)
         return True
     return False
 
@@ -225,6 +233,7 @@ def _without_clauses(reader: StatementReader, tokens: list[Token]) -> bool:
             dropped(reader, tokens, tree, left_out)
         else:
             reader.add(tokens, tree, "parsed")
+        add_ruling_columns(reader, tokens)
         return True
     return _rewritten(reader, shorter)
 

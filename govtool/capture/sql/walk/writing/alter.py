@@ -14,7 +14,7 @@ from govtool.capture.sql.walk.expressions.functions import type_text
 from govtool.capture.sql.walk.query import output_of
 from govtool.capture.sql.walk.relation import QueryOutput
 from govtool.capture.sql.walk.writes import Write
-from govtool.capture.sql.walk.writing.constraints import note_checks
+from govtool.capture.sql.walk.writing.constraints import need_constraints, note_checks
 from govtool.capture.sql.walk.writing.create import call_deps, computed_value, default_of, over_columns
 from govtool.capture.sql.walk.writing.recording import Statement, kind_of, write_to
 
@@ -65,6 +65,8 @@ def _add_columns(walk: Walk, table: exp.Table, action: exp.ColumnDef | exp.Schem
     for output, mode in ((plain, "declare"), (computed, "update")):
         if output.names:
             write_to(walk, table, output, "alter", mode, kind_of(walk, table), None, defines=False)
+    own = walk.lookup.table(walk.lookup.table_name(table))
+    need_constraints(walk, own, kind_of(walk, table), [action])
 
 
 def _change_column(walk: Walk, table: exp.Table, action: exp.AlterColumn) -> None:
@@ -80,10 +82,11 @@ def _change_column(walk: Walk, table: exp.Table, action: exp.AlterColumn) -> Non
 
 
 def _add_constraint(walk: Walk, table: exp.Table, action: exp.AddConstraint) -> None:
-    """ADD CONSTRAINT … CHECK (f(c))."""
+    """ADD CONSTRAINT … CHECK (f(c)), FOREIGN KEY (a) REFERENCES t (b)."""
     own = walk.lookup.table(walk.lookup.table_name(table))
     if note_checks(walk, own, action.expressions):
         write_to(walk, table, QueryOutput(), "alter", "declare", kind_of(walk, table), None, defines=False)
+    need_constraints(walk, own, kind_of(walk, table), action.expressions)
 
 
 def _rename(walk: Walk, old: exp.Table, new: exp.Expr, *, swap: bool = False) -> None:

@@ -17,7 +17,7 @@ from govtool.capture.sql.walk.query import output_of
 from govtool.capture.sql.walk.relation import QueryOutput, file_name
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.state import EVERYWHERE, VariableValue
-from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writes import BY_NAME, Write
 from govtool.capture.sql.walk.writing.recording import Statement, bounds_of
 from govtool.model import HIDDEN
 
@@ -110,6 +110,7 @@ def _row_changed(walk: Walk, name: str, part: QueryOutput) -> None:
         return
     for table in walk.lookup.triggering(routine):
         write = Write(table, "update", "append", "table", part.copy(), defines=False)
+        write.fills = BY_NAME
         write.rows, write.reads = dict(walk.rows), dict(walk.reads)
         walk.writes.append(write)
 

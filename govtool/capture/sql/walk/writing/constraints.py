@@ -1,36 +1,35 @@
-"""Expressions that rows are not made of, but that every write evaluates: constraints and the keys of indexes."""
+"""Expressions that rows are not made of, but that every write or read evaluates: what a table needs beside its columns.
+
+Constraints, keys of indexes, foreign keys, policies and publications are writes without columns, that only name what
+they need: the table and its readers mind if that is gone. What an expression over one column names needs no mention: a
+constraint or an index goes when its column does.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import REF_SHIFT
-from govtool.capture.sql.walk.expressions.expression import dependencies
+from govtool.capture.sql.walk.dependencies import FILTER, KIND_MASK, OPAQUE, REF_SHIFT
+from govtool.capture.sql.walk.expressions.expression import dependencies, refer_to
 from govtool.capture.sql.walk.expressions.functions import function_name
 from govtool.capture.sql.walk.relation import Source, TableInfo
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.writes import Write
-from govtool.capture.sql.walk.writing.recording import kind_of, target_name
+from govtool.capture.sql.walk.writing.recording import kind_of, target_name, target_source
 
 
 def note_calls(walk: Walk, table: TableInfo, node: exp.Expr) -> bool:
-    """Record the columns that the functions called in an expression name; return whether there are any.
-
-    The own columns of the table are none of them: a constraint or an index goes when one of its columns does.
-    """
+    """Record the columns of others that the functions called in an expression name; return whether there are any."""
     called = node.find_all(nodes.Anonymous)
     calls = [call for call in called if walk.lookup.function(function_name(call, walk.dialect)) is not None]
     if not calls:
         return False
-    scope = Scope(None)
-    scope.add(Source("", table=table))
-    known = set(walk.named)
-    for call in calls:
-        walk.without_effects(lambda call=call: dependencies(walk, call, scope, None))  # type: ignore[misc]
-    added = {dep for dep in walk.named - known if walk.interner.refs[dep >> REF_SHIFT].dataset != table.id}
-    walk.named = known | added
+    added = {dep for dep in _named(walk, table, calls) if walk.interner.refs[dep >> REF_SHIFT].dataset != table.id}
+    walk.named |= added
     return bool(added)
 
 
@@ -40,12 +39,121 @@ def note_checks(walk: Walk, table: TableInfo, items: list[exp.Expr]) -> bool:
     return any([note_calls(walk, table, check) for check in checks])  # noqa: C419
 
 
+def need_constraints(walk: Walk, table: TableInfo, target_kind: str, items: Iterable[exp.Expr]) -> None:
+    """Record what the foreign keys, checks and exclusions among constraints of columns and tables name."""
+    for item in items:
+        for node in item.find_all(nodes.Reference, nodes.CheckColumnConstraint, nodes.ExcludeColumnConstraint):
+            if isinstance(node, nodes.Reference):
+                _need(walk, table.id, "foreign_key", target_kind, _referenced(walk, node))
+            else:
+                kind = "check" if isinstance(node, nodes.CheckColumnConstraint) else "exclude"
+                _need(walk, table.id, kind, target_kind, _several(walk, table, node))
+
+
+def need_rules(walk: Walk, table: TableInfo, target_kind: str, rules: Iterable[exp.Expr]) -> None:
+    """Record the columns by which access policies of a table, and of its columns, decide."""
+    for rule in rules:
+        deps = {dep for column in rule.expressions for dep in table.deps(walk.name(column), walk.interner)}
+        _need(walk, table.id, "policy", target_kind, deps)
+
+
 def index(walk: Walk, tree: exp.Create) -> None:
-    """CREATE INDEX: every write to the table evaluates its keys and its condition."""
+    """CREATE INDEX: every write to the table evaluates its expressions and its condition."""
     node = tree.this
     table = node.args.get("table") if isinstance(node, nodes.Index) else None
     params = node.args.get("params") if table is not None else None
-    if isinstance(table, nodes.Table) and isinstance(params, nodes.Expr):
-        name = target_name(walk, table)
-        if name and note_calls(walk, walk.lookup.table(name), params):
-            walk.writes.append(Write(name, "create_index", "declare", kind_of(walk, table), defines=False))
+    if not isinstance(table, nodes.Table) or not isinstance(params, nodes.Expr):
+        return
+    name = target_name(walk, table)
+    own = walk.lookup.table(name) if name else None
+    if own is None:
+        return
+    if note_calls(walk, own, params):
+        walk.writes.append(Write(name, "create_index", "declare", kind_of(walk, table), defines=False))
+    keys = [key.this if isinstance(key, nodes.Ordered) else key for key in params.args.get("columns") or ()]
+    if params.args.get("where") is not None or any([not isinstance(key, nodes.Column) for key in keys]):  # noqa: C419
+        _need(walk, name, "create_index", kind_of(walk, table), _several(walk, own, params))
+
+
+def need_expressions(walk: Walk, tree: exp.Expr) -> None:
+    """Record what a policy or a publication names: a policy decides which rows of its table there are to be seen."""
+    table = tree.args["table"]
+    source = target_source(walk, table)
+    scope = Scope(None)
+    scope.add(source)
+    name = target_name(walk, table)
+    if not name:
+        return
+    role = str(tree.args["role"])
+    write = Write(name, role, "declare", kind_of(walk, table), defines=False)
+    if role == "policy":
+        for condition in tree.args["needs"]:
+            refer_to(walk, condition, scope, None, FILTER)
+        write.rows, walk.rows, walk.reads = walk.rows, {}, {}
+        walk.writes.append(write)
+    elif source.table is not None:
+        _need(walk, name, role, kind_of(walk, table), _named(walk, source.table, tree.args["needs"]))
+
+
+def need_fields(walk: Walk, fields: Iterable[str]) -> None:
+    """Record the fields of NEW and OLD that a condition in the body of a trigger names."""
+    for name in walk.lookup.triggering(walk.lookup.routine() or ""):
+        table = walk.lookup.table(name)
+        known = [table.deps(field, walk.interner) for field in fields if field in table.columns or not table.complete]
+        _need(walk, name, "trigger", "table", {dep for deps in known for dep in deps})
+
+
+def needs_of_trigger(walk: Walk, writes: Iterable[Write], tables: Iterable[str]) -> list[Write]:
+    """Return what the tables of a trigger need: the trigger fails, and with it each write, as its statements do."""
+    found: list[Write] = []
+    for write in writes:
+        if not write.target or write.mode == "assign":
+            continue
+        target = walk.lookup.table(write.target)
+        filled = {dep >> REF_SHIFT for name in write.output.names for dep in target.deps(name, walk.interner)}
+        for name in tables:
+            if name != write.target:
+                needs = Write(name, "trigger", "declare", defines=False)
+                needs.named = write.named | filled
+                found.append(needs)
+    return found
+
+
+def _need(walk: Walk, name: str, kind: str, target_kind: str, deps: set[int]) -> None:
+    """Record that every write to a table evaluates some columns."""
+    known = frozenset([dep >> REF_SHIFT for dep in deps if dep & KIND_MASK != OPAQUE])
+    if known:
+        write = Write(name, kind, "declare", target_kind, defines=False)
+        write.named = known
+        walk.writes.append(write)
+
+
+def _named(walk: Walk, table: TableInfo, expressions: Iterable[exp.Expr]) -> set[int]:
+    """Return the dependencies on columns that expressions over the rows of a table name."""
+    scope = Scope(None)
+    scope.add(Source("", table=table))
+    before, walk.named = walk.named, set()
+    for node in expressions:
+        walk.without_effects(lambda node=node: dependencies(walk, node, scope, None))  # type: ignore[misc]
+    found, walk.named = walk.named, before
+    return found
+
+
+def _several(walk: Walk, table: TableInfo, node: exp.Expr) -> set[int]:
+    """Return the dependencies on the table's own columns in an expression; none if that is one column alone."""
+    refs = walk.interner.refs
+    own = {dep for dep in _named(walk, table, [node]) if refs[dep >> REF_SHIFT].dataset == table.id}
+    return own if len({dep >> REF_SHIFT for dep in own}) > 1 else set()
+
+
+def _referenced(walk: Walk, node: exp.Expr) -> set[int]:
+    """Return the dependencies on the columns that a foreign key refers to: those listed, else the primary key."""
+    target = node.this
+    table = target.this if isinstance(target, nodes.Schema) else target
+    name = walk.lookup.table_name(table) if isinstance(table, nodes.Table) else ""
+    if not name:
+        return set()
+    info = walk.lookup.table(name)
+    listed = [walk.name(column) for column in target.expressions] if isinstance(target, nodes.Schema) else []
+    columns = listed or walk.lookup.primary_key(name)
+    return {dep for column in columns for dep in info.deps(column, walk.interner)}

@@ -107,7 +107,7 @@ def _create_as(walk: Walk, declared: _Declared, query: exp.Expr) -> None:
     if target_kind == "materialized_view":
         kind = "create_materialized_view"
     write = write_to(walk, tree.this, output, kind, "replace", target_kind, query)
-    location = _location(declared.properties)
+    location = location_of(declared.properties)
     if location and write.target:  # its files hold the same
         written = write.of(location)
         written.kind, written.target_kind = "insert", "file"
@@ -162,28 +162,35 @@ def _create_listed(walk: Walk, declared: _Declared) -> None:
     write = write_to(walk, table, output, "create_table", mode, declared.kind, None, defines=bool(output.names))
     write.reads.pop(write.target, None)
     _parents(walk, write, properties)
-    location = _location(properties)
+    location = location_of(properties)
     if location:
         _located(walk, write, location)
+    if write.target and isinstance(table, nodes.Schema):
+        constraints.need_constraints(walk, own, declared.kind, table.expressions)
+        rules = [rule for item in table.expressions for rule in item.find_all(nodes.MaskingPolicyColumnConstraint)]
+        rules += [item for item in properties if isinstance(item, nodes.RowAccessProperty)]
+        constraints.need_rules(walk, own, declared.kind, rules)
 
 
-def _location(properties: Iterable[exp.Expr]) -> str:
-    """The files that a table lies in by its ``LOCATION``; empty where none are named."""
+def location_of(properties: Iterable[exp.Expr]) -> str:
+    """The files that a table lies in by its ``LOCATION``, or its option ``path``; empty where none are named."""
     for item in properties:
         if isinstance(item, nodes.LocationProperty) and isinstance(item.this, nodes.Literal):
             return file_name(item.this.name)
+        for option in item.expressions if isinstance(item, nodes.OptionsProperty) else ():
+            value = option.args.get("value")
+            if option.name.lower() == "path" and isinstance(value, nodes.Literal):
+                return file_name(value.name)
     return ""
 
 
 def _located(walk: Walk, write: Write, file: str) -> None:
-    """A table over files: its columns are theirs by name, else by position, where it is known what they hold."""
+    """A table over files: its columns are theirs by name, or by position where it is known that the names differ."""
     write.dataset_reads = (file,)
     known = walk.lookup.table(file)
-    if not known.complete or not known.columns:
-        return
-    columns = list(known.columns)
+    columns = list(known.columns) if known.complete else []
     output = write.output
-    by_name = set(output.names) <= set(columns)
+    by_name = not columns or set(output.names) <= set(columns)
     for position, name in enumerate(output.names):
         column = name if by_name else columns[position] if position < len(columns) else ""
         if column and not output.deps[position]:

@@ -12,18 +12,25 @@ from govtool.capture.sql.walk.expressions.rows import table_output
 from govtool.capture.sql.walk.relation import QueryOutput
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
+from govtool.capture.sql.walk.writing.constraints import need_expressions, need_fields
 from govtool.capture.sql.walk.writing.create import part_of
 from govtool.capture.sql.walk.writing.recording import Statement, kind_of, write_to
 
 
 def _unread_statement(walk: Walk, tree: exp.Expr) -> None:
-    """A synonym, a part of a table, or names that the text reads and writes."""
+    """A synonym, a part of a table, a policy, a condition of a trigger, or names that the text reads and writes."""
     if tree.args.get("synonym") is not None:
         _synonym(walk, tree)
         return
     if tree.args.get("parent") is not None:
         table = walk.lookup.table(walk.lookup.table_name(tree.args["table"]))
         part_of(walk, table, walk.lookup.table_name(tree.args["parent"]))
+        return
+    if tree.args.get("role") is not None:
+        need_expressions(walk, tree)
+        return
+    if tree.args.get("row_fields") is not None:
+        need_fields(walk, tree.args["row_fields"])
         return
     sources = [walk.lookup.table_name(table) for table in tree.args.get("sources") or ()]
     names = [name for name in sources if name]
