@@ -139,7 +139,7 @@ def _written(run: WorkflowRun) -> dict[Place, Counter[tuple[Any, ...]]]:
 
 def _tokens(store: Store, run: str, records: Mapping[str, Sequence[str]], inputs: Path) -> dict[str, str]:
     """The tokens of the recorded run by those of the spec."""
-    with opened_run(store, store.head("main"), run) as opened:
+    with opened_run(store, store.resolve("main"), run) as opened:
         relations = opened.run.relations
         return {
             own: text
