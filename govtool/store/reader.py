@@ -65,9 +65,8 @@ class Reader:
 
         Args:
             ref: ``HEAD``, a branch, a tag, a sequence number, the first hex digits (4 or more) of an id, or an ISO
-            date or
-                datetime (the newest commit at or before it; a date means the end of that day in UTC). ``~N`` after any
-                of these goes N commits back.
+                date or datetime (the newest commit at or before it; a date means the end of that day in UTC). ``~N``
+                after any of these goes N commits back.
             branch: Where ``HEAD``, numbers and dates are looked up.
 
         Raises:
