@@ -22,14 +22,17 @@ NEEDS = [
     ("postgres", "create table t (a int4range, b int, exclude using gist (a with &&) where (b > 0));", "t.b"),
     ("postgres", f"{T} create unique index i on t (a) where b > 0;", "t.b"),
     ("postgres", f"{T} create policy x on t for select using (a > 0) with check (b > 0);", "t.b"),
+    ("postgres", f"{P} {T} create policy x on t using (a > (select count(*) from p));", "p"),
     ("postgres", f"{P} {T} alter policy x on t using (exists (select from p where p.n = t.a));", "p.n"),
     ("bigquery", f"{T} create row access policy x on t grant to ('user:a') filter using (b = 1);", "t.b"),
     ("tsql", f"{T} create security policy x add filter predicate f(b) on t with (state = on);", "t.b"),
+    ("tsql", f"{P} {T} alter security policy x add filter predicate f(b) on t, drop filter predicate on p;", "t.b"),
     ("snowflake", "create table t (a int, b int) with row access policy x on (b);", "t.b"),
     ("snowflake", f"{T} alter table t modify column a set masking policy x using (a, b);", "t.b"),
     ("databricks", f"{T} alter table t set row filter s.f on (b);", "t.b"),
     ("databricks", "create table t (a int, b int) with row filter s.f on (b);", "t.b"),
     ("postgres", f"{T} create publication x for table t (a, b) where (a > 0);", "t.b"),
+    ("postgres", f"{P} {T} create publication x for table p (k), only t (a, b), q (c);", "t.b"),
     ("postgres", f"{T} {F} create trigger x before insert on t for each row execute function f();", "t.a"),
     ("mysql", f"{T} {P} create trigger x after insert on t for each row insert into p (n) values (new.a);", "p.n"),
     ("postgres", f"{T} {P} create rule x as on update to t do also insert into p (n) values (new.a);", "p.n"),
@@ -53,6 +56,11 @@ def test_a_table_that_is_made_with_a_foreign_key_does_not_break_with_it(small):
     text = f"{P} create table t (a int, b int references p (k), c int generated always as (a + 1) stored);"
     found = verdicts(f"{text} create view v as select c from t;", "postgres", "p.k", "drop", small)
     assert set(found.values()) == {"rows"}
+
+
+def test_a_join_within_a_policy_has_no_condition_of_its_own():
+    text = f"{P} {T} create table q (k int); create policy x on t using (a in (select n from p join q using (k)));"
+    assert not extract([Script("a.sql", text)], Options(dialect="postgres")).diagnostics
 
 
 def test_a_column_that_is_alone_in_its_constraints_is_needed_by_nothing():

@@ -6,8 +6,8 @@
     CREATE PUBLICATION p FOR TABLE t (a, b) WHERE (condition), u …                                PostgreSQL
     CREATE | ALTER TABLE t … ROW ACCESS POLICY p ON (a), ROW FILTER f ON (a), POLICY p USING (a)  Snowflake, Databricks
 
-The trees are COMMANDs with arguments of our own; ``walk/writing/unread`` reads them: ``table``, ``needs`` (expressions
-over its row) and ``role``, which is ``policy`` or ``publication``.
+The tree of a statement is a COMMAND with arguments of our own, which ``walk/writing/unread`` reads: ``role``, which is
+``policy`` or ``publication``, and ``parts``, which are COMMANDs with ``table`` and ``needs``, expressions over its row.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from govtool.capture.sql.syntax.lexer import closing, find_word, like, name_end,
 
 _POLICY: Final = (("POLICY",), ("ROW", "ACCESS", "POLICY"), ("OR", "REPLACE", "ROW", "ACCESS", "POLICY"))
 _SECURITY: Final = ("SECURITY", "POLICY")
+_CONDITION: Final = frozenset({"USING", "CHECK"})
+"""Words behind which a policy has a condition in parentheses."""
 
 
 def needed(reader: StatementReader, tokens: list[Token]) -> bool:
@@ -31,37 +33,41 @@ def needed(reader: StatementReader, tokens: list[Token]) -> bool:
     words = tuple([word(token) for token in tokens[1:6]])
     if word(tokens[0]) not in ("CREATE", "ALTER"):
         return False
+    role = "policy"
     if words[:2] == _SECURITY:
-        found = [_predicate(reader, tokens, at) for at, token in enumerate(tokens) if word(token) == "PREDICATE"]
+        parts = _predicates(reader, tokens)
     elif any(words[: len(head)] == head for head in _POLICY):
-        found = [_policy(reader, tokens)]
+        parts = [_policy(reader, tokens)]
     elif words[:1] == ("PUBLICATION",):
-        found = _published(reader, tokens)
-        if not found:
+        role, parts = "publication", _published(reader, tokens)
+        if not parts:
             reader.add(tokens, None, "ignored")
             return True
     else:
         return False
-    trees = [tree for tree in found if tree is not None]
-    if not trees or len(trees) < len(found):
+    if not parts or None in parts:
         return False
-    for tree in trees:
-        reader.add(tokens, tree, "ignored", head=f"{word(tokens[0]).lower()} {tree.args['role']}")
+    _add(reader, tokens, parts, role, f"{word(tokens[0]).lower()} {role}")
     return True
 
 
 def add_ruling_columns(reader: StatementReader, tokens: list[Token]) -> None:
     """Add the columns that the access rules in the clauses of a CREATE or ALTER TABLE name."""
     at = find_word(tokens, {"TABLE", "VIEW"}, 1)
-    listed = [
-        tokens[i + 2 : closing(tokens, i + 1)]
-        for i in range(at + 1, len(tokens) - 3)
-        if tokens[i + 1].token_type == marks.L_PAREN and _rules(tokens, i)
-    ]
-    needs = [column for columns in listed for column in split(columns)]
-    tree = _tree(reader, tokens, at + 1, needs, "policy") if at > 0 and needs else None
-    if tree is not None:
-        reader.add(tokens, tree, "ignored", head="alter table")
+    needs: list[list[Token]] = []
+    index = at + 1
+    while index < len(tokens) - 3:
+        if tokens[index + 1].token_type == marks.L_PAREN and _rules(tokens, index):
+            end = closing(tokens, index + 1)
+            needs += split(tokens[index + 2 : end])
+            index = end
+        index += 1
+    if at < 0 or not needs:
+        return
+    opening = next(i for i in range(at + 1, len(tokens)) if tokens[i].token_type == marks.L_PAREN)
+    part = _part(reader, tokens[at + 1 : opening], needs)
+    if part is not None:
+        _add(reader, tokens, [part], "policy", "alter table")
 
 
 def _rules(tokens: list[Token], at: int) -> bool:
@@ -82,18 +88,30 @@ def _policy(reader: StatementReader, tokens: list[Token]) -> exp.Expr | None:
     on = find_word(tokens, {"ON"}, 2)
     if on < 0 or on + 1 >= len(tokens):
         return None
-    opened = [at + 1 for at in range(name_end(tokens, on + 1), len(tokens) - 1) if _opens(tokens, at)]
-    return _tree(reader, tokens, on + 1, [tokens[at : closing(tokens, at) + 1] for at in opened], "policy")
+    behind = name_end(tokens, on + 1)
+    conditions = []
+    at = find_word(tokens, _CONDITION, behind)
+    while 0 <= at < len(tokens) - 1:
+        end = at + 1
+        if tokens[end].token_type == marks.L_PAREN:
+            end = closing(tokens, end) + 1
+            conditions.append(tokens[at + 1 : end])
+        at = find_word(tokens, _CONDITION, end)
+    return _part(reader, tokens[on + 1 : behind], conditions)
 
 
-def _opens(tokens: list[Token], at: int) -> bool:
-    return word(tokens[at]) in ("USING", "CHECK") and tokens[at + 1].token_type == marks.L_PAREN
-
-
-def _predicate(reader: StatementReader, tokens: list[Token], at: int) -> exp.Expr | None:
-    """The call behind a PREDICATE of T-SQL, of the table behind its ON."""
-    on = find_word(tokens, {"ON"}, at)
-    return _tree(reader, tokens, on + 1, [tokens[at + 1 : on]], "policy") if on > 0 else None
+def _predicates(reader: StatementReader, tokens: list[Token]) -> list[exp.Expr | None]:
+    """The calls behind each PREDICATE of T-SQL, of the table behind its ON; one that is dropped has no call."""
+    found: list[exp.Expr | None] = []
+    at = find_word(tokens, {"PREDICATE"}, 2)
+    while at >= 0:
+        on = find_word(tokens, {"ON"}, at)
+        if on < 0:
+            return [*found, None]
+        if on > at + 1:
+            found.append(_part(reader, tokens[on + 1 : name_end(tokens, on + 1)], [tokens[at + 1 : on]]))
+        at = find_word(tokens, {"PREDICATE"}, on)
+    return found
 
 
 def _published(reader: StatementReader, tokens: list[Token]) -> list[exp.Expr | None]:
@@ -102,8 +120,8 @@ def _published(reader: StatementReader, tokens: list[Token]) -> list[exp.Expr | 
     end = find_word(tokens, {"WITH"}, start)
     found: list[exp.Expr | None] = []
     for item in split(tokens[start + 1 : end if end > 0 else len(tokens)]) if start > 0 else ():
-        first = item[1 if word(item[0]) in ("ONLY", "TABLE") else 0]
-        at = name_end(item, item.index(first))
+        first = 1 if word(item[0]) in ("ONLY", "TABLE") else 0
+        at = behind = name_end(item, first)
         needs: list[list[Token]] = []
         if at < len(item) and item[at].token_type == marks.L_PAREN:
             needs += split(item[at + 1 : closing(item, at)])
@@ -111,19 +129,21 @@ def _published(reader: StatementReader, tokens: list[Token]) -> list[exp.Expr | 
         if at < len(item) and word(item[at]) == "WHERE":
             needs.append(item[at + 1 :])
         if needs:
-            found.append(_tree(reader, tokens, tokens.index(first), needs, "publication"))
+            found.append(_part(reader, item[first:behind], needs))
     return found
 
 
-def _tree(
-    reader: StatementReader, tokens: list[Token], table: int, needs: list[list[Token]], role: str
-) -> exp.Expr | None:
-    """The command of a table and expressions over its row; None if any of them does not parse."""
+def _part(reader: StatementReader, name: list[Token], needs: list[list[Token]]) -> exp.Expr | None:
+    """The command of the table that tokens begin with and expressions over its row; None if any does not parse."""
     found: list[exp.Expr] = []
     for need in needs:
         tree = reader.attempt([like(need[0], marks.SELECT, "SELECT"), *need]) if need else None
         if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
             return None
         found.append(tree.expressions[0])
-    named = table_at(tokens, table, reader.lex.name)
-    return exp.Command(this="NEEDS", table=named, needs=found, role=role) if named is not None and found else None
+    table = table_at(name, 0, reader.lex.name)
+    return exp.Command(this="NEED", table=table, needs=found) if table is not None and found else None
+
+
+def _add(reader: StatementReader, tokens: list[Token], parts: list[exp.Expr | None], role: str, head: str) -> None:
+    reader.add(tokens, exp.Command(this="NEEDS", parts=parts, role=role), "ignored", head=head)

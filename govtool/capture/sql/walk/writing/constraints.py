@@ -76,23 +76,29 @@ def index(walk: Walk, tree: exp.Create) -> None:
 
 
 def need_expressions(walk: Walk, tree: exp.Expr) -> None:
-    """Record what a policy or a publication names: a policy decides which rows of its table there are to be seen."""
-    table = tree.args["table"]
-    source = target_source(walk, table)
+    """Record what a policy or a publication names: a policy decides which rows of its tables there are to be seen."""
+    role = str(tree.args["role"])
+    by_table: dict[str, list[exp.Expr]] = {}
+    for part in tree.args["parts"]:
+        by_table.setdefault(target_name(walk, part.args["table"]), []).append(part)
+    for name, parts in by_table.items():
+        table, needs = parts[0].args["table"], [need for part in parts for need in part.args["needs"]]
+        source = target_source(walk, table)
+        if name and role == "policy":
+            _decide_rows(walk, name, source, kind_of(walk, table), needs)
+        elif name and source.table is not None:
+            _need(walk, name, role, kind_of(walk, table), _named(walk, source.table, needs))
+
+
+def _decide_rows(walk: Walk, name: str, source: Source, target_kind: str, conditions: Iterable[exp.Expr]) -> None:
+    """Record that conditions, and the tables that they read, decide about the rows of a table."""
     scope = Scope(None)
     scope.add(source)
-    name = target_name(walk, table)
-    if not name:
-        return
-    role = str(tree.args["role"])
-    write = Write(name, role, "declare", kind_of(walk, table), defines=False)
-    if role == "policy":
-        for condition in tree.args["needs"]:
-            refer_to(walk, condition, scope, None, FILTER)
-        write.rows, walk.rows, walk.reads = walk.rows, {}, {}
-        walk.writes.append(write)
-    elif source.table is not None:
-        _need(walk, name, role, kind_of(walk, table), _named(walk, source.table, tree.args["needs"]))
+    for condition in conditions:
+        refer_to(walk, condition, scope, None, FILTER)
+    write = walk.taken(Write(name, "policy", "declare", target_kind, defines=False))
+    write.reads.pop(name, None)
+    walk.writes.append(write)
 
 
 def need_fields(walk: Walk, fields: Iterable[str]) -> None:
