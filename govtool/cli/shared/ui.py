@@ -324,7 +324,11 @@ def _write_file(file: Path, parts: Iterable[str | bytes], mode: int = 0o666) -> 
     target = temporary = file
     try:
         target, temporary = _places(file)
-        opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        how = os.O_TRUNC
+        if temporary != target:
+            temporary.unlink(missing_ok=True)
+            how = os.O_EXCL  # in a folder of others, none of them may have made it before
+        opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | how, mode)
         with os.fdopen(opened, "wb") as handle:
             handle.writelines(_encoded(part) for part in parts)
         if temporary != target:
@@ -343,7 +347,8 @@ def _places(file: Path) -> tuple[Path, Path]:
         OSError: A folder on the way cannot be looked into, or the name is none.
     """
     target = file.resolve()
-    if target.exists() and (not target.is_file() or file.is_relative_to("/dev") or file.is_relative_to("/proc")):
+    may_be_open = file.is_relative_to("/proc") or (file.is_relative_to("/dev") and not file.is_relative_to("/dev/shm"))
+    if file.exists() and (may_be_open or not file.is_file()):
         return file, file  # a device, a pipe, an open file: written to, not replaced
     return target, target.with_name(f".{target.name}.{os.getpid()}.tmp")
 
