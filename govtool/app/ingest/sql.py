@@ -1,12 +1,14 @@
 """SQL text into the graph, in seven verbs: read, key, render, parse, resolve, fold, commit.
 
-read      scripts, options and the name of the source           ``read_sql``
-key       a digest of all that decides the result               ``key_of``; a batch that the head has ends here
-render    templates become SQL                                  ``ScriptMaker.render``
-parse     text becomes statements, and what they define         ``ScriptMaker.parse``, ``Batch.add``
-resolve   statements are walked, each when its turn comes       ``walk_all``
-fold      what a script leaves behind becomes derivations       ``PartMaker.part``
-commit    fragments replace those of the last ingest            ``ingest_once``
+    read      scripts, options and the name of the source           ``read_sql``
+    key       a digest of all that decides the result               ``key_of``; a batch that the head has ends here
+    render    templates become SQL                                  ``ScriptMaker.render``
+    parse     text becomes statements, and what they define         ``ScriptMaker.parse``, ``Batch.add``
+    resolve   statements are walked, each when its turn comes       ``walk_all``
+    fold      what a script leaves behind becomes derivations       ``PartMaker.part``
+    commit    fragments replace those of the last ingest            ``ingest_once``
+
+Read and key are in ``sql_texts``, render to fold in ``sql_extraction``.
 """
 
 from __future__ import annotations

@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 def extracted(
     store: Store, branch: str, read: SqlTexts, meter: SqlMeter, *, keeps: bool, with_texts: bool
 ) -> IngestPayload:
-    """Return all that a source says now.
+    """Return what an ingest commits.
 
     Args:
-        store: Of the ingest before.
-        branch: The branch.
-        read: The scripts.
-        meter: What is told of progress.
-        keeps: What files said before that fail now is kept.
-        with_texts: The texts of what is not understood are kept.
+        store: With the earlier ingest of the source, if there is one.
+        branch: The branch that is committed to.
+        read: The scripts, and how they are read.
+        meter: Shows the progress.
+        keeps: Keep the earlier lineage of files that cannot be read now.
+        with_texts: Keep the texts of what is not understood.
     """
     try:
-        return SqlExtraction(store, branch, read, meter, by_memos=True, with_texts=with_texts).payload(keeps=keeps)
+        return _SqlExtraction(store, branch, read, meter, by_memos=True, with_texts=with_texts).payload(keeps=keeps)
     except (*BROKEN, IntegrityError):  # of what the cache holds, or of what it refers to: neither is needed
-        return SqlExtraction(store, branch, read, meter, by_memos=False).payload(keeps=keeps)
+        return _SqlExtraction(store, branch, read, meter, by_memos=False).payload(keeps=keeps)
 
 
-class SqlExtraction:
+class _SqlExtraction:
     """From texts to what is committed: of all scripts, or of those that changed."""
 
     def __init__(
@@ -72,7 +72,7 @@ class SqlExtraction:
         self._assumed += renamed_models(read.found, read.settings) + _read_twice(store, branch, read)
 
     def payload(self, *, keeps: bool) -> IngestPayload:
-        """Return all that the source says now; ``keeps`` keeps what files said before that failed."""
+        """Return what is committed; ``keeps`` keeps the earlier lineage of files that cannot be read now."""
         settings = self._read.settings
         found = self._with_memos(settings) or self._extracted(settings)
         kept = KeptLineage()

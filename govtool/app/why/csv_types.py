@@ -6,11 +6,13 @@ time zone UTC. An empty cell is NULL, a quoted empty one an empty text.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UsageError
 from govtool.redaction import clean_failure
+from govtool.wording import count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +61,7 @@ def _header(file: Path) -> list[str]:
         raise UsageError(f"cannot read it: {error}", code="usage.relation", location=str(file)) from error
     problem = ""
     if not names:
-        problem = "the file has no header: it is empty" if not file.stat().st_size else "the file has no header"
+        problem = "the file has no header: " + ("its first line is empty" if file.stat().st_size else "it is empty")
     elif any(map(_is_number, names)):
         problem = "the file has no header: its first line has numbers"
     elif not all(map(str.strip, names)):
@@ -81,16 +83,16 @@ def _header(file: Path) -> list[str]:
 
 
 def _uneven_line(file: Path, width: int) -> UsageError | None:
-    """The error about the first line that has more or fewer cells than the header."""
+    """The error about the first line that has more or fewer cells than the header, if one is found."""
     import csv
 
-    with file.open(encoding="utf-8-sig", newline="", errors="replace") as stream:
+    start = 1
+    with file.open(encoding="utf-8-sig", newline="", errors="replace") as stream, contextlib.suppress(csv.Error):
         lines = csv.reader(stream)
-        start = 1
         for row in lines:
             if row and len(row) != width:
-                found = f"{len(row)} cell{'s'[: len(row) != 1]}, and the header has {width}"
-                return UsageError(f"the line has {found}", code="usage.relation", location=f"{file}:{start}")
+                problem = f"the line has {count(len(row), 'cell')}, and the header has {width:,}"
+                return UsageError(problem, code="usage.relation", location=f"{file}:{start}")
             start = lines.line_num + 1
     return None
 

@@ -352,7 +352,7 @@ def run_outputs(
     """
     from govtool.app.project.project import commit_at, read_store
 
-    if not text.startswith(RUN_PREFIX) or "/" in text:
+    if not is_of_run(text):
         return ()
     reader = read_store(store)
     name = text.removeprefix(RUN_PREFIX)
@@ -370,7 +370,7 @@ def run_notes(
     from govtool.app.project.project import commit_at, read_store
     from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 
-    if not text.startswith(RUN_PREFIX) or "/" in text:
+    if not is_of_run(text):
         return ()
     reader = read_store(store)
     name = text.removeprefix(RUN_PREFIX)
@@ -388,7 +388,7 @@ def run_histories(
     from govtool.app.project.project import commit_at, read_store
     from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 
-    if not text.startswith(RUN_PREFIX) or "/" in text:
+    if not is_of_run(text):
         return ()
     reader = read_store(store)
     name = text.removeprefix(RUN_PREFIX)

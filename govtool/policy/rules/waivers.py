@@ -20,6 +20,7 @@ from govtool.policy.files.model import Waiver
 from govtool.policy.files.policy_set import PlacedPart, PolicySet
 from govtool.policy.files.terms import Strength
 from govtool.policy.rules.finding import (
+    Accepted,
     Finding,
     PolicyRemark,
     RuleVerdict,
@@ -241,18 +242,22 @@ class Excused:
     def __init__(
         self,
         policies: PolicySet,
-        before: Sequence[Finding],
-        waived: Sequence[Finding],
+        before: Iterable[Finding],
+        waived: Iterable[Finding],
         stated: _Comments,
         stated_before: _Comments,
     ) -> None:
-        self._unwaived = {one.fingerprint: one for one in before}
-        self._excused = [one for one in waived if one.verdict is RuleVerdict.WAIVED]
+        self._accepted: dict[tuple[str, str], list[Accepted]] = {}
+        """What is accepted in each column, by rule and column."""
+        self._reasons: set[str] = set()
+        for finding, one in zip(before, waived, strict=True):
+            if one.verdict is RuleVerdict.WAIVED:
+                self._accepted.setdefault((one.rule, one.column), []).append(accepted_as(finding))
+                self._reasons.add(one.because)
         known = {_content(one) for one in stated_before if isinstance(one, InlineWaiver)}
         comments = [one for one in stated if isinstance(one, InlineWaiver)]
         limits = {one.place for one in policies.waivers if one.value.at_most or one.value.min_group is not None}
         self._at_their_word = limits | {one.place for one in comments if _content(one) not in known}
-        self._reasons = {one.because for one in self._excused}
 
     def limited(
         self, findings: Iterable[Finding], waived: Iterable[Finding]
@@ -266,19 +271,17 @@ class Excused:
         Returns:
             The findings, and a warning for each waiver that covers a column that it did not cover in the base.
         """
-        given = {one.fingerprint: one for one in findings}
         found: list[Finding] = []
         widened: list[PolicyRemark] = []
-        for one in waived:
+        for finding, one in zip(findings, waived, strict=True):
             if one.verdict is not RuleVerdict.WAIVED or one.waiver in self._at_their_word:
                 found.append(one)
                 continue
-            before = [known for known in self._excused if (known.rule, known.column) == (one.rule, one.column)]
-            limits = [exceeds(given[one.fingerprint], accepted_as(self._unwaived[f.fingerprint])) for f in before]
-            is_worse = bool(limits) and all(limits)
-            found.append(replace(given[one.fingerprint], worse_than=limits[0]) if is_worse else one)
+            before = self._accepted.get((one.rule, one.column), ())
+            limits = [exceeds(finding, each) for each in before]
+            found.append(replace(finding, worse_than=limits[0]) if limits and all(limits) else one)
             if not before and one.because in self._reasons:
-                text = f"the waiver of {one.rule} now also covers {one.column}, which the base does not have like that"
+                text = f"the waiver of {one.rule} also covers {one.column} now, which it did not in the base"
                 widened.append(PolicyRemark("waiver-widened", "warning", text, one.waiver or ""))
         return tuple(found), tuple(dict.fromkeys(widened))
 

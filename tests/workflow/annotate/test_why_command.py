@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -147,10 +148,21 @@ def test_types_are_those_that_spark_infers(tmp_path):
     with pytest.raises(UsageError, match="1 cell, and the header has 2") as uneven:
         read_csv(file)
     assert uneven.value.location == f"{file}:2"
-    for text, problem in (("", "it is empty"), ("a,\n", "column 2 has no name")):
+    for text, problem in (("", "it is empty"), ("\na\n", "first line is empty"), ("a,\n", "column 2 has no name")):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(UsageError, match=problem):
             read_csv(file)
+
+
+def test_an_uneven_line_behind_a_cell_too_long_for_python_is_refused_without_its_number(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(f'a,b\n1,"{"x" * 2_000}"\n2\n', encoding="utf-8")
+    limit = csv.field_size_limit(1_000)
+    try:
+        with pytest.raises(UsageError, match="not a CSV file"):
+            read_csv(file)
+    finally:
+        csv.field_size_limit(limit)
 
 
 @pytest.mark.parametrize(
