@@ -322,11 +322,6 @@ NOT_UNDERSTOOD = {
         "postgres",
         "create trigger t after insert on s for each row execute function copy_to_d();",
     ),
-    "a policy of rows in PostgreSQL": (
-        "postgres",
-        "create policy p on d using (exists (select 1 from s where c = x));",
-    ),
-    "a policy of rows that is altered": ("postgres", "alter policy p on d using (x in (select c from s));"),
     "a program that rows come from": ("postgres", "copy d from program 'psql -c \"select c from s\"';"),
     "a foreign table": (
         "postgres",

@@ -94,7 +94,8 @@ class _Described:
         self.kinds: dict[str, str] = {}
         self._links: dict[tuple[str, str], set[str]] = {}
         for derivation in derivations:
-            if not derivation.target.startswith(JOBS):
+            names_only = derivation.references and not (derivation.edges or derivation.columns)
+            if not derivation.target.startswith(JOBS) and not names_only:
                 self._add(derivation)
 
     def _add(self, derivation: Derivation) -> None:

@@ -198,7 +198,7 @@ class ProgramCheck:
         code, text = self.recorded.command(
             "replay", self.run, "--without", self.recorded.input(name), "--where", where, "--limit", "100000"
         )
-        if code == 2 and ("no input" in text or "did not read" in text):
+        if code == 2 and ("nothing that is called" in text or "did not read" in text):
             if expected != self.written:
                 self.wrong(f"replay without {name} {ids}", text)
             return
