@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from govtool.answers.check import level as level
-from govtool.policy.classes.masking import STRENGTHS
-from govtool.policy.rules.finding import SEVERITIES
 from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
@@ -49,19 +47,9 @@ def reason(finding: Finding) -> str:
 
 def _worsened(finding: Finding) -> str:
     """``worse than what was accepted: whole, not part``; empty if nothing was."""
-    if not finding.worse_than:
+    if finding.excess is None:
         return ""
-    limit = finding.worse_than
-    now = ", ".join(finding.classes)
-    if limit == "unknown":
-        now = finding.verdict.label
-    elif limit.startswith("groups of "):
-        now = f"groups of {finding.measured}"
-    elif limit in STRENGTHS:
-        now = finding.strength
-    elif limit in SEVERITIES:
-        now = finding.severity
-    return f"worse than what was accepted: {now}, not {limit}"
+    return f"worse than what was accepted: {finding.excess.now}, not {finding.excess.accepted}"
 
 
 def sentence(finding: Finding) -> str:
@@ -69,7 +57,7 @@ def sentence(finding: Finding) -> str:
     about = f" ({', '.join(finding.classes)})" if finding.classes else ""
     source = f" from {finding.source}" if finding.source and finding.source != finding.column else ""
     doubt = "could not be decided: " if finding.verdict.label == "unknown" else ""
-    worsened = f"{_worsened(finding)}; " if finding.worse_than else ""
+    worsened = f"{_worsened(finding)}; " if finding.excess else ""
     return f"{finding.title}: {doubt}{finding.column}{about}{source}. {worsened}{finding.why}".rstrip(". ") + "."
 
 

@@ -12,7 +12,7 @@ from govtool.errors import UsageError
 from govtool.given_files import read_given_text
 from govtool.policy.classes.governed import Governed, GovernedLabels
 from govtool.policy.rules.check import CheckResult, check
-from govtool.policy.rules.finding import Accepted, Finding, RuleVerdict, exceeds
+from govtool.policy.rules.finding import Accepted, Finding, RuleVerdict, excess_over
 from govtool.query.versions.diff import ADDED, CHANGED, REMOVED, GraphChange
 
 SCHEMA = "baseline/1"
@@ -57,8 +57,8 @@ def accepted(findings: Iterable[Finding], known: Mapping[str, Accepted]) -> tupl
 def _marked(finding: Finding, before: Accepted | None) -> Finding:
     if before is None or finding.failed:
         return finding
-    worse_than = exceeds(finding, before)
-    return replace(finding, worse_than=worse_than) if worse_than else replace(finding, accepted=True)
+    excess = excess_over(before, finding)
+    return replace(finding, excess=excess) if excess else replace(finding, accepted=True)
 
 
 def baseline_object(findings: Iterable[Finding]) -> dict[str, object]:

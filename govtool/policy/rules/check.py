@@ -22,7 +22,7 @@ from govtool.policy.rules.finding import (
     PolicyRemark,
     RuleVerdict,
     accepted_as,
-    exceeds,
+    excess_over,
     zone_notes,
 )
 from govtool.policy.rules.joins import judge_joins
@@ -237,9 +237,9 @@ def _fresh(findings: Iterable[Finding], before: Mapping[str, Finding]) -> Iterab
     """The findings that a base has not, or has with less getting through."""
     for finding in findings:
         known = before.get(finding.fingerprint)
-        worse_than = "" if known is None else exceeds(finding, accepted_as(known))
-        if known is None or worse_than:
-            yield replace(finding, worse_than=worse_than)
+        excess = None if known is None else excess_over(accepted_as(known), finding)
+        if known is None or excess is not None:
+            yield replace(finding, excess=excess)
 
 
 def _judges_nothing(governed: Governed, rule: PlacedPart[Rule]) -> bool:

@@ -35,6 +35,13 @@ class RuleVerdict(IntEnum):
         return self.name.lower()
 
 
+class Excess(NamedTuple):
+    """Of a finding that is worse than what was accepted: a strength, verdict, group's size, severity, or classes."""
+
+    now: str
+    accepted: str
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One rule is violated, or may be, at one column."""
@@ -70,11 +77,15 @@ class Finding:
     """In the baseline."""
     strength: str = ""
     """How much of a value gets through, of ``govtool.policy.classes.masking.STRENGTHS``; empty where no value flows."""
-    worse_than: str = ""
-    """What a baseline, a waiver or the base accepts at most, where this is more: a strength, ``unknown``, a group's
-    size, a severity, or classes."""
+    excess: Excess | None = None
+    """How it is more than a baseline, a waiver or the base accepts; None: it is not."""
     measured: int | None = None
     """Members of the smallest measured group on the way, at the most; None: none was measured."""
+
+    @property
+    def worse_than(self) -> str:
+        """What is accepted at most, where this is more; empty if it is not."""
+        return "" if self.excess is None else self.excess.accepted
 
     @property
     def failed(self) -> bool:
@@ -142,34 +153,24 @@ def accepted_as(finding: Finding) -> Accepted:
     return Accepted(verdict, strength, finding.measured, finding.classes, finding.severity)
 
 
-def exceeds(finding: Finding, limit: Accepted) -> str:
-    """Return the accepted strength, class, severity, size or ``unknown`` that a finding exceeds; else an empty text."""
+def excess_over(limit: Accepted, finding: Finding) -> Excess | None:
+    """Return how a finding is more than what is accepted; None if it is not."""
     if limit.verdict == RuleVerdict.UNKNOWN.label and finding.verdict is RuleVerdict.VIOLATED:
-        return limit.verdict
-    if is_worse(finding.strength, limit.strength):
-        return limit.strength or ""
-    if is_smaller(finding, limit.measured):
-        return groups_of(limit.measured)
+        return Excess(finding.verdict.label, limit.verdict)
+    if limit.strength and is_worse(finding.strength, limit.strength):
+        return Excess(finding.strength, limit.strength)
+    if limit.measured is not None and finding.measured is not None and finding.measured < limit.measured:
+        return Excess(f"groups of {finding.measured}", f"groups of {limit.measured}")
     if limit.severity in SEVERITIES and SEVERITIES.index(finding.severity) < SEVERITIES.index(limit.severity):
-        return limit.severity
+        return Excess(finding.severity, limit.severity)
     if limit.classes is not None and any(not _is_among(name, limit.classes) for name in finding.classes):
-        return ", ".join(limit.classes) or "no class"
-    return ""
+        return Excess(", ".join(finding.classes), ", ".join(limit.classes) or "no class")
+    return None
 
 
 def _is_among(name: str, classes: Iterable[str]) -> bool:
     """Return whether a class is one of some, or a more general one."""
     return any(name == known or known.startswith(f"{name}.") for known in classes)
-
-
-def is_smaller(finding: Finding, least: int | None) -> bool:
-    """Return whether a measured group is smaller than an accepted one; False where either is not known."""
-    return least is not None and finding.measured is not None and finding.measured < least
-
-
-def groups_of(least: int | None) -> str:
-    """The size of a group in words."""
-    return f"groups of {least}"
 
 
 def zone_notes(policies: PolicySet) -> Iterable[PolicyRemark]:

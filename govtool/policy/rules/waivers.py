@@ -15,7 +15,6 @@ from difflib import get_close_matches
 from govtool.model.fact import WAIVER
 from govtool.names import split_name
 from govtool.policy.classes.dataset_facts import ToolFact
-from govtool.policy.classes.masking import is_worse
 from govtool.policy.files.model import Waiver
 from govtool.policy.files.policy_set import PlacedPart, PolicySet
 from govtool.policy.files.terms import Strength
@@ -25,9 +24,7 @@ from govtool.policy.rules.finding import (
     PolicyRemark,
     RuleVerdict,
     accepted_as,
-    exceeds,
-    groups_of,
-    is_smaller,
+    excess_over,
 )
 from govtool.query.selection.patterns import Patterns
 
@@ -181,10 +178,9 @@ def _line(finding: Finding) -> str:
 
 def _excused(finding: Finding, waiver: _AppliedWaiver) -> Finding:
     """The finding as waived; if it exceeds what the waiver accepts, the finding with that limit."""
-    if is_worse(finding.strength, waiver.at_most):
-        return replace(finding, worse_than=waiver.at_most or "")
-    if is_smaller(finding, waiver.min_group):
-        return replace(finding, worse_than=groups_of(waiver.min_group))
+    excess = excess_over(Accepted(strength=waiver.at_most, measured=waiver.min_group), finding)
+    if excess is not None:
+        return replace(finding, excess=excess)
     return replace(
         finding, verdict=RuleVerdict.WAIVED, waiver=waiver.place, expires=waiver.expires, because=waiver.reason
     )
@@ -278,8 +274,8 @@ class Excused:
                 found.append(one)
                 continue
             before = self._accepted.get((one.rule, one.column), ())
-            limits = [exceeds(finding, each) for each in before]
-            found.append(replace(finding, worse_than=limits[0]) if limits and all(limits) else one)
+            excesses = [excess_over(each, finding) for each in before]
+            found.append(replace(finding, excess=excesses[0]) if excesses and all(excesses) else one)
             if not before and one.because in self._reasons:
                 text = f"the waiver of {one.rule} also covers {one.column} now, which it did not in the base"
                 widened.append(PolicyRemark("waiver-widened", "warning", text, one.waiver or ""))
