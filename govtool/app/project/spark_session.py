@@ -22,6 +22,14 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 """The setting of how many parts a shuffle has; restored at the end like the others."""
 
 
+def use_own_python() -> None:
+    """Have Spark's Python workers run the Python that runs govtool, unless ``PYSPARK_PYTHON`` names one.
+
+    Spark would take the first ``python3`` on the path, which may lack what the workers need.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
 @contextmanager
 def session(master: str | None, command: str, settings: Mapping[str, str]) -> Iterator[Any]:
     """A Spark session: the one that there is, else a new one, stopped at the end.
@@ -41,7 +49,7 @@ def session(master: str | None, command: str, settings: Mapping[str, str]) -> It
         raise EngineError(
             "Spark is not installed", code="engine.spark-missing", hint="pip install 'govtool[spark]'"
         ) from error
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    use_own_python()
     active = SparkSession.getActiveSession()
     try:
         spark = active or _builder(SparkSession, master, command).getOrCreate()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.project.spark_session import use_own_python
 from govtool.errors import EngineError
 from govtool.records.execute.chain import PlanEngine
 
@@ -94,7 +95,7 @@ def local_spark() -> Any:
     """
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    use_own_python()
     builder = SparkSession.builder.master("local[*]").appName("govtool trace")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
     for name, value in quiet.items():

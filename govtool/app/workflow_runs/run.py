@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from govtool.app.project.spark_session import use_own_python
 from govtool.app.workflow_runs.executions import ExecutionResult, WorkflowRunner, executions_to_run
 from govtool.app.workflow_runs.frames import BoundaryFrames
 from govtool.app.workflow_runs.inputs import InputFolder
@@ -196,7 +195,7 @@ def spark_session(spark: Any, name: str, settings: Mapping[str, str] | None = No
     if active is not None:
         yield active
         return
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    use_own_python()
     builder = SparkSession.builder.appName(f"workflow {name}")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
     for name, value in {**quiet, **(settings or {})}.items():
