@@ -98,9 +98,12 @@ def test_modules_code_and_other_commands_run_too(tmp_path):
     (tmp_path / "tool.py").write_text("import sys\nprint('module', sys.argv[1:])")
     assert govtool(tmp_path, "run", "--", "-m", "tool", "x").stdout == "module ['x']\n"
     assert govtool(tmp_path, "run", "--", "sh", "-c", "echo $0; exit 4", "y").returncode == 4
-    missing = govtool(tmp_path, "run", "--", "no-such-command")
+    spools = tmp_path / "spools"
+    spools.mkdir()
+    missing = govtool(tmp_path, "run", "--", "no-such-command", env={**os.environ, "TMPDIR": str(spools)})
     assert missing.returncode == 2
     assert "usage.command" in missing.stderr
+    assert not list(spools.iterdir())
     with pytest.raises(UsageError, match="no job"):
         command_of([])
 

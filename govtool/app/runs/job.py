@@ -136,6 +136,8 @@ def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool | 
     try:
         job = subprocess.Popen(command, env=environment(folder, records))
     except OSError as error:
+        if spool is None:
+            remove_spool(folder)
         hint = missing_for_spark() if Path(command[0]).name in _SPARKS_OWN else ""
         raise UsageError(
             f"cannot run {command[0]}: {error.strerror or error}",
