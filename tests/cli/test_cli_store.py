@@ -79,6 +79,21 @@ def test_a_relation_pattern_that_fits_nothing_is_said(govtool, etl):
     assert "warning[relation-from]" in done.err
 
 
+def test_queries_that_paths_name_are_pointed_out_first_and_the_pattern_connects_them(govtool, etl):
+    govtool("init")
+    for name, read in (("a", "src.raw"), ("b", "mart.a"), ("c", "mart.b"), ("d", "mart.c"), ("e", "broken(")):
+        (etl.parent / "jobs" / "mart" / name).mkdir(parents=True)
+        (etl.parent / "jobs" / "mart" / name / "query.sql").write_text(f"select x from {read}\n")
+    done = govtool("ingest", "sql", "jobs", "-d", "postgres")
+    first = done.err.splitlines()[0]
+    assert first.startswith("warning[relation-from] 5 files hold a query whose result has no name")
+    pattern = "{schema}/{table}/query.sql"
+    assert first.endswith(f"give --relation-from '{pattern}' (relation_from in govtool.toml)")
+    named = govtool("ingest", "sql", "jobs", "-d", "postgres", "--relation-from", pattern)
+    assert "relation-from" not in named.err
+    assert "mart.d" in govtool("impact", "src.raw.x").out
+
+
 def test_log_and_show(govtool, etl):
     govtool("init")
     govtool("ingest", "sql", "etl", "-d", "postgres", "-m", "first", "--author", "ada")

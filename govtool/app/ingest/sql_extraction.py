@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage
 from govtool.app.ingest.payload import IngestPayload
-from govtool.app.ingest.sql_lineage import SourceLineage, digest_of, extracted_lineage, lineage_with_memos
+from govtool.app.ingest.query_paths import unnamed_queries
+from govtool.app.ingest.sql_lineage import QUERY, SourceLineage, digest_of, extracted_lineage, lineage_with_memos
 from govtool.app.ingest.sql_memo_files import BROKEN
 from govtool.app.ingest.sql_options import facts_in, renamed_models, schema_diagnostics, unmatched_relations
 from govtool.app.ingest.stale import KeptLineage, has_failures, kept_lineage
@@ -93,7 +94,7 @@ class _SqlExtraction:
             sum(1 for _ in read.scripts),
             Coverage.of(extraction),
             kept.derivations if lineage is not None else (*extraction.derivations, *kept.derivations),
-            self._assumed + extraction.diagnostics + kept.notes,
+            self._assumed + self._unnamed(found) + extraction.diagnostics + kept.notes,
             extraction.shortfalls,
             {"stale": len(kept.notes)} if kept.notes else {},
             more=_fact_fragments(read.source, (*facts, *kept.facts)),
@@ -120,6 +121,16 @@ class _SqlExtraction:
 
             extraction = explained(read.request.catalog, list(read.found), settings, extraction)
         return extraction
+
+    def _unnamed(self, found: SourceLineage | Extraction) -> tuple[Diagnostic, ...]:
+        """A warning if paths name the results of queries that have no name."""
+        if self._read.settings.relation_from:
+            return ()
+        if isinstance(found, SourceLineage):
+            queries = found.queries()
+        else:
+            queries = [d.statement.file for d in found.derivations if d.target_kind == QUERY]
+        return unnamed_queries(list(dict.fromkeys(queries)), list(self._read.scripts))
 
     def _facts(self, found: SourceLineage | Extraction) -> tuple[Fact, ...]:
         read = self._read

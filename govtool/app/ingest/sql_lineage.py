@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from govtool.store import Store
 
 
+QUERY: Final = "query"
+"""The kind of the target of a query whose result has no name."""
 _MIXED: Final = "\0mixed "
 """Begins what stands for the derivations in a fragment that are of no file as it is now; no file has such a name."""
 
@@ -132,6 +134,10 @@ class SourceLineage:
     def _is_kept(self, file: str) -> bool:
         """Return whether a memo of the last ingest is valid for a file."""
         return file in self._found.kept and file not in self._earlier.fresh
+
+    def queries(self) -> list[str]:
+        """The files with a query whose result has no name."""
+        return [file for file, outlines in self._outlines.items() if any(o.target_kind == QUERY for o in outlines)]
 
     # ---- encoding ------------------------------------------------------------------------------------------
 

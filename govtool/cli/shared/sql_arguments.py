@@ -105,7 +105,8 @@ def show_diagnostics(
     wanted = distinct(d for d in diagnostics if ui.verbose or d.severity != "info")
     if ui.quiet:
         wanted = [d for d in wanted if d.severity == "error"]
-    wanted.sort(key=lambda d: _RANK.get(d.severity, 9))
+    # What concerns the whole source comes before what concerns one of its files.
+    wanted.sort(key=lambda d: (bool(d.file), _RANK.get(d.severity, 9)))
     shown = wanted if ui.verbose else wanted[:_SHOWN]
     for diagnostic in shown:
         for line in diagnostic_lines(
