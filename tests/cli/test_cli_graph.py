@@ -303,6 +303,11 @@ def test_nothing_that_is_selected_is_a_mistake(governed, where, selector, code):
     assert code in done.err
 
 
+def test_a_star_for_several_parts_of_a_name_is_pointed_out(governed):
+    assert "'**.email'" in governed("ls", "*.email").err
+    assert "'**.us*.email'" in governed("explain", "*.*.*.us*.email").err
+
+
 @pytest.mark.parametrize(
     ("typed", "names"),
     [

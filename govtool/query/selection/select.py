@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 
@@ -45,14 +45,15 @@ def few(names: Sequence[str]) -> str:
 
 
 _STARS_IN_PART = re.compile(r"[^.,\s*][*]{2,}|(?<![*])[*]{2,}+[^.,\s*]")
+_STARS_FIRST = re.compile(r"(?:\*\.)+(?=[^.*,\s])")
 
 
-def nothing_selected(shown_by: str = "govtool ls SELECTOR", texts: Iterable[str] = ()) -> UsageError:
+def nothing_selected(shown_by: str = "govtool ls SELECTOR", texts: Sequence[str] = ()) -> UsageError:
     """A selection of nothing, where something is asked about what is selected.
 
     Args:
         shown_by: The command that shows what there is.
-        texts: The selectors; one with ``**`` within a part of a name is named in the hint.
+        texts: The selectors; one that takes ``*`` and ``**`` for each other is named in the hint.
     """
     hint = f"{shown_by} shows what is; --allow-empty where that is no mistake"
     mistaken = next((text for text in texts if "/" not in text and _STARS_IN_PART.search(text)), None)
@@ -61,6 +62,8 @@ def nothing_selected(shown_by: str = "govtool ls SELECTOR", texts: Iterable[str]
         written = ".".join(part if part == "**" else re.sub(r"[*]{2,}", "*", part) for part in parts)
         before = "**." if parts[0].startswith("**") and parts[0] != "**" else ""
         hint = f"** stands for whole parts of a name: write '{before}{written}'"
+    elif one := next((text for text in texts if _STARS_FIRST.match(text)), None):
+        hint = f"* stands for one part of a name, ** for any number: try '{_STARS_FIRST.sub('**.', one[:80], count=1)}'"
     return UsageError("nothing is selected", code="usage.nothing-selected", hint=hint)
 
 
@@ -93,7 +96,7 @@ def select(index: Index, text: str) -> Subject:
                 f"{text!r} may be {count} columns or datasets",
                 code="usage.ambiguous-column",
                 nearest=names[:CANDIDATES],
-                hint=f"Write more of the name, such as {min(names, key=_is_odd)}",
+                hint=f"write more of the name, such as {min(names, key=_is_odd)}",
             )
     near = nearest(index, text)
     raise UnknownNameError(
