@@ -90,6 +90,13 @@ def test_a_condition_is_an_influence_on_its_column():
     assert reported(flow(select, via="any")) == [("F", "mm.t.c", "violated")]
 
 
+@pytest.mark.parametrize("value", ["sha256(ssn)", "hex(sha256(upper(ssn)))", "concat(sha256(ssn), '-', id)"])
+def test_a_hash_that_can_be_guessed_is_named_and_no_other_is_proposed(value):
+    (finding,) = flow(f"select {value} as c from crm.users").findings
+    assert finding.why == "sha256() has no key, and the values of personal.id are few enough to try"
+    assert finding.fix == "keyed-hash (@keyed) or k-aggregate (count, sum, groups of 10 or more)"
+
+
 def test_the_path_goes_through_every_table_and_names_the_statement():
     rules = policy(CLASSES + FLOW % "")
     index = sql(

@@ -79,6 +79,11 @@ def is_unkeyed(function: str) -> bool:
     return bool(spellings(function) & _HASH)
 
 
+def is_hash(listed: str) -> bool:
+    """Return whether what a declassifier lists is a hash without a key, or the set of these."""
+    return listed.lower() == "@hash" or is_unkeyed(listed)
+
+
 def keeps_a_value(function: str) -> bool:
     """Return whether an aggregate passes on a real value, so that it hides nobody."""
     return bool(spellings(function) & _MEMBERS)

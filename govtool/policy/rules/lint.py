@@ -12,7 +12,7 @@ from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.policy.classes.dataset_facts import ToolFact
 from govtool.policy.classes.governed import govern
-from govtool.policy.classes.masking import SETS, is_unkeyed, keeps_a_value, named
+from govtool.policy.classes.masking import SETS, is_hash, keeps_a_value, named
 from govtool.policy.classes.taints import Mode
 from govtool.policy.files.load import offers
 from govtool.policy.files.policy_set import PolicySet
@@ -86,7 +86,7 @@ def _declassifiers(policies: PolicySet) -> Iterator[PolicyRemark]:
             if keeps_a_value(function):
                 message = f"{one.name}: {function}() hands on a real value and hides nobody"
                 yield PolicyRemark("declassifier-weak", "warning", message, item.place)
-            if one.kind == "mask" and (is_unkeyed(function) or function == "@hash"):
+            if one.kind == "mask" and is_hash(function):
                 low = [c for c in sorted(policies.lattice.names) if policies.lattice.is_low_entropy(c)]
                 hit = [c for c in low if policies.lattice.is_a(c, one.from_)]
                 if hit and one.low_entropy:
