@@ -300,3 +300,19 @@ def test_contributed_referenced_and_both_are_told_apart(ingest, opened):
     assert letters("t.b", "down") == {"v.b": "B", "v.s": "R", "v.x": "R", "w.b": "B", "w.x": "R"}
     assert letters("t.c", "down") == dict.fromkeys(("v.b", "v.s", "v.x", "w.b", "w.x"), "R")
     assert letters("t.a", "down") == {"v.x": "C", "w.x": "C"}
+
+
+def test_many_sources_of_one_table_fill_the_window_instead_of_one_column(ingest, opened):
+    arms = " union all ".join(f"select a from s{n}.t" for n in range(150))
+    page = opened(ingest({"v.sql": f"create view m.v as {arms}"}).report())
+    box = page.run("govtool.page.picture.arrangement.bounds")
+    assert 1 <= (box["right"] - box["left"]) / (box["bottom"] - box["top"]) <= 3
+    places = page.run("govtool.page.picture.arrangement.items.map((one) => [one.x, one.y, one.w, one.h])")
+    assert len(places) == 151
+    overlaps = [
+        (one, other)
+        for at, one in enumerate(places)
+        for other in places[:at]
+        if abs(one[0] - other[0]) < one[2] and abs(one[1] - other[1]) < one[3]
+    ]
+    assert not overlaps

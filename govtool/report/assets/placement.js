@@ -1,6 +1,6 @@
 // Places for boxes: layers from left to right by the layout that was computed ahead, heights as they are now.
 
-const SIZE = { width: 236, header: 46, row: 23, gap: 18, between: 88, group: 84, lane: 34, rows: 14 };
+const SIZE = { width: 236, header: 46, row: 23, gap: 18, between: 88, group: 84, lane: 34, rows: 14, tall: 1800, aspect: 1.5 };
 const SPACING = 0.4; // of the width of a layer, between it and the next
 
 class Placement {
@@ -13,8 +13,11 @@ class Placement {
   // Gives each item its x and y. Edges are numbers of items; lanes, where there are any, are a column each.
   place() {
     const linked = new Set(this.edges.flatMap(({ a, b }) => [a, b]));
-    const layers = this.lanes ? this.laned() : this.layered(linked);
-    if (!this.lanes) this.order(layers);
+    let layers = this.lanes ? this.laned() : this.layered(linked);
+    if (!this.lanes) {
+      this.order(layers);
+      layers = this.folded(layers);
+    }
     let x = 0;
     for (const layer of layers) {
       for (const item of layer) item.x = x;
@@ -74,6 +77,16 @@ class Placement {
     return found.filter(Boolean).map((one) => one.sort((a, b) => a.rank - b.rank || a.key.localeCompare(b.key)));
   }
 
+  // Layers that are far taller than the picture is wide stand in several columns, in their order.
+  folded(layers) {
+    const room = layers.flat().reduce((sum, item) => sum + (item.w + SIZE.between) * (item.h + SIZE.gap), 0);
+    const most = Math.max(SIZE.tall, Math.sqrt(room / SIZE.aspect));
+    return layers.flatMap((layer) => {
+      const columns = Math.ceil(tall(layer) / most), size = Math.ceil(layer.length / columns);
+      return Array.from({ length: columns }, (_, i) => layer.slice(i * size, (i + 1) * size)).filter((column) => column.length);
+    });
+  }
+
   // Two sweeps by barycentre: what is shown may be a small part of what the order was computed for.
   order(layers) {
     if (this.items.length > 400) return;
@@ -124,9 +137,10 @@ function port(item) { return item.port !== undefined ? item.port : item.d === un
 
 function widest(layer) { return layer.reduce((most, item) => Math.max(most, item.w), 0); }
 
+function tall(layer) { return layer.reduce((sum, item) => sum + item.h + SIZE.gap, -SIZE.gap); }
+
 function stack(layer) {
-  const height = layer.reduce((sum, item) => sum + item.h + SIZE.gap, -SIZE.gap);
-  let y = -height / 2;
+  let y = -tall(layer) / 2;
   for (const item of layer) {
     item.y = y;
     y += item.h + SIZE.gap;
