@@ -256,12 +256,16 @@ def _from_open(walk: Walk, name: str, node: exp.Expr, scope: Scope, sources: lis
 
 
 def _assumed(walk: Walk, name: str, node: exp.Expr, scope: Scope, source: Source, deps: Deps) -> Deps:
-    """Take a name as a column of the only source that may have it, unless an enclosing query has one, too."""
+    """Take a name as a column of the only source that may have it, unless an enclosing query has one, too.
+
+    Others rely on it only where there is no other source: beside one that is known not to have the name, the statement
+    may be one that a change has broken.
+    """
     outer = _outer_owner(walk, name, scope.around)
     if outer is not None:
         return walk.ambiguous_deps(name, [*deps, *outer], node)
     owners = source.owners()
-    if len(owners) == 1 and scope.around is None:
+    if len(owners) == 1 and scope.around is None and len(scope.sources) == 1:
         owners[0].used.add(name)
     return deps
 
