@@ -118,6 +118,8 @@ class DependsAnswer(Answer):
     """Records each of which the node cannot do without."""
     lineage: tuple[NodeSummary, ...]
     """All records that it comes from."""
+    together: tuple[NodeSummary, ...] = ()
+    """If none is necessary, a smallest set of records without which it falls; empty: not found by a few tries."""
     reached: bool = True
     """Whether it comes from any of those in question at all."""
 
@@ -130,6 +132,7 @@ class DependsAnswer(Answer):
             "depends": self.depends,
             "necessary": [node.id for node in self.necessary],
             "lineage": [node.id for node in self.lineage],
+            "together": [node.id for node in self.together],
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:

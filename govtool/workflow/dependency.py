@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 from typing import Literal
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
@@ -19,6 +21,9 @@ from govtool.workflow.deletion import delete, refuse_zoomed, removed_by
 from govtool.workflow.graph import ProvenanceGraph
 from govtool.workflow.rules import is_joint
 
+_MOST = 20_000
+"""Nodes that are looked at for a smallest set, over all sets that are tried."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeDependency:
@@ -28,12 +33,15 @@ class NodeDependency:
         depends: Whether it falls with the records in question; ``unknown`` where only a new run can decide.
         necessary: Records each of which it cannot do without: nodes, ascending.
         lineage: All records that it comes from: nodes, ascending.
+        together: If none is necessary, a smallest set of records with which it falls: nodes, ascending. Empty where
+            there is none, or too many sets would have to be tried.
         reached: Whether it comes from any of those in question at all.
     """
 
     depends: bool | Literal["unknown"]
     necessary: Array
     lineage: Array
+    together: Array
     reached: bool
 
 
@@ -53,7 +61,9 @@ def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> 
     depends: bool | Literal["unknown"] = at < len(found.removed) and int(found.removed[at]) == node
     if not depends and node in found.unknown:
         depends = "unknown"
-    return NodeDependency(depends, _necessary(graph, node, above, tokens), tokens, bool(above[wanted].any()))
+    necessary = _necessary(graph, node, above, tokens)
+    together = necessary[:0] if len(necessary) else _together(graph, node, above, tokens)
+    return NodeDependency(depends, necessary, tokens, together, bool(above[wanted].any()))
 
 
 def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:
@@ -65,6 +75,21 @@ def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -
         if node in removed_by(graph, record, above):
             found.append(record)
     return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+def _together(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:
+    """A smallest set of several records with which the node falls; empty where a few tries find none."""
+    labels = np.unique(graph.label[tokens])
+    tries = 0
+    for size in range(2, len(labels) + 1):
+        tries += comb(len(labels), size)
+        if tries * int(above.sum()) > _MOST:
+            break
+        for some in combinations(labels.tolist(), size):
+            records = tokens[np.isin(graph.label[tokens], some)]
+            if node in removed_by(graph, records, above):
+                return records
+    return tokens[:0]
 
 
 def _one_derivation(graph: ProvenanceGraph, node: int) -> Array:

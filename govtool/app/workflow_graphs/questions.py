@@ -98,6 +98,7 @@ def depends_answer(
         found.depends,
         summaries(graph, found.necessary),
         summaries(graph, found.lineage),
+        summaries(graph, found.together),
         found.reached,
     )
 

@@ -26,6 +26,7 @@ BODY = {
         ("p", ["R:c", "M#1"], "does not depend: it comes from none of them"),
         ("p", ["R:a"], "does not depend: it has another derivation without them"),
         ("p", ["R:a", "R:b"], "depends: it falls with them"),
+        ("p", ["R:a"], "no record is necessary alone, 2 in the lineage; it falls without all of R:a, R:b"),
     ],
 )
 def test_the_reason_is_that_of_the_node(node, on, words, tmp_path, capsys):
