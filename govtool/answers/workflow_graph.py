@@ -122,6 +122,8 @@ class DependsAnswer(Answer):
     """If none is necessary, a smallest set of records without which it falls; empty: not found by a few tries."""
     reached: bool = True
     """Whether it comes from any of those in question at all."""
+    in_cells: bool = False
+    """Whether it does, or a computed value of it: of a row of a run."""
 
     def body(self) -> Mapping[str, object]:
         """The verdict; ids of necessary records and of all."""

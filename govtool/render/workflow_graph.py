@@ -144,6 +144,8 @@ def _independence(answer: DependsAnswer) -> str:
     """Why a node does not fall with records."""
     if answer.reached:
         return "it has another derivation without them"
+    if answer.in_cells:
+        return "only values in it come from them; govtool whatif delete shows which change"
     return "it comes from none of them" if answer.lineage else "no record leads to it"
 
 

@@ -6,7 +6,7 @@ two alternatives neither is needed, both together are. Lineage is all records th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -36,6 +36,7 @@ class NodeDependency:
         together: If none is necessary, a smallest set of records with which it falls: nodes, ascending. Empty where
             there is none, or too many sets would have to be tried.
         reached: Whether it comes from any of those in question at all.
+        in_cells: Whether it does, or one of its computed values.
     """
 
     depends: bool | Literal["unknown"]
@@ -43,10 +44,19 @@ class NodeDependency:
     lineage: Array
     together: Array
     reached: bool
+    in_cells: bool
 
 
-def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> NodeDependency:
+def dependency(
+    graph: ProvenanceGraph, node: int, on: Iterable[int] | Array, cells: Sequence[int] = ()
+) -> NodeDependency:
     """Return whether a node depends on a set of nodes, and on which records at all.
+
+    Args:
+        graph: The graph.
+        node: The node.
+        on: The nodes in question.
+        cells: Of a tuple, the nodes of its computed values: lineage has what these come from, too.
 
     Raises:
         IndexError: There is no such node.
@@ -63,7 +73,11 @@ def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> 
         depends = "unknown"
     necessary = _necessary(graph, node, above, tokens)
     together = necessary[:0] if len(necessary) else _together(graph, node, above, tokens)
-    return NodeDependency(depends, necessary, tokens, together, bool(above[wanted].any()))
+    above_cells = marked(graph.edges, np.array([node, *cells]), backward=True) if cells else above
+    lineage = np.flatnonzero(above_cells & (graph.type <= terms.STATE))
+    return NodeDependency(
+        depends, necessary, lineage, together, bool(above[wanted].any()), bool(above_cells[wanted].any())
+    )
 
 
 def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:
