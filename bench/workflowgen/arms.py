@@ -102,7 +102,7 @@ class WorkflowArm:
             from govtool.store import Store
 
             self.run = self._tracker.finish("complete", "")
-            commit_run(Store.open(self._store), self._folder, self.run)
+            commit_run(Store.open(self._store), self._folder, self.run, self.run.whole)
         self._stack.close()
 
 

@@ -118,8 +118,12 @@ class DependsAnswer(Answer):
     """Records each of which the node cannot do without."""
     lineage: tuple[NodeSummary, ...]
     """All records that it comes from."""
+    together: tuple[NodeSummary, ...] = ()
+    """If none is necessary, a smallest set of records without which it falls; empty: not found by a few tries."""
     reached: bool = True
     """Whether it comes from any of those in question at all."""
+    in_cells: bool = False
+    """Whether it does, or a computed value of it: of a row of a run."""
 
     def body(self) -> Mapping[str, object]:
         """The verdict; ids of necessary records and of all."""
@@ -130,6 +134,7 @@ class DependsAnswer(Answer):
             "depends": self.depends,
             "necessary": [node.id for node in self.necessary],
             "lineage": [node.id for node in self.lineage],
+            "together": [node.id for node in self.together],
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:

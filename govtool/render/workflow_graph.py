@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.render.formats.envelope import compact
 from govtool.render.layout.rows import ROW_FORMATS, rendered
 from govtool.render.layout.table import Table, TableColumn
-from govtool.render.layout.text import count
+from govtool.render.layout.text import count, printable
 
 if TYPE_CHECKING:
     from govtool.answers.answer import Answer
@@ -128,14 +128,24 @@ def _depends(answer: DependsAnswer) -> str:
         False: f"does not depend: {_independence(answer)}",
         "unknown": "unknown: only a new run can decide",
     }
-    needed = f"{count(len(answer.necessary), 'record')} necessary, {len(answer.lineage):,} in the lineage"
-    return f"{verdicts[answer.depends]}\n{needed}"
+    return f"{verdicts[answer.depends]}\n{_needed(answer)}"
+
+
+def _needed(answer: DependsAnswer) -> str:
+    lineage = f"{len(answer.lineage):,} in the lineage"
+    if answer.necessary or not answer.lineage:
+        return f"{count(len(answer.necessary), 'record')} necessary, {lineage}"
+    without = ", ".join(str(node.label) for node in answer.together)
+    together = f"; it falls without all of {printable(without)}" if without else ""
+    return f"no record is necessary alone, {lineage}{together}"
 
 
 def _independence(answer: DependsAnswer) -> str:
     """Why a node does not fall with records."""
     if answer.reached:
         return "it has another derivation without them"
+    if answer.in_cells:
+        return "only values in it come from them; govtool whatif delete shows which change"
     return "it comes from none of them" if answer.lineage else "no record leads to it"
 
 

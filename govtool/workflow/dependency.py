@@ -6,8 +6,10 @@ two alternatives neither is needed, both together are. Lineage is all records th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 from typing import Literal
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
@@ -19,6 +21,9 @@ from govtool.workflow.deletion import delete, refuse_zoomed, removed_by
 from govtool.workflow.graph import ProvenanceGraph
 from govtool.workflow.rules import is_joint
 
+_MOST = 20_000
+"""Nodes that are looked at for a smallest set, over all sets that are tried."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeDependency:
@@ -28,17 +33,30 @@ class NodeDependency:
         depends: Whether it falls with the records in question; ``unknown`` where only a new run can decide.
         necessary: Records each of which it cannot do without: nodes, ascending.
         lineage: All records that it comes from: nodes, ascending.
+        together: If none is necessary, a smallest set of records with which it falls: nodes, ascending. Empty where
+            there is none, or too many sets would have to be tried.
         reached: Whether it comes from any of those in question at all.
+        in_cells: Whether it does, or one of its computed values.
     """
 
     depends: bool | Literal["unknown"]
     necessary: Array
     lineage: Array
+    together: Array
     reached: bool
+    in_cells: bool
 
 
-def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> NodeDependency:
+def dependency(
+    graph: ProvenanceGraph, node: int, on: Iterable[int] | Array, cells: Sequence[int] = ()
+) -> NodeDependency:
     """Return whether a node depends on a set of nodes, and on which records at all.
+
+    Args:
+        graph: The graph.
+        node: The node.
+        on: The nodes in question.
+        cells: Of a tuple, the nodes of its computed values: lineage has what these come from, too.
 
     Raises:
         IndexError: There is no such node.
@@ -53,7 +71,13 @@ def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> 
     depends: bool | Literal["unknown"] = at < len(found.removed) and int(found.removed[at]) == node
     if not depends and node in found.unknown:
         depends = "unknown"
-    return NodeDependency(depends, _necessary(graph, node, above, tokens), tokens, bool(above[wanted].any()))
+    necessary = _necessary(graph, node, above, tokens)
+    together = necessary[:0] if len(necessary) else _together(graph, node, above, tokens)
+    above_cells = marked(graph.edges, np.array([node, *cells]), backward=True) if cells else above
+    lineage = np.flatnonzero(above_cells & (graph.type <= terms.STATE))
+    return NodeDependency(
+        depends, necessary, lineage, together, bool(above[wanted].any()), bool(above_cells[wanted].any())
+    )
 
 
 def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:
@@ -65,6 +89,21 @@ def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -
         if node in removed_by(graph, record, above):
             found.append(record)
     return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+def _together(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:
+    """A smallest set of several records with which the node falls; empty where a few tries find none."""
+    labels = np.unique(graph.label[tokens])
+    tries = 0
+    for size in range(2, len(labels) + 1):
+        tries += comb(len(labels), size)
+        if tries * int(above.sum()) > _MOST:
+            break
+        for some in combinations(labels.tolist(), size):
+            records = tokens[np.isin(graph.label[tokens], some)]
+            if node in removed_by(graph, records, above):
+                return records
+    return tokens[:0]
 
 
 def _one_derivation(graph: ProvenanceGraph, node: int) -> Array:

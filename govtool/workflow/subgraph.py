@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
@@ -37,9 +38,17 @@ class NodeSubgraph:
         return np.sort(np.concatenate([[self.node], self.ancestors, self.descendants, self.siblings])).astype(np.int64)
 
 
-def subgraph(graph: ProvenanceGraph, node: int) -> NodeSubgraph:
-    """Return the subgraph of a node; its cost is that of its edges, not of the graph."""
-    ancestors, descendants = (_reached(graph, node, backward=backward) for backward in (True, False))
+def subgraph(graph: ProvenanceGraph, node: int, cells: Sequence[int] = ()) -> NodeSubgraph:
+    """Return the subgraph of a node; its cost is that of its edges, not of the graph.
+
+    Args:
+        graph: The graph.
+        node: The node.
+        cells: Of a tuple, the nodes of its computed values: the tuple comes from them, too.
+    """
+    ancestors = _reached(graph, [node, *cells], backward=True)
+    ancestors = ancestors[ancestors != node]
+    descendants = np.setdiff1d(_reached(graph, [node, *cells], backward=False), [node, *ancestors])
     edge, _ = entering(graph.edges.in_numpy(), descendants)
     inputs = distinct(graph.edges.target[:0].astype(np.int64) if not len(edge) else _sources(graph, edge))
     known = np.sort(np.concatenate([[node], ancestors, descendants])).astype(np.int64)
@@ -50,13 +59,12 @@ def subgraph(graph: ProvenanceGraph, node: int) -> NodeSubgraph:
 
 def lineage(graph: ProvenanceGraph, node: int) -> Array:
     """Return the source records that a node comes from, itself included: int64, ascending."""
-    found = np.append(_reached(graph, node, backward=True), node)
-    return np.sort(found[graph.type[found] <= 1])
+    found = _reached(graph, [node], backward=True)
+    return found[graph.type[found] <= 1]
 
 
-def _reached(graph: ProvenanceGraph, node: int, *, backward: bool) -> Array:
-    found = np.asarray(reach(graph.edges, [node], backward=backward).nodes, np.int64)
-    return np.sort(found[found != node])
+def _reached(graph: ProvenanceGraph, nodes: Sequence[int], *, backward: bool) -> Array:
+    return np.sort(np.asarray(reach(graph.edges, nodes, backward=backward).nodes, np.int64))
 
 
 def _sources(graph: ProvenanceGraph, edge: Array) -> Array:

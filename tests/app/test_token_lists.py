@@ -42,3 +42,8 @@ def test_near_tokens_are_like_the_text_or_like_it_without_folder_and_version(tex
 def test_tokens_that_are_not_near_are_not_proposed():
     assert near_tokens("zzz", []) == ()
     assert near_tokens("zzz", FILES) == ()
+
+
+def test_a_key_is_not_near_the_row_of_that_number():
+    assert near_tokens("Payments.csv[id=1]", FILES) == ()
+    assert near_tokens("users[id=17]", ["users[id=1]", *FILES]) == ("users[id=1]",)

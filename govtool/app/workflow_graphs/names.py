@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
 
 from govtool.app.records.token_lists import near_tokens
-from govtool.app.workflow_graphs.rows import node_of_row
+from govtool.app.workflow_graphs.rows import nodes_of_row
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.workflow import vocabulary as terms
 
@@ -24,10 +24,12 @@ _NAMES_COMPARED = 100_000
 _EXAMPLES = 3
 
 
-def node_called(
+def nodes_called(
     graph: ProvenanceGraph, text: str, name: str, outputs: Callable[[], Sequence[OutputTuples]] = tuple
-) -> int:
+) -> tuple[int, ...]:
     """Return the node with an id, the one record of this token, that of an invocation, or that of a row of a run.
+
+    The nodes of a row's computed cells follow it.
 
     Args:
         graph: The graph.
@@ -41,16 +43,16 @@ def node_called(
     """
     found = graph.with_id(text)
     if found is not None:
-        return found
+        return (found,)
     records = graph.with_tokens([text]).get(text)
     if records is None:
         invocation = _invocation(graph, text)
         if invocation is not None:
-            return invocation
+            return (invocation,)
         rows = outputs() if text.endswith("]") else ()
         if not rows:
             raise _unknown_node(graph, text, name)
-        return node_of_row(text, rows)
+        return nodes_of_row(text, rows)
     if len(records) > 1:
         raise AmbiguousNameError(
             f"{len(records)} nodes are of the record {text!r}",
@@ -58,7 +60,7 @@ def node_called(
             nearest=tuple(map(str, graph.ids_of(records[:5]))),
             hint="name one of them by its id",
         )
-    return int(records[0])
+    return (int(records[0]),)
 
 
 def records_called(graph: ProvenanceGraph, tokens: Sequence[str], name: str) -> Array:

@@ -15,7 +15,7 @@ from govtool.answers.workflow_graph import (
     ZoomAnswer,
 )
 from govtool.app.records.token_lists import require_tokens
-from govtool.app.workflow_graphs.names import distinct_records, node_called, records_called
+from govtool.app.workflow_graphs.names import distinct_records, nodes_called, records_called
 from govtool.workflow import vocabulary as terms
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def subgraph_answer(
     """The subgraph of a node."""
     from govtool.workflow.subgraph import subgraph
 
-    number = node_called(graph, node, name, outputs)
-    found = subgraph(graph, number)
+    number, *cells = nodes_called(graph, node, name, outputs)
+    found = subgraph(graph, number, cells)
     parts = (found.ancestors, found.descendants, found.siblings)
     return SubgraphAnswer(
         name, graph.id_of(number), len(found.nodes), len(found.edges), *(summaries(graph, part) for part in parts)
@@ -89,8 +89,8 @@ def depends_answer(
     """Return whether a node depends on records."""
     from govtool.workflow.dependency import dependency
 
-    number = node_called(graph, node, name, outputs)
-    found = dependency(graph, number, records_called(graph, on, name))
+    number, *cells = nodes_called(graph, node, name, outputs)
+    found = dependency(graph, number, records_called(graph, on, name), cells)
     return DependsAnswer(
         name,
         graph.id_of(number),
@@ -98,7 +98,9 @@ def depends_answer(
         found.depends,
         summaries(graph, found.necessary),
         summaries(graph, found.lineage),
+        summaries(graph, found.together),
         found.reached,
+        found.in_cells,
     )
 
 

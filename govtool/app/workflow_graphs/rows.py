@@ -16,8 +16,8 @@ _SHOWN = 20
 """Candidates that a message lists."""
 
 
-def node_of_row(text: str, outputs: Sequence[OutputTuples]) -> int:
-    """The node of the one row that an address means; candidates are no rows.
+def nodes_of_row(text: str, outputs: Sequence[OutputTuples]) -> tuple[int, ...]:
+    """The node of the one row that an address means, and those of its computed cells; candidates are no rows.
 
     Args:
         text: ``[NODE/]RELATION[@EXECUTION][key]``.
@@ -38,10 +38,10 @@ def node_of_row(text: str, outputs: Sequence[OutputTuples]) -> int:
             nearest=tuple(difflib.get_close_matches(text.partition("[")[0], known, 3, 0.3) or known[:_SHOWN]),
         )
     found = [
-        (_name(each), int(node))
+        (each, at)
         for each in own
         for places in (key_places(each.columns, address.key),)
-        for row, node in zip(each.rows[: each.present], each.nodes.tolist(), strict=False)
+        for at, row in enumerate(each.rows[: each.present])
         if matches(row, places)
     ]
     if not found:
@@ -51,10 +51,12 @@ def node_of_row(text: str, outputs: Sequence[OutputTuples]) -> int:
         raise AmbiguousNameError(
             f"{len(found)} rows are called {text!r}",
             code="usage.ambiguous-row",
-            nearest=tuple(f"{name}: node {node}" for name, node in found[:_SHOWN]),
+            nearest=tuple(f"{_name(each)}: node {each.nodes[at]}" for each, at in found[:_SHOWN]),
             hint="name the execution and all columns of the key, or a node by its id",
         )
-    return found[0][1]
+    output, place = found[0]
+    cells = (int(column[place]) for column in output.cells.values())
+    return (int(output.nodes[place]), *(cell for cell in cells if cell >= 0))
 
 
 def _is_called(output: OutputTuples, address: RowAddress) -> bool:

@@ -2,7 +2,8 @@
 
     [NODE/]RELATION[@EXECUTION]["[" value or column=value {"," …} "]"]
 
-Values without a column are those of the first columns; a quote within quotes is doubled. State is named by its slot,
+A dataset that a program wrote is also called by its place, or the end of it: ``out/top``. Values without a column are
+those of the first columns; a quote within quotes is doubled. State is named by its slot,
 ``MODULE.RELATION``; a version of it is what an invocation left.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
@@ -126,31 +127,52 @@ def select_versions(run: WorkflowRun, address: RowAddress) -> list[AddressedRela
         UnknownNameError: There is no such relation, node or execution, with near names.
     """
     every = versions_of(run)
-    whole = f"{address.node}/{address.relation}"  # relations of programs may be called after folders: mart/stage
-    if address.node is not None and any(each.relation == whole for each in every):
-        address = replace(address, relation=whole, node=None)
-    own = [each for each in every if _is_called(each.relation, address.relation)]
+    own = _called(every, address)
     if not own:
-        raise _unknown("relation", "relation", address.relation, (each.relation for each in every))
-    for name, wanted in (("node", address.node), ("execution", address.execution)):
-        if wanted is not None:
-            left = [each for each in own if getattr(each, name) == wanted]
-            if not left:
-                what = f"{address.relation} of {name}"
-                raise _unknown(what, name, str(wanted), (str(getattr(each, name)) for each in own))
-            own = left
-    return own
+        names = [each.relation for each in every]
+        if address.node is None:
+            raise _unknown("relation", address.relation, names)
+        raise _unknown("relation", _whole(address), [*names, *(f"{each.node}/{each.relation}" for each in every)])
+    if address.execution is None:
+        return own
+    left = [each for each in own if each.execution == address.execution]
+    if not left:
+        known = [str(each.execution) for each in own]
+        raise _unknown("execution", str(address.execution), known, f"{address.relation} of execution")
+    return left
+
+
+def _called(every: Sequence[AddressedRelation], address: RowAddress) -> list[AddressedRelation]:
+    """The versions of a relation in all executions."""
+    own = [each for each in every if _is_called(each.relation, address.relation)]
+    if address.node is None:
+        return own
+    whole = _whole(address)
+    return (
+        [each for each in every if each.relation == whole]  # relations of programs may be called after folders
+        or [each for each in own if each.node == address.node]
+        or [each for each in every if _lies_at(each.path, whole)]
+    )
+
+
+def _whole(address: RowAddress) -> str:
+    return f"{address.node}/{address.relation}"
+
+
+def _lies_at(path: str, text: str) -> bool:
+    """Whether a text is the end of the place of a dataset that a program wrote, as PLACE@NUMBER."""
+    return f"/{path.rpartition('@')[0]}".endswith(f"/{text}")
 
 
 def _is_called(relation: str, text: str) -> bool:
     return relation == text or ("." not in text and relation.rpartition(".")[2] == text)
 
 
-def _unknown(what: str, code: str, text: str, known: Iterable[str]) -> UnknownNameError:
+def _unknown(noun: str, text: str, known: Iterable[str], what: str = "") -> UnknownNameError:
     names = list(dict.fromkeys(known))
     near = difflib.get_close_matches(text, names, 3, 0.4)
     return UnknownNameError(
-        f"the run wrote no {what} {text}", code=f"usage.unknown-{code}", nearest=tuple(near or names[:_SHOWN])
+        f"the run wrote no {what or noun} {text}", code=f"usage.unknown-{noun}", nearest=tuple(near or names[:_SHOWN])
     )
 
 

@@ -39,7 +39,7 @@ class RunObserver(Protocol):
         """A module was invoked, and its relations are written."""
 
     def executed(self, execution: int) -> None:
-        """An execution is whole."""
+        """All modules of an execution ran. It is whole once the pointer names it, which happens next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,11 @@ class WorkflowRunner:
         pass_ = _Execution(self, number, self._folder.place(number, secrets.token_hex(4)))
         for use in self._schedule.uses:
             pass_.invoke(use)
-        self.pointer = replace(self.pointer, execution=number, state=pass_.state, invocations=pass_.counts)
-        self._folder.advance(self.pointer)
+        pointer = replace(self.pointer, execution=number, state=pass_.state, invocations=pass_.counts)
         if self.observer is not None:
             self.observer.executed(number)
+        self._folder.advance(pointer)
+        self.pointer = pointer
         return ExecutionResult(number, pass_.kept, tuple(pass_.invocations))
 
     def _initial_state(self, slot: str) -> BoundaryRelation | None:

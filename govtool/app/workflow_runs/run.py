@@ -104,7 +104,7 @@ def run_workflow(
         pointer = stack.enter_context(folder.opened())
         ahead = executions_to_run(pointer.execution, request.executions, inputs.executions())
         inputs.check_all(schedule.inputs, ahead)  # what can be refused is refused before Spark starts
-        resumed = commit_interrupted(store, root, branch) if store is not None else ()
+        resumed = commit_interrupted(store, root, pointer.execution, branch) if store is not None else ()
         if not ahead:
             run = _untracked(new_run(request, (), pointer.execution), (), pointer.execution)
             return WorkflowOutcome(run, (), root, resumed)
@@ -122,12 +122,13 @@ def run_workflow(
                     progress(len(results), len(ahead))
         except BaseException as error:
             if tracker is not None and store is not None:
-                _commit_failed(store, root, tracker, error, branch)
+                _commit_failed(store, folder, tracker, error, branch)
             raise
         if tracker is None or store is None:
             return WorkflowOutcome(_untracked(run, results, runner.pointer.execution), tuple(results), root, resumed)
-        warnings = commit_run(store, root, tracker.finish("complete", _now()), branch)
-        return WorkflowOutcome(tracker.run, tuple(results), root, resumed, warnings)
+        last = runner.pointer.execution
+        made, warnings = commit_run(store, root, tracker.finish("complete", _now()), last, branch)
+        return WorkflowOutcome(made, tuple(results), root, resumed, warnings)
 
 
 def _untracked(run: WorkflowRun, results: Sequence[ExecutionResult], whole: int) -> WorkflowRun:
@@ -161,12 +162,15 @@ def new_run(request: WorkflowRequest, applications: tuple[str, ...], whole: int)
     )
 
 
-def _commit_failed(store: Store, root: Path, tracker: RunTracker, error: BaseException, branch: str | None) -> None:
+def _commit_failed(
+    store: Store, folder: StateFolder, tracker: RunTracker, error: BaseException, branch: str | None
+) -> None:
     """Commit what was whole before a failure; what goes wrong with that must not hide the failure."""
     reason = error.message if isinstance(error, GovtoolError) else type(error).__name__
     status = "failed" if isinstance(error, Exception) else "aborted"
     try:
-        commit_run(store, root, tracker.finish(status, _now(), reason.splitlines()[0]), branch)
+        run = tracker.finish(status, _now(), reason.splitlines()[0])
+        commit_run(store, folder.root, run, folder.current().execution, branch)
     except Exception as second:
         error.add_note(f"the run is not in the store: {second}")
 

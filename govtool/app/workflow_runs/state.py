@@ -125,6 +125,8 @@ class StateFolder:
             found = _EXECUTION.fullmatch(folder.name)
             if found and int(found[1]) > execution and folder.is_dir() and not folder.is_symlink():
                 shutil.rmtree(folder, ignore_errors=True)
+        for file in self.root.glob(f".{_CURRENT}.*.tmp"):
+            file.unlink(missing_ok=True)
 
 
 def _lock(handle: int, root: Path) -> None:

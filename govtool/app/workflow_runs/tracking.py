@@ -100,11 +100,20 @@ def _ignore(*_: Any) -> None:
     """Take a note of nothing."""
 
 
-def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = None) -> tuple[str, ...]:
+def commit_run(
+    store: Store, root: Path, run: WorkflowRun, last: int, branch: str | None = None
+) -> tuple[WorkflowRun, tuple[str, ...]]:
     """Commit a run and the plans of its writes, and remove what it left beside the state.
 
+    Args:
+        store: The store.
+        root: The state folder.
+        run: The run; the last of its executions may not have become whole.
+        last: The execution that the pointer names.
+        branch: Where to commit.
+
     Returns:
-        Warnings: what was lost of the capture.
+        The run as committed, and warnings: what was lost of the capture.
 
     Raises:
         StoreError: The commit could not be written; what the run left stays, and the next run commits it.
@@ -114,13 +123,14 @@ def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = 
     from govtool.capture.sql.collector import uncollected
 
     target = existing_branch(store, branch)
+    run = replace(run, whole=min(run.whole, last))
     spool = root / RUNS / run.id
     with uncollected():
         warnings = _committed(store, spool, run, target)
     remove_spool(spool)
     shutil.rmtree(spool, ignore_errors=True)
     (root / RUNS / f"{run.id}.json").unlink(missing_ok=True)
-    return warnings
+    return run, warnings
 
 
 def _committed(store: Store, spool: Path, run: WorkflowRun, target: str) -> tuple[str, ...]:
@@ -149,8 +159,8 @@ def _with_job(write: Run, workflow: str) -> Run:
     return write if found is None else replace(write, job=f"{workflow}:{found[1]}")
 
 
-def commit_interrupted(store: Store, root: Path, branch: str | None = None) -> tuple[WorkflowRun, ...]:
-    """Commit the runs that a killed process left, as ``aborted``, each with its whole executions.
+def commit_interrupted(store: Store, root: Path, last: int, branch: str | None = None) -> tuple[WorkflowRun, ...]:
+    """Commit the runs that a killed process left, as ``aborted``, each with its executions up to the ``last``.
 
     Those that cannot be committed now stay for the next run.
     """
@@ -163,6 +173,5 @@ def commit_interrupted(store: Store, root: Path, branch: str | None = None) -> t
         if run.status == "running":
             run = replace(run, status="aborted", error="the process ended before the run did")
         with contextlib.suppress(GovtoolError):
-            commit_run(store, root, run, branch)
-            found.append(run)
+            found.append(commit_run(store, root, run, last, branch)[0])
     return tuple(found)

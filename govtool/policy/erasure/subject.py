@@ -118,7 +118,9 @@ def _partners(index: Index, keys: Keys, node: int) -> None:
             found = joined if len(joined) == 1 else None
             if found is None:
                 for dataset in {index.node_dataset[n] for n in joined} - {index.node_dataset[node]}:
-                    keys.possible.setdefault(dataset, f"joined with {index.name(node)} in {place}; on unknown columns")
+                    keys.possible.setdefault(
+                        dataset, f"joined with {index.name(node)} in {place}; the run does not say on which columns"
+                    )
         for other in found or ():
             if other not in keys.exact:
                 _own(index, keys, other, f"joined on {index.name(node)} in {place}")

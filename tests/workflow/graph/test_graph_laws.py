@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 from drawn_graphs import MODULES, bodies, graph_of, plain, shown
@@ -156,3 +157,9 @@ def test_dependency_is_deletion_and_lineage_is_ancestry(body, seed):
     assert set(graph.ids_of(found.lineage)) == above & set(tokens)
     assert set(graph.ids_of(lineage(graph, graph.with_id(node)))) == above & set(tokens)
     assert set(graph.ids_of(found.necessary)) == {t for t in tokens if node in reference.delete(plain_graph, [t])}
+    together = graph.ids_of(found.together)
+    if together:
+        assert node in reference.delete(plain_graph, together)
+        assert not any(
+            node in reference.delete(plain_graph, some) for some in combinations(together, len(together) - 1)
+        )

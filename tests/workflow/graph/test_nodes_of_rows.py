@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from govtool.app.workflow_graphs.rows import node_of_row
+from govtool.app.workflow_graphs.rows import nodes_of_row
 from govtool.errors import AmbiguousNameError, UnknownNameError
 from govtool.workflow.modules.run_tuples import OutputTuples
 
@@ -26,15 +28,20 @@ OUTPUTS = (
     [("Best@1[1]", 10), ("Best[2,'a]b']", 11), ("end/Best@2[1, Oslo]", 21), ("Best[city=Oslo]", 21)],
 )
 def test_an_address_names_the_node_of_its_row(text, node):
-    assert node_of_row(text, OUTPUTS) == node
+    assert nodes_of_row(text, OUTPUTS) == (node,)
+
+
+def test_the_nodes_of_computed_cells_follow():
+    cells = {"n": np.array([-1, 31]), "total": np.array([32, 33])}
+    assert nodes_of_row("Best[2]", (replace(OUTPUTS[0], cells=cells),)) == (11, 31, 33)
 
 
 def test_rows_that_there_are_not_and_rows_alike_are_refused():
     with pytest.raises(AmbiguousNameError) as several:
-        node_of_row("Best[1]", OUTPUTS)
+        nodes_of_row("Best[1]", OUTPUTS)
     assert several.value.nearest == ("end/Best@1: node 10", "end/Best@2: node 20", "end/Best@2: node 21")
     with pytest.raises(UnknownNameError, match=r"has the key \[3\]"):  # a candidate
-        node_of_row("Best@2[3]", OUTPUTS)
+        nodes_of_row("Best@2[3]", OUTPUTS)
     with pytest.raises(UnknownNameError, match="no output Bst@2") as unknown:
-        node_of_row("Bst@2[3]", OUTPUTS)
+        nodes_of_row("Bst@2[3]", OUTPUTS)
     assert unknown.value.nearest[0] == "end/Best@2"

@@ -79,9 +79,19 @@ def test_what_a_killed_run_left_is_committed_by_the_next(tmp_path):
     (root / "runs" / made().id).mkdir(parents=True)
     write_atomically(root / "runs" / f"{made().id}.json", run_text(made(status="running")))
     write_atomically(root / "runs" / "torn.json", run_text(made())[:40])
-    (found,) = commit_interrupted(store, root)
+    (found,) = commit_interrupted(store, root, 1)
     assert (found.status, found.executions) == ("aborted", (1,))
     (stored,) = read_workflow_runs(store, store.head("main"))
     assert (stored.id, stored.status) == (made().id, "aborted")
     assert [each.name for each in (root / "runs").iterdir()] == ["torn.json"]
-    assert commit_interrupted(store, root) == ()
+    assert commit_interrupted(store, root, 1) == ()
+
+
+@pytest.mark.parametrize(("last", "whole"), [(0, ()), (1, (1,))])
+def test_an_execution_is_whole_if_the_pointer_names_it(tmp_path, last, whole):
+    """The process was killed before the pointer moved, or after."""
+    store = Store.init(str(tmp_path / "store"))
+    (tmp_path / "state" / "runs").mkdir(parents=True)
+    write_atomically(tmp_path / "state" / "runs" / "w.json", run_text(made(status="running")))
+    (found,) = commit_interrupted(store, tmp_path / "state", last)
+    assert found.executions == whole

@@ -167,6 +167,24 @@ def test_killed_between_modules(tmp_path, at):
     assert not any((tmp_path / "state" / name).exists() for name in left)
 
 
+def test_an_execution_is_written_down_before_the_pointer_names_it(tmp_path):
+    """So a kill between the two loses nothing: the pointer says whether the execution is whole."""
+    give(tmp_path, In=[1])
+    seen = []
+
+    class Observer:
+        def invoked(self, invocation, relations):
+            pass
+
+        def executed(self, execution):
+            seen.append((execution, sequence.folder.current().execution))
+
+    flow = govtool.Workflow("w", {"a": counter()}, [])
+    sequence = Sequence(flow, tmp_path, observer=Observer())
+    sequence.run(2)
+    assert seen == [(1, 0), (2, 1)]
+
+
 def test_two_runs_do_not_share_a_state(tmp_path):
     folder = StateFolder(tmp_path / "state", "w")
     with folder.opened(), pytest.raises(UsageError, match="another run") as caught, folder.opened():
@@ -198,6 +216,7 @@ def test_a_sweep_leaves_what_is_not_its_own(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (place / "e000009.abcd").symlink_to(outside)
+    (place / ".current.json.17.tmp").touch()
     with StateFolder(place, "w").opened():
         pass
     left = {each.name for each in place.iterdir()}
