@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from govtool.records.replay.changes import Change
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RecordSet(TracedRows):
     """Rows at one place or at several: of the output, between two boundaries, or of inputs."""
 

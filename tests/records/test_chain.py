@@ -60,6 +60,13 @@ def test_the_first_executor_is_used_while_it_is_exact():
     assert (executors.engine, executors.refusals) == ("first", [])
 
 
+def test_a_reason_that_several_executors_have_is_given_once():
+    executors = chain(0, PlanEngine("second", lambda: Fails(0)))
+    for _ in range(2):
+        with pytest.raises(EngineError, match=r": first and second do not evaluate it exactly: it was told so$"):
+            executors.fetch(ROWS)
+
+
 @pytest.mark.parametrize("good", [0, 1, 2])
 def test_what_was_kept_before_a_refusal_is_there_after_it(good):
     executors = chain(good, second())

@@ -289,6 +289,15 @@ def test_several_readers_that_fit_may_all_be_followed(run, shop):
     assert "--all-runs" in err
 
 
+def test_a_write_whose_files_are_not_known(run, shop):
+    write = shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-2/0")
+    shop.commit(replace(write, output_files=None))
+    code, _, err = run("trace", "back", "lands", "--where", "land = 'de'")
+    assert code == 2
+    assert "which files in 'lands' app-2/0 wrote is not known" in err
+    assert "--run app-2/0" in err
+
+
 def test_data_that_no_recorded_write_left(run, shop):
     pq.write_table(pa.table({"land": ["xx"]}), shop.folder / "report" / "out.parquet")
     code, _, err = run("trace", "back", "report", "--where", "land = 'de'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 from recorded import BY_LAND
@@ -35,7 +36,7 @@ def left_in(folder, kind, names, made, column="p"):
     now = datetime.now(UTC)
     run = Run("a/1", "j", "complete", "plan", outputs=(RunOutput(place.id, files=made),))
     run = replace(run, started=str(now - timedelta(minutes=1)), ended=str(now + timedelta(minutes=1)))
-    return written_files(Plan(root, Session("4.0", True, "UTC")), place.id, place, run)
+    return written_files(Plan(root, Session("4.0", True, "Europe/Berlin")), place.id, place, run)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,10 @@ def left_in(folder, kind, names, made, column="p"):
         (t.DATE, ["2026-01-02", "__HIVE_DEFAULT_PARTITION__"], [DAY, None]),
         (t.SHORT, ["-3", "7"], [-3, 7]),
         (t.LONG, ["9007199254740993"], [9007199254740993]),
+        (t.BOOLEAN, ["true", "false"], [True, False]),
+        (t.Decimal(5, 2), ["1.10", "-0.05"], [Decimal("1.10"), Decimal("-0.05")]),
+        (t.TIMESTAMP_NTZ, ["1970-01-01 00%3A00%3A01.5"], [1_500_000]),
+        (t.TIMESTAMP, ["1970-01-01 01%3A00%3A00"], [0]),
         (t.STRING, ["a%2Fb%3Dc", "007", "2026-01-02"], ["007", "2026-01-02", "a/b=c"]),
     ],
 )
@@ -53,7 +58,16 @@ def test_values_of_partition_folders(tmp_path, kind, names, values):
     assert files_made(left) == len(names)
 
 
-@pytest.mark.parametrize(("kind", "name"), [(t.DATE, "2026-1-2x"), (t.INTEGER, "a"), (t.BYTE, "300"), (t.DOUBLE, "1")])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (t.DATE, "2026-1-2x"),
+        (t.INTEGER, "a"),
+        (t.BYTE, "300"),
+        (t.DOUBLE, "1"),
+        (t.TIMESTAMP, "2026-10-25 02%3A30%3A00"),
+    ],
+)
 def test_values_that_cannot_be_read_leave_no_listing(tmp_path, kind, name):
     assert left_in(tmp_path / "out", kind, [name], 1) is None
 
@@ -65,7 +79,7 @@ def test_a_place_without_a_root_has_no_listing(tmp_path, monkeypatch):
     root = Write(LocalRows(0, (), ()), "out", "parquet", "overwrite", (), ())
     run = Run("a/1", "j", "complete", "plan", started="2020-01-01T00:00:00Z", ended="2099-01-01T00:00:00Z")
     (tmp_path / "out" / "part-0.parquet").write_bytes(b"PAR1")
-    assert written_files(Plan(root, Session("4.0", True, "UTC")), place.id, place, run) is None
+    assert written_files(Plan(root, Session("4.0", True, "Europe/Berlin")), place.id, place, run) is None
 
 
 def test_folders_are_called_as_the_writer_was_told(tmp_path):

@@ -32,7 +32,7 @@ VALUE = "value"
 _ROW = (1 << ROW_BITS) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KeptRecords:
     """Records at one place of a program or at several, traced by positions.
 
@@ -45,6 +45,10 @@ class KeptRecords:
     opened: OpenedPositions
     places: tuple[KeptPlace, ...]
     steps: tuple[StepAnswer, ...] = ()
+
+    def __repr__(self) -> str:
+        """The places of the rows: a notebook shows it, and that of a whole plan fills pages."""
+        return f"<govtool.{type(self).__name__} at {', '.join(self.names())}>"
 
     # ---- moves --------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from govtool.spark.rdd.position import LineagePosition, RddPlace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RddRecords:
     """Rows at one place of a program or at several: of the output, between two boundaries, or of inputs.
 
@@ -42,6 +42,10 @@ class RddRecords:
     opened: OpenedProgram
     position: LineagePosition
     steps: tuple[StepAnswer, ...] = ()
+
+    def __repr__(self) -> str:
+        """The program's result: the places of the rows are found when rows are asked for."""
+        return f"<govtool.{type(self).__name__} of {self.opened.name}>"
 
     # ---- moves --------------------------------------------------------------------------------------------------
 

@@ -267,7 +267,8 @@ class OpenedWrite:
             )
         if self.output is None:
             raise UsageError(
-                f"the files that {self.run.run} wrote are gone or have changed: there is nothing to compare with",
+                f"the files that {self.run.run} wrote are gone, have changed or are not known: there is nothing to "
+                "compare with",
                 code="usage.verify",
             )
         visible = self.lineage.stage.segment.visible

@@ -345,6 +345,13 @@ def _still_there(writes: Sequence[RecordRun], output: str) -> list[RecordRun]:
             nearest=tuple(_line(each) for each in writes[-_CANDIDATES:]),
             hint=f"trace all that it wrote: --run {parts[-1].run}",
         )
+    if not writes[-1].written:
+        raise UsageError(
+            f"which files in {output!r} {writes[-1].run} wrote is not known: they are not on this machine, another "
+            "write ran at the same time, or names of folders do not tell the values of partitions",
+            code="usage.no-run",
+            hint=f"trace it by its plan: --run {writes[-1].run}",
+        )
     raise UsageError(
         f"what is now in {output!r} was not left by a write that is recorded",
         code="usage.no-run",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from govtool.capture.spark.identity import DatasetPlace
     from govtool.capture.spark.live.executions import LiveInterpreter
     from govtool.model.run import Run
+    from govtool.records.plan.expressions import Value
     from govtool.records.plan.nodes import File, Plan, Relation, Write
     from govtool.records.plan.tree import Node
     from govtool.records.plan.types import Type
@@ -234,7 +235,7 @@ def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run)
     types = _types_written(root)
     if len(types) < len(root.columns):
         return None
-    files = _files(folder, run, root.partitioned, types)
+    files = _files(folder, run, root.partitioned, types, plan.session.zone)
     made = next((each.files for each in run.outputs if each.dataset == output), None)
     if files is None or (made is not None and len(files) > made):
         return None
@@ -290,7 +291,9 @@ def _folder(place: DatasetPlace | None) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def _files(folder: Path, run: Run, partitioned: Sequence[str], types: Mapping[str, Type]) -> tuple[File, ...] | None:
+def _files(
+    folder: Path, run: Run, partitioned: Sequence[str], types: Mapping[str, Type], zone: str
+) -> tuple[File, ...] | None:
     from govtool.records.plan.nodes import File
 
     begin, end = _moment(run.started), _moment(run.ended)
@@ -305,7 +308,7 @@ def _files(folder: Path, run: Run, partitioned: Sequence[str], types: Mapping[st
         written = datetime.fromtimestamp(facts.st_mtime, begin.tzinfo)
         if not begin - _SLACK <= written <= end + _SLACK:
             continue
-        values = partition_values(inner[:-1], partitioned, types)
+        values = partition_values(inner[:-1], partitioned, types, zone)
         if values is None:
             return None
         found.append((path.as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000, values))
@@ -313,31 +316,41 @@ def _files(folder: Path, run: Run, partitioned: Sequence[str], types: Mapping[st
 
 
 def partition_values(
-    folders: Sequence[str], names: Sequence[str], types: Mapping[str, Type]
-) -> tuple[str | int | None, ...] | None:
-    """The partition values of a file, from its folders; None where they cannot be read."""
+    folders: Sequence[str], names: Sequence[str], types: Mapping[str, Type], zone: str
+) -> tuple[Value, ...] | None:
+    """The partition values of a file, from its folders; None where they cannot be read.
+
+    Args:
+        folders: Between the target's folder and the file.
+        names: The columns of the partitions.
+        types: Of columns, by name.
+        zone: The time zone of the session that wrote them.
+    """
     parts = dict(part.partition("=")[::2] for part in folders)
     if set(parts) != set(names):
         return None
-    values: list[str | int | None] = []
+    values: list[Value] = []
     for name in names:
         text = unquote(parts[name])
-        value = None if text == "__HIVE_DEFAULT_PARTITION__" else _partition_value(text, types[name])
+        value = None if text == "__HIVE_DEFAULT_PARTITION__" else _partition_value(text, types[name], zone)
         if value is None and text != "__HIVE_DEFAULT_PARTITION__":
             return None
         values.append(value)
     return tuple(values)
 
 
-def _partition_value(text: str, kind: Type) -> str | int | None:
-    """The value in a folder's name; None where it cannot be read. Dates are days."""
+def _partition_value(text: str, kind: Type, zone: str) -> Value:
+    """The value in a folder's name; None where it cannot be read: floats, binaries, a time that the zone has twice."""
     from govtool.records.plan import types as t
-    from govtool.records.plan.text_values import text_value
+    from govtool.records.plan.text_values import decimal_value, is_ambiguous, text_value
 
     if kind == t.STRING:
         return text
-    value = text_value(text, kind) if kind == t.DATE or kind in t.INTEGRAL else None
-    return value if isinstance(value, int) else None
+    if isinstance(kind, t.Decimal):
+        return decimal_value(text, kind)
+    if kind in (t.FLOAT, t.DOUBLE) or (kind == t.TIMESTAMP and is_ambiguous(text, zone)):
+        return None
+    return text_value(text, kind, zone)
 
 
 def _format(files: Sequence[File]) -> str:

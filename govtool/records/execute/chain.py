@@ -153,7 +153,13 @@ class ExecutorChain:
         self._kept.clear()
 
     def _failed(self, error: EngineError | None) -> EngineError:
-        reasons = "; ".join(f"{name} does not evaluate it exactly: {why}" for name, why in self.refusals)
+        engines: dict[str, dict[str, None]] = {}
+        for name, why in self.refusals:
+            engines.setdefault(why, {})[name] = None
+        reasons = "; ".join(
+            f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not evaluate it exactly: {why}"
+            for why, names in engines.items()
+        )
         if error is None:
             return EngineError(f"the plan cannot be evaluated: {reasons}", code="engine.not-exact")
         before = f"{reasons}; " if reasons else ""

@@ -6,7 +6,6 @@ Features", "Partition Value Serialization".
 
 from __future__ import annotations
 
-import decimal
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Value
 from govtool.records.plan.nodes import File
 from govtool.records.plan.term_pieces import Unread
-from govtool.records.plan.text_values import text_value
+from govtool.records.plan.text_values import decimal_value, text_value
 
 _TITLE = "a table of Delta Lake"
 _PHYSICAL = "delta.columnMapping.physicalName"
@@ -154,14 +153,7 @@ def _value(text: str | None, kind: t.Type) -> Value:
         return None
     if kind == t.STRING and text:
         return text
-    value = _decimal(text, kind) if isinstance(kind, t.Decimal) else text_value(text, kind)
+    value = decimal_value(text, kind) if isinstance(kind, t.Decimal) else text_value(text, kind)
     if value is None:
         raise Unread(f"a partition of {_TITLE} whose value is not read")
     return value
-
-
-def _decimal(text: str, kind: t.Decimal) -> Value:
-    try:
-        return decimal.Decimal(text).quantize(decimal.Decimal(1).scaleb(-kind.scale))
-    except decimal.InvalidOperation:
-        return None

@@ -7,6 +7,7 @@ a zone skips or has twice.
 
 from __future__ import annotations
 
+import decimal
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,6 +23,7 @@ from govtool.records.plan.types import (
     SHORT,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    Decimal,
     Type,
 )
 
@@ -35,6 +37,7 @@ _MOMENT = re.compile(
 _WORDS = {"true": True, "false": False}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS = (*_BITS, DOUBLE)
+_EXACT = decimal.Context(prec=38, traps=[decimal.InvalidOperation])
 
 
 def text_value(text: str, kind: Type, zone: str | None = None) -> Value:
@@ -55,6 +58,24 @@ def text_value(text: str, kind: Type, zone: str | None = None) -> Value:
     if kind == DATE:
         return _days(trimmed)
     return _micros(trimmed, kind, zone) if kind in (TIMESTAMP, TIMESTAMP_NTZ) else None
+
+
+def decimal_value(text: str, kind: Decimal) -> decimal.Decimal | None:
+    """The value of a text as a decimal with the scale of a type; None where it is none."""
+    try:
+        return decimal.Decimal(text).quantize(decimal.Decimal(1).scaleb(-kind.scale), context=_EXACT)
+    except decimal.InvalidOperation:
+        return None
+
+
+def is_ambiguous(text: str, zone: str) -> bool:
+    """Return True for a local time that a zone has twice, or whose zone is not known."""
+    place = _zone(None, TIMESTAMP, zone)
+    try:
+        local = datetime.fromisoformat(text).replace(tzinfo=place)
+    except ValueError:
+        return True
+    return place is None or local.utcoffset() != local.replace(fold=1).utcoffset()
 
 
 def is_no_number(text: str, kind: Type) -> bool:

@@ -47,7 +47,7 @@ SHOWN = 1000
 Part = StagePosition | ReachedRows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TracedRows:
     """Rows at one place or at several: of the output, between two boundaries, or of inputs.
 
@@ -60,6 +60,10 @@ class TracedRows:
     lineage: TracedPlan
     parts: tuple[Part, ...]
     steps: tuple[Step, ...] = ()
+
+    def __repr__(self) -> str:
+        """The places of the rows: a notebook shows it, and that of a whole plan fills pages."""
+        return f"<govtool.{type(self).__name__} at {', '.join(self.names())}>"
 
     def where(self, condition: str | Expression, dataset: str | None = None) -> Self:
         """The rows that meet a condition, a Spark SQL boolean expression.

@@ -181,8 +181,10 @@ def distinct_up_to(limit: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 def equals_itself(key: Any) -> bool:
-    """Return False for a key such as NaN, which a copy of it does not equal."""
-    return bool(own_copy(key) == key) if not isinstance(key, float) else key == key
+    """Return False for a key such as NaN, or a tuple with one, which a copy of it does not equal."""
+    if type(key) is tuple:  # Python compares the parts of a tuple by identity first
+        return all(map(equals_itself, key))
+    return bool(key == key if type(key) in ATOMS else own_copy(key) == key)
 
 
 def as_key(value: Any) -> Any:

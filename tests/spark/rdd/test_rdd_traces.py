@@ -35,8 +35,9 @@ def test_keys_that_are_none_and_keys_that_equal_each_other(lineage):
     assert where(sums, (None, 6)).go_back_all().collect() == [(None, 1), (None, 5)]
 
 
-def test_keys_that_do_not_equal_themselves_are_stated(lineage):
-    sums = lineage.parallelize([(float("nan"), 1), (2.0, 2)], 1).reduceByKey(add)
+@pytest.mark.parametrize("key", [float("nan"), (float("nan"), "a")], ids=["NaN", "a tuple with NaN"])
+def test_keys_that_do_not_equal_themselves_are_stated(lineage, key):
+    sums = lineage.parallelize([(key, 1), (2.0, 2)], 1).reduceByKey(add)
     back = sums.get_lineage().where(lambda pair: pair[1] == 1).go_back_all()
     assert [pair[1] for pair in back.collect()] == [1]
     assert back.exactness == "superset"

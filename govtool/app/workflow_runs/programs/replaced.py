@@ -103,18 +103,20 @@ def _replaces_some(action: ProgramAction) -> bool:
 
 def _written(action: ProgramAction) -> tuple[tuple[str, ...], dict[Place, Partition]] | None:
     """The partition columns of a write, and the partition of each of its files; None where these are not known."""
+    from govtool.records.plan import codec
     from govtool.records.split_plans import files_made, relation_of
 
     record = action.record
     known = relation_of(record.written, action.output) if record is not None and record.written else None
-    if known is None or not known.partitioned or table_of(known) is not None:
+    if record is None or known is None or not known.partitioned or table_of(known) is not None:
         return None
     types = {column.name: column.type for column in known.columns}
+    zone = codec.loads(record.written).session.zone
     found = {place_of(file): file.partition for file in known.files}
     for file in written_files(action):
         if place_of(file) not in found:  # it was gone when the run was recorded
             folders = unquote(urlparse(file.uri).path).split("/")[-1 - len(known.partitioned) : -1]
-            values = partition_values(folders, known.partitioned, types)
+            values = partition_values(folders, known.partitioned, types, zone)
             if values is None:
                 return None
             found[place_of(file)] = values

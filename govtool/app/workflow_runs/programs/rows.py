@@ -9,7 +9,7 @@ from typing import Any
 from govtool.model.token import PositionToken
 from govtool.records.execute.inputs import local_path
 from govtool.records.plan.nodes import File
-from govtool.records.plan.types import DATE, VOID, Type
+from govtool.records.plan.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type
 from govtool.workflow.modules.run_tuples import RelationRows
 
 
@@ -35,9 +35,13 @@ class ReadableFile:
 
 
 def partition_cell(value: Any, kind: Type) -> Any:
-    """The value of a partition as rows have it: dates are recorded as days."""
-    is_day = kind == DATE and isinstance(value, int)
-    return datetime.date(1970, 1, 1) + datetime.timedelta(days=value) if is_day else value
+    """The value of a partition as rows have it: dates are recorded as days, times as microseconds."""
+    if kind == DATE and isinstance(value, int):
+        return datetime.date(1970, 1, 1) + datetime.timedelta(days=value)
+    if kind in (TIMESTAMP, TIMESTAMP_NTZ) and isinstance(value, int):
+        zone = datetime.UTC if kind == TIMESTAMP else None
+        return datetime.datetime(1970, 1, 1, tzinfo=zone) + datetime.timedelta(microseconds=value)
+    return value
 
 
 def output_rows(found: ReadableFile) -> RelationRows:
