@@ -56,6 +56,8 @@ class Definitions(Relations):
         """The tables of which an UPDATE runs triggers."""
         self.row_sets: dict[str, set[str]] = {}
         """By routine what it calls sets of these rows: ``inserted``, ``deleted``."""
+        self.instead: dict[str, set[str]] = {}
+        """By view, the events for which a trigger or rule takes the place of a statement."""
         self.synonyms: dict[str, tuple[exp.Table, StatementState]] = {}
         """Other names of tables, public ones without a schema, with what they stand for."""
         self.partitions: dict[str, list[str]] = {}
@@ -207,6 +209,10 @@ class Definitions(Relations):
         if routine:
             self.special += 1
             self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
+            if tree.args.get("instead"):
+                self.instead.setdefault(self.table_name(tree.args["table"], statement), set()).update(
+                    tree.args["instead"]
+                )
             if tree.args.get("updates"):
                 self.watched.add(self.table_name(tree.args["table"], statement))
             for name in tree.args.get("rows") or ():

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.resolve.tables import Tables
-from govtool.capture.sql.walk.relation import ShardedTable, TableInfo
+from govtool.capture.sql.walk.relation import ShardedTable, TableInfo, View
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.names import split_name
 
@@ -38,6 +38,23 @@ class Surroundings:
                 tape.add_lookup(("t", name, depth, signature(found), added))
             self._tables[name] = found
         return found
+
+    def view(self, name: str) -> View | None:
+        """Return what a view of that name is to what is written to it; None for a table."""
+        batch = self.batch
+        tape, depth = batch.recorder.tape, batch.interner.depth
+        found = batch.view(name, self.statement)
+        if tape is not None:
+            tape.add_lookup(("v", name, depth - tape.start, view_mark(found)))
+        return found
+
+    def replaces(self, name: str, kind: str) -> bool:
+        """Return whether a trigger or rule takes the place of a statement of this kind that writes to a view."""
+        events = self.batch.instead.get(name)
+        if not events:
+            return False
+        self.batch.recorder.spoil()
+        return kind == "merge" or kind.upper() in events
 
     def other_name(self, name: str) -> str:
         """Return the other name that a table may have in this batch; empty if there is none."""
@@ -124,6 +141,11 @@ def shards(batch: Tables, name: str, statement: StatementState) -> ShardedTable 
     others = [(bare, one) for bare, one in batch.places().get(tuple(place), ()) if bare != last]
     found = [one for bare, one in others if bare.startswith(prefix) and not one.endswith('*"')]
     return ShardedTable(name, [batch.table(one, statement) for one in sorted(found)]) if found else None
+
+
+def view_mark(view: View | None) -> str:
+    """A digest of what a view is to what is written to it; empty for a table."""
+    return "" if view is None else blake2b(repr(view).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def signature(table: TableInfo) -> str:
