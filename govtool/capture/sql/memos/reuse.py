@@ -46,7 +46,7 @@ from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.template import Rendered
-from govtool.capture.sql.walk.relation import View
+from govtool.capture.sql.walk.relation import ViewBase
 from govtool.capture.sql.walk.state import Inline
 from govtool.model import Diagnostic
 
@@ -413,8 +413,10 @@ class _Attempt:
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
 
 
-def _view(base: str, columns: list[list[str]], is_open: bool, reads: list[str]) -> View:
-    return View(str(base), tuple([(str(name), str(column)) for name, column in columns]), bool(is_open), tuple(reads))
+def _view(base: str, columns: list[list[str]], is_open: bool, reads: list[str]) -> ViewBase:
+    return ViewBase(
+        str(base), tuple([(str(name), str(column)) for name, column in columns]), bool(is_open), tuple(reads)
+    )
 
 
 def _become(statement: StatementState, parsed: StatementState, script: ScriptState) -> StatementState:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.resolve.tables import Tables
-from govtool.capture.sql.walk.relation import ShardedTable, TableInfo, View
+from govtool.capture.sql.walk.relation import ShardedTable, TableInfo, ViewBase
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.names import split_name
 
@@ -39,7 +39,7 @@ class Surroundings:
             self._tables[name] = found
         return found
 
-    def view(self, name: str) -> View | None:
+    def view(self, name: str) -> ViewBase | None:
         """Return what a view of that name is to what is written to it; None for a table."""
         batch = self.batch
         tape, depth = batch.recorder.tape, batch.interner.depth
@@ -143,7 +143,7 @@ def shards(batch: Tables, name: str, statement: StatementState) -> ShardedTable 
     return ShardedTable(name, [batch.table(one, statement) for one in sorted(found)]) if found else None
 
 
-def view_mark(view: View | None) -> str:
+def view_mark(view: ViewBase | None) -> str:
     """A digest of what a view is to what is written to it; empty for a table."""
     return "" if view is None else blake2b(repr(view).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 

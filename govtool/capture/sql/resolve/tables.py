@@ -24,7 +24,7 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.dependencies import Interner
 from govtool.capture.sql.walk.expressions.functions import type_text
 from govtool.capture.sql.walk.places.edge_places import ColumnTexts
-from govtool.capture.sql.walk.relation import TableInfo, View
+from govtool.capture.sql.walk.relation import TableInfo, ViewBase
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.capture.sql.walk.usage import TapeRecorder, UsedColumns
 from govtool.capture.sql.walk.writing.assignments import VariableAssignment
@@ -163,7 +163,7 @@ class Tables(Definitions):
             info = self._of_any_arm(name, info, [d for d in before if exclusive(chosen.parsed.branch, d.parsed.branch)])
         return self._altered(name, info, chosen, statement)
 
-    def view(self, name: str, statement: StatementState) -> View | None:
+    def view(self, name: str, statement: StatementState) -> ViewBase | None:
         """Return what a view is to what a statement writes to it; None for a table.
 
         Its definition counts even where the columns are those of a supplied schema.
@@ -175,7 +175,7 @@ class Tables(Definitions):
         if chosen is None:
             return None
         if not self.settle(chosen):
-            return View("", (), False, ())
+            return ViewBase("", (), False, ())
         info = chosen.infos.get(name)
         found = info.view if info is not None else None
         if found is None or not self._renames_columns(name):

@@ -16,7 +16,7 @@ from govtool.names import split_name
 from govtool.redaction import clean_location
 
 
-class View(NamedTuple):
+class ViewBase(NamedTuple):
     """What a view is to what is written to it."""
 
     base: str
@@ -55,7 +55,7 @@ class TableInfo:
         """Cached results of ``deps``."""
         self.mark = ""
         """Its signature, once that was needed."""
-        self.view: View | None = None
+        self.view: ViewBase | None = None
         """Where a definition is that of a view through which rows may be written; asked for with ``Lookup.view``."""
 
     def deps(self, column: str, interner: Interner) -> Deps:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from sqlglot import exp
 
-from govtool.capture.sql.walk.relation import QueryOutput, TableInfo, View
+from govtool.capture.sql.walk.relation import QueryOutput, TableInfo, ViewBase
 
 EVERYWHERE: Final = (0,)
 OPTIONAL: Final = 1
@@ -83,7 +83,7 @@ class Lookup(Protocol):
     def table(self, name: str) -> TableInfo:
         """Return what is known of a table at this place of the script."""
 
-    def view(self, name: str) -> View | None:
+    def view(self, name: str) -> ViewBase | None:
         """Return what a view of that name is to what is written to it; None for a table."""
 
     def replaces(self, name: str, kind: str) -> bool:

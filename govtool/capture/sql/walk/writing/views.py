@@ -14,7 +14,7 @@ from sqlglot import exp
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT
-from govtool.capture.sql.walk.relation import QueryOutput, View
+from govtool.capture.sql.walk.relation import QueryOutput, ViewBase
 from govtool.capture.sql.walk.writes import BY_NAME, NOT_NAMED, Write
 from govtool.capture.sql.walk.writing.recording import add_to
 from govtool.capture.sql.walk.writing.targets import base_table
@@ -29,7 +29,7 @@ VIEW_WRITE: Final = "view-write"
 _KINDS: Final = frozenset({"insert", "update", "delete", "merge", "copy", "load"})
 
 
-def view_of(walk: Walk, tree: exp.Expr, write: Write) -> View | None:
+def view_of(walk: Walk, tree: exp.Expr, write: Write) -> ViewBase | None:
     """Return what a statement that defines a view says of the tables behind it; None if nothing is written through."""
     if walk.dialect not in UPDATABLE_VIEWS or write.kind != "create_view":
         return None
@@ -37,7 +37,7 @@ def view_of(walk: Walk, tree: exp.Expr, write: Write) -> View | None:
     query = next((a for a in actions if isinstance(a, nodes.Query)), None) or tree.args.get("expression")
     base = base_table(walk, query, None)
     if base not in write.reads:
-        return View("", (), False, tuple(write.reads))
+        return ViewBase("", (), False, tuple(write.reads))
     columns: dict[str, str] = {}
     for name, deps in zip(write.output.names, write.output.deps, strict=True):
         columns[name] = ""
@@ -46,7 +46,7 @@ def view_of(walk: Walk, tree: exp.Expr, write: Write) -> View | None:
             if dataset == base and path not in (ROWS, HIDDEN):
                 columns[name] = path
     is_open = bool(write.output.open) and not any(star.rename or star.except_ for star in write.output.open)
-    return View(base, tuple(columns.items()), is_open, (base,))
+    return ViewBase(base, tuple(columns.items()), is_open, (base,))
 
 
 def through_views(walk: Walk, write: Write) -> list[Write]:
@@ -69,7 +69,7 @@ def through_views(walk: Walk, write: Write) -> list[Write]:
     return [one for one in found if one is not write]
 
 
-def _written_behind(walk: Walk, write: Write, view: View) -> list[Write]:
+def _written_behind(walk: Walk, write: Write, view: ViewBase) -> list[Write]:
     if not view.base:
         some = ", ".join(view.reads[:3])
         text = f"{write.target} is a view of more than the rows of one table: any that it reads may change ({some})"
