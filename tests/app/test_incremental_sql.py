@@ -229,11 +229,12 @@ def test_what_is_written_to_a_view_follows_its_definition(two: _Two):
         "CREATE VIEW a AS SELECT id, email FROM people, users;",
         "CREATE TABLE a (id int, email text);",
         "CREATE VIEW a AS SELECT id, email FROM users;",
+        "CREATE VIEW a AS SELECT id, email FROM users WHERE id > 0;",
     ):
         two.write("a.sql", text)
         two.ingest()
         assert "fill.sql" in two.extracted
-    two.write("a.sql", "CREATE VIEW a AS SELECT id, email FROM users WHERE id > 0;")
+    two.write("a.sql", "CREATE VIEW a AS SELECT id, email FROM users WHERE id > 1;")
     two.ingest()
     assert two.extracted == ["a.sql"]
 

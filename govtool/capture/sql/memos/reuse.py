@@ -413,10 +413,9 @@ class _Attempt:
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
 
 
-def _view(base: str, columns: list[list[str]], is_open: bool, reads: list[str]) -> ViewBase:
-    return ViewBase(
-        str(base), tuple([(str(name), str(column)) for name, column in columns]), bool(is_open), tuple(reads)
-    )
+def _view(base: str, columns: list[list[str]], is_open: bool, reads: list[str], selects: bool) -> ViewBase:
+    pairs = [(str(name), str(column)) for name, column in columns]
+    return ViewBase(str(base), tuple(pairs), bool(is_open), tuple(reads), bool(selects))
 
 
 def _become(statement: StatementState, parsed: StatementState, script: ScriptState) -> StatementState:

@@ -211,10 +211,6 @@ class Batch(Tables):
         for write in statement.writes:
             if not write.target and write.kind == "select" and statement.relation:
                 write.target, write.kind, write.target_kind = statement.relation, "select", "table"
-        for write in statement.writes if self.watched else ():
-            if write.mode == "update" and write.target in self.watched:
-                self.recorder.spoil()
-                touches_rows(walk, write)
         if statement.script.dialect in USUAL_SCHEMAS:
             for write in statement.writes:
                 self._note_other_names(walk, write)
@@ -224,6 +220,10 @@ class Batch(Tables):
                 self._note_qualified(walk, write, statement)
         for write in tuple(statement.writes):
             statement.writes += through_views(walk, write)
+        for write in statement.writes if self.watched else ():
+            if write.mode == "update" and write.target in self.watched:
+                self.recorder.spoil()
+                touches_rows(walk, write)
         routine = statement.parsed.routine
         if self.triggers and routine is not None and statement.writes:
             statement.writes += needs_of_trigger(walk, statement.writes, self.triggering(routine))

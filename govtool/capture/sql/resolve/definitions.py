@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
@@ -26,6 +26,16 @@ _SYSTEM_TYPES: Final = frozenset({"sysname", "hierarchyid", "sql_variant", "curs
 
 MAX_SYNONYMS: Final = 8
 """Synonyms of synonyms that are followed."""
+
+
+class Replacement(NamedTuple):
+    """An INSTEAD OF trigger of a view, or a rule."""
+
+    made: StatementState
+    routine: str
+    """What runs instead."""
+    kinds: tuple[str, ...]
+    """The kinds of statements whose place it takes."""
 
 
 class Definitions(Relations):
@@ -56,8 +66,10 @@ class Definitions(Relations):
         """The tables of which an UPDATE runs triggers."""
         self.row_sets: dict[str, set[str]] = {}
         """By routine what it calls sets of these rows: ``inserted``, ``deleted``."""
-        self.instead: dict[str, set[str]] = {}
-        """By view, the events for which a trigger or rule takes the place of a statement."""
+        self.instead: dict[str, list[Replacement]] = {}
+        """By view, the triggers and rules that take the place of statements."""
+        self.drops: list[StatementState] = []
+        """Statements that may drop such a trigger or rule, or the view that has it."""
         self.synonyms: dict[str, tuple[exp.Table, StatementState]] = {}
         """Other names of tables, public ones without a schema, with what they stand for."""
         self.partitions: dict[str, list[str]] = {}
@@ -115,6 +127,8 @@ class Definitions(Relations):
         if type(tree) is nodes.Command:
             self._find_trigger(tree, statement)
             self._find_link(tree, statement)
+            if str(tree.this).upper() == "DROP":
+                self.drops.append(statement)
             return
         defines: list[str] = []
         fills: list[str] = []
@@ -122,6 +136,9 @@ class Definitions(Relations):
             defines = self._created(tree, statement)
         elif isinstance(tree, nodes.Query):
             defines = self._queried(tree, statement)
+        elif isinstance(tree, nodes.Drop):
+            if str(tree.args.get("kind")).upper() in ("TRIGGER", "VIEW"):
+                self.drops.append(statement)
         elif isinstance(tree, nodes.Cache):
             defines = [self._target(tree.this, statement)]
         elif isinstance(tree, nodes.Declare):
@@ -210,9 +227,8 @@ class Definitions(Relations):
             self.special += 1
             self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
             if tree.args.get("instead"):
-                self.instead.setdefault(self.table_name(tree.args["table"], statement), set()).update(
-                    tree.args["instead"]
-                )
+                view = self.table_name(tree.args["table"], statement)
+                self.instead.setdefault(view, []).append(Replacement(statement, routine, tree.args["instead"]))
             if tree.args.get("updates"):
                 self.watched.add(self.table_name(tree.args["table"], statement))
             for name in tree.args.get("rows") or ():

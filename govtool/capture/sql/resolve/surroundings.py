@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 from sqlglot import exp
 
+from govtool.capture.sql.resolve.definitions import Replacement
 from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.resolve.tables import Tables
 from govtool.capture.sql.walk.relation import ShardedTable, TableInfo, ViewBase
@@ -50,11 +51,20 @@ class Surroundings:
 
     def replaces(self, name: str, kind: str) -> bool:
         """Return whether a trigger or rule takes the place of a statement of this kind that writes to a view."""
-        events = self.batch.instead.get(name)
-        if not events:
+        found = self.batch.instead.get(name, ())
+        if found:
+            self.batch.recorder.spoil()
+        return any((kind == "merge" or kind in item.kinds) and self._is_there(item) for item in found)
+
+    def _is_there(self, item: Replacement) -> bool:
+        """Return whether a trigger or rule is there where the statement stands; it does not run for its own body."""
+        statement, made = self.statement, item.made
+        if item.routine == statement.parsed.routine:
             return False
-        self.batch.recorder.spoil()
-        return kind == "merge" or kind.upper() in events
+        if made.script is not statement.script or statement.parsed.routine is not None:
+            return True
+        drops = [drop.index for drop in self.batch.drops if drop.script is made.script]
+        return made.index < statement.index and not any(made.index < at < statement.index for at in drops)
 
     def other_name(self, name: str) -> str:
         """Return the other name that a table may have in this batch; empty if there is none."""

@@ -28,6 +28,7 @@ from govtool.capture.sql.walk.relation import TableInfo, ViewBase
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.capture.sql.walk.usage import TapeRecorder, UsedColumns
 from govtool.capture.sql.walk.writing.assignments import VariableAssignment
+from govtool.capture.sql.walk.writing.views import any_of
 from govtool.model import Diagnostic
 from govtool.names import split_name
 
@@ -171,16 +172,20 @@ class Tables(Definitions):
         if self.later:
             for add in self.later.pop(name, ()):
                 add()
-        chosen, _ = _left_by(self._definers.get(name, []), statement)
+        chosen, before = _left_by(self._definers.get(name, []), statement)
         if chosen is None:
             return None
         if not self.settle(chosen):
-            return ViewBase("", (), False, ())
-        info = chosen.infos.get(name)
-        found = info.view if info is not None else None
-        if found is None or not self._renames_columns(name):
-            return found
-        return found._replace(columns=(), is_open=False)
+            return ViewBase("", (), False, (), False)
+        arms = [chosen]
+        branch = chosen.parsed.branch
+        if branch and statement.parsed.branch[: len(branch)] != branch:  # another arm may have run, or none
+            arms += [other for other in before if other is not chosen and self.settle(other)]
+        found = [info.view for arm in arms if (info := arm.infos.get(name)) is not None and info.view is not None]
+        if not found:
+            return None
+        view = any_of(found)
+        return view._replace(columns=(), is_open=False) if self._renames_columns(name) else view
 
     def _renames_columns(self, name: str) -> bool:
         """Return whether ALTERs of a view give its columns other names than its definition does."""

@@ -61,7 +61,7 @@ def begin(reader: StatementReader, tokens: list[Token], start: int, body: int, r
     tree = _head(routine, table, rows, (*_RECORDS, *records), when)
     tree.set("updates", any(word(token) == "UPDATE" for token in head[start:at]))
     if find_word(head, {"INSTEAD"}, start) > 0:
-        tree.set("instead", tuple([text for text in _EVENTS if find_word(head, {text}, start) > 0]))
+        tree.set("instead", tuple([text.lower() for text in _EVENTS if find_word(head, {text}, start) > 0]))
     reader.add(head, tree, "ignored", *notes, head="create trigger")
     if body >= 0 and reader.lex.name not in variables.TSQL:
         row(reader, head, routine, (*_RECORDS, *records))
@@ -150,7 +150,7 @@ def rule(reader: StatementReader, tokens: list[Token], routine: str) -> None:
     when, notes = _condition(reader, tokens[:do], to, "WHERE")
     tree = _head(routine, table, [], _RECORDS, when)
     if word(tokens[do + 1]) == "INSTEAD":
-        tree.set("instead", (word(tokens[to - 1]),))
+        tree.set("instead", (word(tokens[to - 1]).lower(),))
     reader.add(tokens[:start], tree, "ignored", *notes, head="create rule")
     row(reader, tokens, routine)
     reader.statement(body)

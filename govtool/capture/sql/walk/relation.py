@@ -27,6 +27,8 @@ class ViewBase(NamedTuple):
     """Whether other columns pass through it under the same name."""
     reads: tuple[str, ...]
     """All that it reads; of the rows of one table, this one."""
+    selects: bool
+    """Whether it has only some of these rows."""
 
 
 class TableInfo:

@@ -15,6 +15,7 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.relation import QueryOutput, ViewBase
+from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import BY_NAME, NOT_NAMED, Write
 from govtool.capture.sql.walk.writing.recording import add_to
 from govtool.capture.sql.walk.writing.targets import base_table
@@ -26,7 +27,10 @@ UPDATABLE_VIEWS: Final = frozenset({"postgres", "mysql", "oracle", "tsql", "fabr
 VIEW_WRITE: Final = "view-write"
 """The code of diagnostics, and the reason of edges, where it is not known what a write to a view changes."""
 
-_KINDS: Final = frozenset({"insert", "update", "delete", "merge", "copy", "load"})
+_ADDS: Final = frozenset({"insert", "copy", "load"})
+"""The kinds of writes that add rows: which ones a view has does not matter to them."""
+
+_KINDS: Final = _ADDS | {"update", "delete", "merge"}
 
 
 def view_of(walk: Walk, tree: exp.Expr, write: Write) -> ViewBase | None:
@@ -37,7 +41,7 @@ def view_of(walk: Walk, tree: exp.Expr, write: Write) -> ViewBase | None:
     query = next((a for a in actions if isinstance(a, nodes.Query)), None) or tree.args.get("expression")
     base = base_table(walk, query, None)
     if base not in write.reads:
-        return ViewBase("", (), False, tuple(write.reads))
+        return ViewBase("", (), False, tuple(write.reads), False)
     columns: dict[str, str] = {}
     for name, deps in zip(write.output.names, write.output.deps, strict=True):
         columns[name] = ""
@@ -46,7 +50,14 @@ def view_of(walk: Walk, tree: exp.Expr, write: Write) -> ViewBase | None:
             if dataset == base and path not in (ROWS, HIDDEN):
                 columns[name] = path
     is_open = bool(write.output.open) and not any(star.rename or star.except_ for star in write.output.open)
-    return ViewBase(base, tuple(columns.items()), is_open, (base,))
+    return ViewBase(base, tuple(columns.items()), is_open, (base,), bool(write.rows))
+
+
+def any_of(views: list[ViewBase]) -> ViewBase:
+    """Return what views are of which nobody knows which one a name means."""
+    if all(view == views[0] for view in views):
+        return views[0]
+    return ViewBase("", (), False, tuple(dict.fromkeys([name for view in views for name in view.reads])), False)
 
 
 def through_views(walk: Walk, write: Write) -> list[Write]:
@@ -72,7 +83,7 @@ def through_views(walk: Walk, write: Write) -> list[Write]:
 def _written_behind(walk: Walk, write: Write, view: ViewBase) -> list[Write]:
     if not view.base:
         some = ", ".join(view.reads[:3])
-        text = f"{write.target} is a view of more than the rows of one table: any that it reads may change ({some})"
+        text = f"{write.target} is not a view of the rows of one table: any that it reads may change ({some or 'none'})"
         walk.diagnose(VIEW_WRITE, text)
         return [_anyhow(walk, write, name) for name in view.reads]
     columns = dict(view.columns)
@@ -83,10 +94,12 @@ def _written_behind(walk: Walk, write: Write, view: ViewBase) -> list[Write]:
     hides_names = any(name != column for name, column in columns.items()) or not view.is_open
     (unknown if hides_names else output).open = write.output.open
     found = _of(write, view.base, output)
+    if view.selects and write.kind not in _ADDS:
+        found.reads = {**found.reads, write.target: EVERYWHERE}
     if unknown.names or unknown.open:
         named = ", ".join(unknown.names) or "*"
         walk.diagnose(VIEW_WRITE, f"which column of {view.base} stands behind {named} of {write.target} is not known")
-        found.rows = {**found.rows, **_sources(walk, unknown)}
+        found.rows |= _sources(walk, unknown)
         found.reason = VIEW_WRITE
     return [found]
 
@@ -112,7 +125,7 @@ def _sources(walk: Walk, output: QueryOutput) -> dict[int, exp.Expr | None]:
 
 def _of(write: Write, target: str, output: QueryOutput) -> Write:
     found = write.of(target)
-    found.output, found.steering, found.defines = output, write.steering, False
+    found.output, found.rows, found.steering, found.defines = output, dict(write.rows), write.steering, False
     found.target_kind = "temporary" if target.startswith("temp.") else "table"
     found.fills = BY_NAME if output.names else NOT_NAMED
     return found
