@@ -237,6 +237,9 @@ def test_what_is_written_to_a_view_follows_its_definition(two: _Two):
     two.write("a.sql", "CREATE VIEW a AS SELECT id, email FROM users WHERE id > 1;")
     two.ingest()
     assert two.extracted == ["a.sql"]
+    two.write("tr.sql", "CREATE TRIGGER tr INSTEAD OF INSERT ON a FOR EACH ROW EXECUTE FUNCTION f();")
+    two.ingest()
+    assert "fill.sql" in two.extracted
 
 
 def test_a_walk_that_is_made_after_all_does_not_see_the_columns_that_it_names_later(two: _Two):

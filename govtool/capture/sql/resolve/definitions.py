@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -23,6 +24,7 @@ from govtool.names import split_name
 _SYSTEM_TYPES: Final = frozenset({"sysname", "hierarchyid", "sql_variant", "cursor"})
 """Types of T-SQL that the parser takes for a user's."""
 
+_ENDS_TRIGGER: Final = re.compile(r"(drop\s+(trigger|rule|view)|disable\s+trigger)\b", re.IGNORECASE)
 
 MAX_SYNONYMS: Final = 8
 """Synonyms of synonyms that are followed."""
@@ -69,7 +71,7 @@ class Definitions(Relations):
         self.instead: dict[str, list[Replacement]] = {}
         """By view, the triggers and rules that take the place of statements."""
         self.drops: list[StatementState] = []
-        """Statements that may drop such a trigger or rule, or the view that has it."""
+        """Statements that may end such a trigger or rule."""
         self.synonyms: dict[str, tuple[exp.Table, StatementState]] = {}
         """Other names of tables, public ones without a schema, with what they stand for."""
         self.partitions: dict[str, list[str]] = {}
@@ -121,14 +123,14 @@ class Definitions(Relations):
 
     def _find_definitions(self, statement: StatementState) -> None:
         tree = statement.tree
+        if statement.parsed.head in ("drop", "disable") and _ENDS_TRIGGER.match(statement.parsed.text):
+            self.drops.append(statement)
         if tree is None:
             return
         # What the parser has no tree for: triggers, and other names of tables (synonyms, partitions).
         if type(tree) is nodes.Command:
             self._find_trigger(tree, statement)
             self._find_link(tree, statement)
-            if str(tree.this).upper() == "DROP":
-                self.drops.append(statement)
             return
         defines: list[str] = []
         fills: list[str] = []
@@ -136,9 +138,6 @@ class Definitions(Relations):
             defines = self._created(tree, statement)
         elif isinstance(tree, nodes.Query):
             defines = self._queried(tree, statement)
-        elif isinstance(tree, nodes.Drop):
-            if str(tree.args.get("kind")).upper() in ("TRIGGER", "VIEW"):
-                self.drops.append(statement)
         elif isinstance(tree, nodes.Cache):
             defines = [self._target(tree.this, statement)]
         elif isinstance(tree, nodes.Declare):
