@@ -30,7 +30,7 @@ MAX_SYNONYMS: Final = 8
 """Synonyms of synonyms that are followed."""
 
 
-class Replacement(NamedTuple):
+class InsteadOf(NamedTuple):
     """An INSTEAD OF trigger of a view, or a rule."""
 
     made: StatementState
@@ -68,7 +68,7 @@ class Definitions(Relations):
         """The tables of which an UPDATE runs triggers."""
         self.row_sets: dict[str, set[str]] = {}
         """By routine what it calls sets of these rows: ``inserted``, ``deleted``."""
-        self.instead: dict[str, list[Replacement]] = {}
+        self.instead: dict[str, list[InsteadOf]] = {}
         """By view, the triggers and rules that take the place of statements."""
         self.drops: list[StatementState] = []
         """Statements that may end such a trigger or rule."""
@@ -227,7 +227,7 @@ class Definitions(Relations):
             self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
             if tree.args.get("instead"):
                 view = self.table_name(tree.args["table"], statement)
-                self.instead.setdefault(view, []).append(Replacement(statement, routine, tree.args["instead"]))
+                self.instead.setdefault(view, []).append(InsteadOf(statement, routine, tree.args["instead"]))
             if tree.args.get("updates"):
                 self.watched.add(self.table_name(tree.args["table"], statement))
             for name in tree.args.get("rows") or ():

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from sqlglot import exp
 
-from govtool.capture.sql.resolve.definitions import Replacement
+from govtool.capture.sql.resolve.definitions import InsteadOf
 from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.resolve.tables import Tables
 from govtool.capture.sql.walk.relation import ShardedTable, TableInfo, ViewBase
@@ -56,7 +56,7 @@ class Surroundings:
             self.batch.recorder.spoil()
         return any((kind == "merge" or kind in item.kinds) and self._is_there(item) for item in found)
 
-    def _is_there(self, item: Replacement) -> bool:
+    def _is_there(self, item: InsteadOf) -> bool:
         """Return whether a trigger or rule is there where the statement stands; it does not run for its own body."""
         statement, made = self.statement, item.made
         if item.routine == statement.parsed.routine:
