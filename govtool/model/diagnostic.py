@@ -11,7 +11,7 @@ class Diagnostic:
 
     Codes in use: ``parse-error``, ``nesting``, ``ambiguous``, ``unresolved``, ``star-unresolved``, ``cycle``,
     ``opaque``, ``duplicate-definition``, ``arity``, ``template``, ``unreadable``, ``not-sql``, ``unused-cte``,
-    ``dropped``.
+    ``dropped``, ``view-write``.
     """
 
     code: str

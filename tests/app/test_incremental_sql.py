@@ -56,6 +56,8 @@ APART = {
     "i_template.sql": "create view t as select {{ m('email') }} as e from v where {{ q('x') }};",
     "j_move.sql": "alter table base rename to moved;",
     "k_star.sql": "create view x as select * from filled; create view y as select * from unknown;",
+    "m_through.sql": "create view p as select id as i from base; insert into p select k from unknown;",
+    "n_through.sql": "insert into x select id from base; update y set c = 1; insert into p select id from base;",
     "l_twice.sql": "create view v as select id from base;",
 }
 """Scripts that look at each other, as several processes see only some of them."""
@@ -217,6 +219,27 @@ def test_a_new_column_reaches_who_stars_over_it_and_not_who_names_others(two: _T
     )
     two.ingest()
     assert two.extracted == ["a.sql", "b.sql", "ddl.sql"]  # b looks at the columns of a
+
+
+def test_what_is_written_to_a_view_follows_its_definition(two: _Two):
+    two.write("fill.sql", "INSERT INTO a (id) SELECT user_id FROM orders;")
+    two.ingest()
+    for text in (
+        "CREATE VIEW a AS SELECT ref AS id, email FROM people;",
+        "CREATE VIEW a AS SELECT id, email FROM people, users;",
+        "CREATE TABLE a (id int, email text);",
+        "CREATE VIEW a AS SELECT id, email FROM users;",
+        "CREATE VIEW a AS SELECT id, email FROM users WHERE id > 0;",
+    ):
+        two.write("a.sql", text)
+        two.ingest()
+        assert "fill.sql" in two.extracted
+    two.write("a.sql", "CREATE VIEW a AS SELECT id, email FROM users WHERE id > 1;")
+    two.ingest()
+    assert two.extracted == ["a.sql"]
+    two.write("tr.sql", "CREATE TRIGGER tr INSTEAD OF INSERT ON a FOR EACH ROW EXECUTE FUNCTION f();")
+    two.ingest()
+    assert "fill.sql" in two.extracted
 
 
 def test_a_walk_that_is_made_after_all_does_not_see_the_columns_that_it_names_later(two: _Two):

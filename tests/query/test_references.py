@@ -178,3 +178,24 @@ def test_what_if_and_unused():
     assert email is not None
     # Without v1.email the column that it is made of still has v0, which names it.
     assert whatif(index, "drop", Selection((), (email,))).unused == ()
+
+
+def test_a_deletion_takes_the_rows_that_foreign_keys_tie_to_it_and_what_reads_these():
+    index = index_of(
+        extract(
+            [
+                Script(
+                    "a.sql",
+                    "create table p (id int primary key); create table k (i int primary key,"
+                    " p int references p (id) on delete cascade); create table g (k int references k (i));"
+                    " create view v as select k from g; create policy c on k using (p in (select id from p));",
+                )
+            ],
+            Options(dialect="postgres"),
+        ).derivations
+    )
+    found = {a.column: (a.verdict, a.via) for a in whatif(index, "delete", select_many(index, ["p"])).affected}
+    assert found["k.*"][0] == "rows"
+    assert found["g.*"] == ("rows", ("reference",))
+    assert found["v.k"] == ("rows", ("reference", "rows"))
+    assert {a.dataset for a in whatif(index, "delete", select_many(index, ["g"])).affected} == {"v"}

@@ -4,7 +4,7 @@ drop, rename, retype    verdicts as ``impact`` gives them, the worst of all chan
 mask                    the values change: what is made of them ``changes``, what they decide over is ``rows``
 delete                  the data goes: what loses its last source is ``lost`` (``support``); what is left
                         with fewer sources ``changes`` or has other ``rows``: a union without an arm, an aggregate
-                        over fewer rows; it survives on the other sources
+                        over fewer rows; it survives on the other sources. A foreign key ties other ``rows`` to it
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from govtool.query.changes.impact import expand, impact
 from govtool.query.changes.impact_entries import Impacted
 from govtool.query.changes.support import losses
 from govtool.query.changes.types import not_compared
-from govtool.query.evidence import Evidence, evidence
+from govtool.query.evidence import REFERENCE, Evidence, evidence
 from govtool.query.selection.select import Subject, nothing_selected
 from govtool.query.selection.selectors import Selection
 
@@ -33,6 +33,8 @@ VERDICTS = ("lost", "breaks", "unknown", "changes", "rows", "passes")
 """The worst first."""
 _GOES = frozenset({"drop", "delete"})
 """The actions that take columns away."""
+_FOREIGN_KEY = "foreign_key"
+"""The kind of the statement that declares one."""
 REPORT = "exposure"
 """The kind of datasets that stand for reports."""
 
@@ -273,7 +275,37 @@ def _deleted(index: Index, subjects: list[Subject]) -> list[Affected]:
             if not index.is_elided(index.node_dataset[node]) and not index.is_unknown(node):
                 found.append(_lost(index, node, verdict, cause, reached.pop(index.name(node), None)))
     gone = {index.dataset_name(index.node_dataset[n]) for n in (*deleted, *loss.lost) if index.is_rows(n)}
+    lost = [Subject(index.node_dataset[n], None, index.dataset_name(index.node_dataset[n]))
+            for n in loss.lost if index.is_rows(n)]  # fmt: skip
+    for entry in _referring(index, [*subjects, *lost]):
+        if all(entry.column != known.column for known in found):
+            reached.setdefault(entry.column, entry)
     return [*found, *(replace(entry, survives=_survives(index, entry, gone)) for entry in reached.values())]
+
+
+def _referring(index: Index, subjects: list[Subject]) -> list[Affected]:
+    """Return the rows that foreign keys tie to deleted ones, and what they decide: they go, or lose their key."""
+    found: dict[str, Affected] = {}
+    seen = {subject.dataset for subject in subjects}
+    pending = subjects
+    while tied := {dataset for subject in pending for dataset in _tied(index, subject)}:
+        rows = {index.name(index.rows(dataset)) for dataset in tied}
+        for entry in _impacted(index, pending, Change("drop"))[0]:
+            if entry.via[:1] == (REFERENCE,) and entry.path[1] in rows:
+                found.setdefault(entry.column, entry)
+        pending = [Subject(dataset, None, index.dataset_name(dataset)) for dataset in sorted(tied - seen)]
+        seen |= tied
+    return list(found.values())
+
+
+def _tied(index: Index, subject: Subject) -> set[int]:
+    """Return the datasets with foreign keys that refer to a column."""
+    references = [r for node in _nodes(index, subject) for r in index.references(node)]
+    return {
+        index.node_dataset[index.referring_rows(r)]
+        for r in references
+        if index.statement(index.referrer(r)).kind == _FOREIGN_KEY
+    }
 
 
 def _lost(index: Index, node: int, verdict: str, cause: str, reached: Affected | None) -> Affected:

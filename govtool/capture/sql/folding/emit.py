@@ -369,6 +369,8 @@ class Emitter:
                     edges.append(Edge(ref, path, EdgeKind.OPAQUE, reason="ambiguous"))
         for ref in sorted([self._ref(number) for number in remaining]):
             reason = "unresolved" if ref.path == ROWS else "star-unresolved"
+            if path == ROWS and draft.write.reason:
+                reason = draft.write.reason
             edges.append(Edge(ref, path, EdgeKind.OPAQUE, reason=reason))
         return edges
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from govtool.capture.sql.resolve.states import StatementState
-from govtool.capture.sql.resolve.surroundings import known_table, signature
+from govtool.capture.sql.resolve.surroundings import known_table, signature, view_mark
 from govtool.capture.sql.resolve.tables import Tables
 from govtool.capture.sql.walk.query import MAX_DEPTH
 from govtool.capture.sql.walk.usage import ShownByTape, usage_digest
@@ -55,6 +55,14 @@ def _hold(
             if statement.replayable != unparsed:  # its script was parsed on the way
                 return False
             if signature(found) != look[3] or len(statement.diagnostics) - noted != look[4]:
+                return False
+        elif kind == "v":
+            interner.depth = start + look[2]
+            try:
+                seen = view_mark(batch.view(name, statement))
+            finally:
+                interner.depth = start
+            if statement.replayable != unparsed or seen != look[3]:
                 return False
         elif kind == "h":
             if (look[2] in batch.used(name).columns) != bool(look[3]):

@@ -46,6 +46,7 @@ from govtool.capture.sql.stages import Report, Stages
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.run import ColumnsOf
 from govtool.capture.sql.templates.template import Rendered
+from govtool.capture.sql.walk.relation import ViewBase
 from govtool.capture.sql.walk.state import Inline
 from govtool.model import Diagnostic
 
@@ -360,9 +361,10 @@ class _Attempt:
     def _take(self, statement: StatementState, value: Any) -> None:
         _, _, unsettled, infos, writes = value
         statement.unsettled = bool(unsettled)
-        for name, id_, used, columns, complete in infos:
+        for name, id_, used, columns, complete, view in infos:
             info = self._batch.shape(id_, dict(columns), complete=bool(complete))
             info.used = self._batch.used(used)
+            info.view = None if view is None else _view(*view)
             statement.infos[name] = info
         statement.writes = [write_of(*fields) for fields in writes]
 
@@ -409,6 +411,11 @@ class _Attempt:
             parts.append(part)
             stages.described(len(parts), len(self._batch.scripts), part.counts["opaque"])
         return MemoExtraction(joined(parts, unread), parts, frozenset(kept), Memos(guard, memos))
+
+
+def _view(base: str, columns: list[list[str]], is_open: bool, reads: list[str], selects: bool) -> ViewBase:
+    pairs = [(str(name), str(column)) for name, column in columns]
+    return ViewBase(str(base), tuple(pairs), bool(is_open), tuple(reads), bool(selects))
 
 
 def _become(statement: StatementState, parsed: StatementState, script: ScriptState) -> StatementState:

@@ -225,7 +225,7 @@ def _identifier_value(node: exp.Expr) -> Value:
 
 def _outcome_value(outcome: WalkOutcome, fills: tuple[str, ...]) -> Value:
     infos = [
-        [name, info.id, info.used.name, list(map(list, info.columns.items())), info.complete]
+        [name, info.id, info.used.name, list(map(list, info.columns.items())), info.complete, info.view]
         for name, info in outcome.infos.items()
     ]
     writes = [

@@ -30,6 +30,7 @@ from govtool.capture.sql.walk.writes import Write
 from govtool.capture.sql.walk.writing.assignments import VariableAssignment
 from govtool.capture.sql.walk.writing.conditions import touches_rows
 from govtool.capture.sql.walk.writing.constraints import needs_of_trigger
+from govtool.capture.sql.walk.writing.views import through_views, view_of
 from govtool.model import ROWS, Diagnostic
 from govtool.names import split_name
 
@@ -191,7 +192,8 @@ class Batch(Tables):
             if write.mode == "rename":
                 self._move(write, statement)
             elif write.defines and write.target:
-                statement.infos[write.target] = self._defined(write, statement)
+                info = statement.infos[write.target] = self._defined(write, statement)
+                info.view = view_of(walk, tree, write)
 
     def _give_variables(self, walk: Walk, statement: StatementState) -> None:
         """Give a walk the names of variables and parameters at its statement."""
@@ -209,10 +211,6 @@ class Batch(Tables):
         for write in statement.writes:
             if not write.target and write.kind == "select" and statement.relation:
                 write.target, write.kind, write.target_kind = statement.relation, "select", "table"
-        for write in statement.writes if self.watched else ():
-            if write.mode == "update" and write.target in self.watched:
-                self.recorder.spoil()
-                touches_rows(walk, write)
         if statement.script.dialect in USUAL_SCHEMAS:
             for write in statement.writes:
                 self._note_other_names(walk, write)
@@ -220,6 +218,12 @@ class Batch(Tables):
             self.recorder.spoil()
             for write in tuple(statement.writes):
                 self._note_qualified(walk, write, statement)
+        for write in tuple(statement.writes):
+            statement.writes += through_views(walk, write)
+        for write in statement.writes if self.watched else ():
+            if write.mode == "update" and write.target in self.watched:
+                self.recorder.spoil()
+                touches_rows(walk, write)
         routine = statement.parsed.routine
         if self.triggers and routine is not None and statement.writes:
             statement.writes += needs_of_trigger(walk, statement.writes, self.triggering(routine))
@@ -334,6 +338,7 @@ class Batch(Tables):
         for old, new in pairs:
             info = Surroundings(self, statement).table(old)  # so that it is on the tape
             moved = self._info(new, dict(info.columns), complete=info.complete)
+            moved.view = Surroundings(self, statement).view(old)
             moved.used = info.used  # what is named under the new name was there under the old one
             statement.infos[new] = moved
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
@@ -23,9 +24,20 @@ from govtool.names import split_name
 _SYSTEM_TYPES: Final = frozenset({"sysname", "hierarchyid", "sql_variant", "cursor"})
 """Types of T-SQL that the parser takes for a user's."""
 
+_ENDS_TRIGGER: Final = re.compile(r"(drop\s+(trigger|rule|view)|disable\s+trigger)\b", re.IGNORECASE)
 
 MAX_SYNONYMS: Final = 8
 """Synonyms of synonyms that are followed."""
+
+
+class InsteadOf(NamedTuple):
+    """An INSTEAD OF trigger of a view, or a rule."""
+
+    made: StatementState
+    routine: str
+    """What runs instead."""
+    kinds: tuple[str, ...]
+    """The kinds of statements whose place it takes."""
 
 
 class Definitions(Relations):
@@ -56,6 +68,10 @@ class Definitions(Relations):
         """The tables of which an UPDATE runs triggers."""
         self.row_sets: dict[str, set[str]] = {}
         """By routine what it calls sets of these rows: ``inserted``, ``deleted``."""
+        self.instead: dict[str, list[InsteadOf]] = {}
+        """By view, the triggers and rules that take the place of statements."""
+        self.drops: list[StatementState] = []
+        """Statements that may end such a trigger or rule."""
         self.synonyms: dict[str, tuple[exp.Table, StatementState]] = {}
         """Other names of tables, public ones without a schema, with what they stand for."""
         self.partitions: dict[str, list[str]] = {}
@@ -107,6 +123,8 @@ class Definitions(Relations):
 
     def _find_definitions(self, statement: StatementState) -> None:
         tree = statement.tree
+        if statement.parsed.head in ("drop", "disable") and _ENDS_TRIGGER.match(statement.parsed.text):
+            self.drops.append(statement)
         if tree is None:
             return
         # What the parser has no tree for: triggers, and other names of tables (synonyms, partitions).
@@ -207,6 +225,9 @@ class Definitions(Relations):
         if routine:
             self.special += 1
             self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
+            if tree.args.get("instead"):
+                view = self.table_name(tree.args["table"], statement)
+                self.instead.setdefault(view, []).append(InsteadOf(statement, routine, tree.args["instead"]))
             if tree.args.get("updates"):
                 self.watched.add(self.table_name(tree.args["table"], statement))
             for name in tree.args.get("rows") or ():

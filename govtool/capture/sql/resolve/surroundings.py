@@ -6,9 +6,10 @@ from hashlib import blake2b
 
 from sqlglot import exp
 
+from govtool.capture.sql.resolve.definitions import InsteadOf
 from govtool.capture.sql.resolve.states import StatementState
 from govtool.capture.sql.resolve.tables import Tables
-from govtool.capture.sql.walk.relation import ShardedTable, TableInfo
+from govtool.capture.sql.walk.relation import ShardedTable, TableInfo, ViewBase
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.names import split_name
 
@@ -38,6 +39,32 @@ class Surroundings:
                 tape.add_lookup(("t", name, depth, signature(found), added))
             self._tables[name] = found
         return found
+
+    def view(self, name: str) -> ViewBase | None:
+        """Return what a view of that name is to what is written to it; None for a table."""
+        batch = self.batch
+        tape, depth = batch.recorder.tape, batch.interner.depth
+        found = batch.view(name, self.statement)
+        if tape is not None:
+            tape.add_lookup(("v", name, depth - tape.start, view_mark(found)))
+        return found
+
+    def replaces(self, name: str, kind: str) -> bool:
+        """Return whether a trigger or rule takes the place of a statement of this kind that writes to a view."""
+        found = self.batch.instead.get(name, ())
+        if found:
+            self.batch.recorder.spoil()
+        return any((kind == "merge" or kind in item.kinds) and self._is_there(item) for item in found)
+
+    def _is_there(self, item: InsteadOf) -> bool:
+        """Return whether a trigger or rule is there where the statement stands; it does not run for its own body."""
+        statement, made = self.statement, item.made
+        if item.routine == statement.parsed.routine:
+            return False
+        if made.script is not statement.script or statement.parsed.routine is not None:
+            return True
+        drops = [drop.index for drop in self.batch.drops if drop.script is made.script]
+        return made.index < statement.index and not any(made.index < at < statement.index for at in drops)
 
     def other_name(self, name: str) -> str:
         """Return the other name that a table may have in this batch; empty if there is none."""
@@ -124,6 +151,11 @@ def shards(batch: Tables, name: str, statement: StatementState) -> ShardedTable 
     others = [(bare, one) for bare, one in batch.places().get(tuple(place), ()) if bare != last]
     found = [one for bare, one in others if bare.startswith(prefix) and not one.endswith('*"')]
     return ShardedTable(name, [batch.table(one, statement) for one in sorted(found)]) if found else None
+
+
+def view_mark(view: ViewBase | None) -> str:
+    """A digest of what a view is to what is written to it; empty for a table."""
+    return "" if view is None else blake2b(repr(view).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def signature(table: TableInfo) -> str:

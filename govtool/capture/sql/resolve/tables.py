@@ -24,10 +24,11 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.dependencies import Interner
 from govtool.capture.sql.walk.expressions.functions import type_text
 from govtool.capture.sql.walk.places.edge_places import ColumnTexts
-from govtool.capture.sql.walk.relation import TableInfo
+from govtool.capture.sql.walk.relation import TableInfo, ViewBase
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.capture.sql.walk.usage import TapeRecorder, UsedColumns
 from govtool.capture.sql.walk.writing.assignments import VariableAssignment
+from govtool.capture.sql.walk.writing.views import any_of
 from govtool.model import Diagnostic
 from govtool.names import split_name
 
@@ -147,13 +148,9 @@ class Tables(Definitions):
             return self._undefined(name, statement)
         if name in self.schema:
             return self._supplied(name)
-        chosen, before = definer_of(definers, statement)
+        chosen, before = _left_by(definers, statement)
         if chosen is None:
             return self._from_elsewhere(name, statement)
-        # Another script has run as a whole: what it left is its last definition.
-        if chosen.script is not statement.script:
-            last = [d for d in definers if d.script is chosen.script]
-            chosen = last[-1]
         if not self.settle(chosen):
             note = Diagnostic("cycle", "warning", f"{name} is defined through itself", target=name)
             if note not in statement.diagnostics:
@@ -166,6 +163,36 @@ class Tables(Definitions):
         if before and chosen.parsed.branch:
             info = self._of_any_arm(name, info, [d for d in before if exclusive(chosen.parsed.branch, d.parsed.branch)])
         return self._altered(name, info, chosen, statement)
+
+    def view(self, name: str, statement: StatementState) -> ViewBase | None:
+        """Return what a view is to what a statement writes to it; None for a table.
+
+        Its definition counts even where the columns are those of a supplied schema.
+        """
+        if self.later:
+            for add in self.later.pop(name, ()):
+                add()
+        chosen, before = _left_by(self._definers.get(name, []), statement)
+        if chosen is None:
+            return None
+        if not self.settle(chosen):
+            return ViewBase("", (), False, (), False)
+        arms = [chosen]
+        branch = chosen.parsed.branch
+        if branch and statement.parsed.branch[: len(branch)] != branch:  # another arm may have run, or none
+            arms += [other for other in before if other is not chosen and self.settle(other)]
+        found = [info.view for arm in arms if (info := arm.infos.get(name)) is not None and info.view is not None]
+        if not found:
+            return None
+        view = any_of(found)
+        return view._replace(columns=(), is_open=False) if self._renames_columns(name) else view
+
+    def _renames_columns(self, name: str) -> bool:
+        """Return whether ALTERs of a view give its columns other names than its definition does."""
+        trees = [alter.tree for alter in self._alters.get(name, ()) if alter.tree is not None]
+        return any(
+            isinstance(action, nodes.RenameColumn) for tree in trees for action in tree.args.get("actions") or ()
+        )
 
     def _undefined(self, name: str, statement: StatementState) -> TableInfo:
         """Return what is known of a table that no statement defines."""
@@ -392,6 +419,18 @@ class Tables(Definitions):
     def settle(self, statement: StatementState) -> bool:
         """Walk a statement unless that was done; see ``Batch``, which implements it."""
         raise NotImplementedError
+
+
+def _left_by(
+    definers: list[StatementState], statement: StatementState
+) -> tuple[StatementState | None, list[StatementState]]:
+    """Return ``definer_of``; another script has run as a whole: what it left is its last definition."""
+    if not definers:
+        return None, []
+    chosen, before = definer_of(definers, statement)
+    if chosen is not None and chosen.script is not statement.script:
+        chosen = [d for d in definers if d.script is chosen.script][-1]
+    return chosen, before
 
 
 def _rename(columns: dict[str, str | None], old: str, new: str, *, drops: bool) -> None:

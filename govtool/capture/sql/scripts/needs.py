@@ -109,9 +109,19 @@ def _predicates(reader: StatementReader, tokens: list[Token]) -> list[exp.Expr |
         if on < 0:
             return [*found, None]
         if on > at + 1:
-            found.append(_part(reader, tokens[on + 1 : name_end(tokens, on + 1)], [tokens[at + 1 : on]]))
+            call = tokens[at + 1 : on]
+            found.append(_part(reader, tokens[on + 1 : name_end(tokens, on + 1)], [call, _any_row_of(call)]))
         at = find_word(tokens, {"PREDICATE"}, on)
     return found
+
+
+def _any_row_of(call: list[Token]) -> list[Token]:
+    """``EXISTS (SELECT * FROM f(c))``: the rows that a table-valued function lets through."""
+    kinds = (marks.EXISTS, marks.L_PAREN, marks.SELECT, marks.STAR, marks.FROM)
+    opening = [
+        like(call[0], kind, text) for kind, text in zip(kinds, ("EXISTS", "(", "SELECT", "*", "FROM"), strict=True)
+    ]
+    return [*opening, *call, like(call[-1], marks.R_PAREN, ")")]
 
 
 def _published(reader: StatementReader, tokens: list[Token]) -> list[exp.Expr | None]:

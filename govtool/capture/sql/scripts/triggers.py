@@ -2,7 +2,8 @@
 
 The head of a trigger is a COMMAND with arguments of our own, which ``definitions`` reads: ``trigger`` is the routine
 that runs, ``table`` whose rows it sees, ``rows`` what it calls sets of them, ``when`` on which of its rows it runs, by
-the names of ``records``: each statement of the body depends on it. ``updates``: it runs for rows that UPDATE touches.
+the names of ``records``: each statement of the body depends on it. ``updates``: it runs for rows that UPDATE touches;
+``instead``: the kinds of statements whose place it takes.
 The body begins with a SET (``variables``) that gives NEW and OLD the columns of these tables: they are records.
 PostgreSQL names the table apart from the body, so the tables of a routine are looked for when it is read.
 """
@@ -23,6 +24,7 @@ from govtool.model.diagnostic import Diagnostic
 from govtool.names import fold
 
 _RECORDS: Final = ("new", "old")
+_EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
 _ROW_SETS: Final = ("inserted", "deleted")
 """What T-SQL calls the rows that were touched: tables."""
 
@@ -58,6 +60,8 @@ def begin(reader: StatementReader, tokens: list[Token], start: int, body: int, r
     when, notes = _condition(reader, head[:end], at + 1, "WHEN")
     tree = _head(routine, table, rows, (*_RECORDS, *records), when)
     tree.set("updates", any(word(token) == "UPDATE" for token in head[start:at]))
+    if find_word(head, {"INSTEAD"}, start) > 0:
+        tree.set("instead", tuple([text.lower() for text in _EVENTS if find_word(head, {text}, start) > 0]))
     reader.add(head, tree, "ignored", *notes, head="create trigger")
     if body >= 0 and reader.lex.name not in variables.TSQL:
         row(reader, head, routine, (*_RECORDS, *records))
@@ -145,6 +149,8 @@ def rule(reader: StatementReader, tokens: list[Token], routine: str) -> None:
     outer, reader.routine = reader.routine, routine
     when, notes = _condition(reader, tokens[:do], to, "WHERE")
     tree = _head(routine, table, [], _RECORDS, when)
+    if word(tokens[do + 1]) == "INSTEAD":
+        tree.set("instead", (word(tokens[to - 1]).lower(),))
     reader.add(tokens[:start], tree, "ignored", *notes, head="create rule")
     row(reader, tokens, routine)
     reader.statement(body)

@@ -27,6 +27,7 @@ DOT: typing.Final = TokenType.DOT
 DPIPE: typing.Final = TokenType.DPIPE
 EQ: typing.Final = TokenType.EQ
 FALSE: typing.Final = TokenType.FALSE
+EXISTS: typing.Final = TokenType.EXISTS
 FROM: typing.Final = TokenType.FROM
 HEREDOC_STRING: typing.Final = TokenType.HEREDOC_STRING
 HEX_STRING: typing.Final = TokenType.HEX_STRING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -14,6 +14,21 @@ from govtool.capture.sql.walk.usage import UsedColumns
 from govtool.model import HIDDEN
 from govtool.names import split_name
 from govtool.redaction import clean_location
+
+
+class ViewBase(NamedTuple):
+    """What a view is to what is written to it."""
+
+    base: str
+    """The table, or view, of whose rows its rows are one by one; empty where it is of more."""
+    columns: tuple[tuple[str, str], ...]
+    """Its columns, with their names in ``base``; empty for what is no column there."""
+    is_open: bool
+    """Whether other columns pass through it under the same name."""
+    reads: tuple[str, ...]
+    """All that it reads; of the rows of one table, this one."""
+    selects: bool
+    """Whether it has only some of these rows."""
 
 
 class TableInfo:
@@ -27,7 +42,7 @@ class TableInfo:
             where nothing else may own a name.
     """
 
-    __slots__ = ("columns", "complete", "described", "found", "id", "mark", "used")
+    __slots__ = ("columns", "complete", "described", "found", "id", "mark", "used", "view")
     virtual = False
 
     def __init__(self, id: str, columns: dict[str, str | None] | None, complete: bool) -> None:
@@ -42,6 +57,8 @@ class TableInfo:
         """Cached results of ``deps``."""
         self.mark = ""
         """Its signature, once that was needed."""
+        self.view: ViewBase | None = None
+        """Where a definition is that of a view through which rows may be written; asked for with ``Lookup.view``."""
 
     def deps(self, column: str, interner: Interner) -> Deps:
         """Return the dependency on one column, as a one-element tuple."""

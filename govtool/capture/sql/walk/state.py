@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from sqlglot import exp
 
-from govtool.capture.sql.walk.relation import QueryOutput, TableInfo
+from govtool.capture.sql.walk.relation import QueryOutput, TableInfo, ViewBase
 
 EVERYWHERE: Final = (0,)
 OPTIONAL: Final = 1
@@ -82,6 +82,12 @@ class Lookup(Protocol):
 
     def table(self, name: str) -> TableInfo:
         """Return what is known of a table at this place of the script."""
+
+    def view(self, name: str) -> ViewBase | None:
+        """Return what a view of that name is to what is written to it; None for a table."""
+
+    def replaces(self, name: str, kind: str) -> bool:
+        """Return whether a trigger or rule takes the place of a statement of this kind that writes to a view."""
 
     def table_name(self, node: exp.Table) -> str:
         """Return the canonical id of a written table name; empty if it is not a plain name."""

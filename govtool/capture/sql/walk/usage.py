@@ -3,6 +3,7 @@
 A tape holds looks, in order, each a tuple of JSON values:
 
     ("t", table, depth, signature, notes)   the known shape of a table; how many notes looking it up added
+    ("v", table, depth, mark)               whether it is a view that hands on what is written to it, and how
     ("f", function, mark)                   a SQL function; the mark is empty where there is none of the name
     ("n", table, other)                     the other name that the table may have; empty where there is none
     ("h", table, column, yes)               whether usage shows a column

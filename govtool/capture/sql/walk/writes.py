@@ -40,6 +40,7 @@ class Write:
         fills: How the statement says which columns of its target it fills: ``NOT_NAMED``, ``BY_NAME``, ``BY_POSITION``.
         bounds: How many of what there are in each group, by ``HAVING COUNT(…) >= k``.
         renamed_to: Of a rename.
+        reason: Why what may decide about its rows only may; empty where that is for want of names.
     """
 
     __slots__ = (
@@ -55,6 +56,7 @@ class Write:
         "output",
         "places",
         "reads",
+        "reason",
         "renamed_to",
         "rows",
         "steering",
@@ -91,6 +93,7 @@ class Write:
         self.defines = defines
         self.bounds = bounds or []
         self.renamed_to = renamed_to
+        self.reason = ""
 
     def of(self, target: str) -> Write:
         """Return the same write of another dataset."""
@@ -101,4 +104,5 @@ class Write:
         write.dataset_reads = self.dataset_reads
         write.mentioned = self.mentioned
         write.places = self.places
+        write.reason = self.reason
         return write
