@@ -190,7 +190,7 @@ class HistoryQuestions(OpenedVersion):
                 _name(new),
                 self._commit,
                 self._branch,
-                rules=rules,
+                policies=rules,
                 progress=self._progress,
                 rows=rows,
                 limit=limit,

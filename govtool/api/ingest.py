@@ -61,7 +61,7 @@ def ingest_sql(
         namespace: The namespace of datasets, to tell two databases apart.
         drop_unreadable: Forget what files said before that are there and cannot be read or understood now.
         follow_links: Follow symbolic links in folders also where they lead out of these.
-        workers: Processes; by default one, which is faster on two cores.
+        workers: Processes; by default one, which is fastest on up to two cores.
         stdin: A binary stream, for the path ``-``.
         progress: Called as ``progress(done, total)``.
         report: Called instead with a status: its ``stage``, ``done`` and ``total``, ``rate``, ``distinct``, ``failed``.
@@ -143,7 +143,8 @@ def ingest_log(
 
     Raises:
         RefusedIngestError: nothing was understood, or less than demanded; nothing was committed.
-        UsageError: nothing to read, an unknown format, dialect or branch, more than ``max_errors`` errors.
+        UsageError: nothing to read, an unknown format, dialect or branch.
+        EvidenceError: more than ``max_errors`` records cannot be read (``evidence.max-errors``).
         EngineError: a worker process died, or Spark failed.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """

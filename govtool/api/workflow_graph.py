@@ -243,10 +243,10 @@ def provenance_graph(
         UnknownNameError: There is no such graph or module.
         StoreError: There is no store, or it cannot be read.
     """
-    from govtool.app.workflow_graphs.graphs import (
+    from govtool.app.workflow_graphs.graphs import graph_called
+    from govtool.app.workflow_graphs.run_graphs import (
         RunDrawing,
         chosen_state_nodes,
-        graph_called,
         run_histories,
         run_notes,
         run_outputs,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from govtool.api.arguments import Texts, checked, texts
 from govtool.api.opened import OpenedVersion
-from govtool.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from govtool.answers.run_deletion import RunDeletionAnswer
@@ -181,7 +180,9 @@ def run_workflow(
         follow_links: Read what links in the folder of inputs lead to outside of it, too.
 
     Raises:
-        UsageError: The workflow breaks rules, or inputs are missing.
+        UnknownNameError: There is no such mode.
+        UsageError: The workflow breaks rules, inputs are missing, or an option does not apply: SQL has no
+            ``executions``, ``spark`` nor the modes ``eager`` and ``untracked``, Python no ``dialect``.
         EngineError: Spark is missing, or a module failed. The last whole execution stays.
         StoreError: There is no store, or it cannot be written.
     """
@@ -191,9 +192,12 @@ def run_workflow(
     from govtool.app.project.links import require_inside
     from govtool.app.project.project import open_store, store_uri
     from govtool.app.workflow_runs import run as runs
+    from govtool.app.workflow_runs.run_options import RunOptions
 
+    is_sql = isinstance(workflow, (str, os.PathLike))
+    RunOptions(executions, mode, spark=spark, dialect=dialect).check(sql=is_sql)
     if mode != "untracked":
-        store_uri(None if store is None else os.fspath(store))
+        store_uri(None if store is None else os.fspath(store))  # an untrusted one is refused before anything is read
 
     folder, kept = (None if place is None else Path(os.fspath(place)) for place in (inputs, state))
     if folder is not None:
@@ -201,27 +205,11 @@ def run_workflow(
     if isinstance(workflow, (str, os.PathLike)):
         from govtool.app.workflow_runs.programs.opening import SqlRunRequest, run_sql_program
 
-        place = open_store(None if store is None else os.fspath(store))
-        done, run = run_sql_program(
-            SqlRunRequest(Path(os.fspath(workflow)), folder, kept, dialect or ""), place, branch
-        )
+        opened = open_store(None if store is None else os.fspath(store))
+        request = SqlRunRequest(Path(os.fspath(workflow)), folder, kept, dialect or "")
+        done, run = run_sql_program(request, opened, branch)
         return WorkflowRunAnswer(run, str(done.folder))
-    request = runs.WorkflowRequest(workflow, runs.require_inputs(folder), kept, executions, _mode(mode))
-    opened = None if mode == "untracked" else open_store(None if store is None else os.fspath(store))
-    outcome = runs.run_workflow(request, opened, branch=branch, spark=spark, progress=progress)
+    wanted = runs.WorkflowRequest(workflow, runs.require_inputs(folder), kept, executions, cast("runs.Mode", mode))
+    used = None if mode == "untracked" else open_store(None if store is None else os.fspath(store))
+    outcome = runs.run_workflow(wanted, used, branch=branch, spark=spark, progress=progress)
     return WorkflowRunAnswer(outcome.run, str(outcome.state))
-
-
-def _mode(text: str) -> Any:
-    import difflib
-
-    from govtool.app.workflow_runs.run import MODES
-
-    if text not in MODES:
-        raise UnknownNameError(
-            f"no mode {text!r}",
-            code="usage.unknown-mode",
-            nearest=tuple(difflib.get_close_matches(text, MODES)),
-            hint=f"one of {', '.join(MODES)}",
-        )
-    return text

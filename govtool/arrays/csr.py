@@ -7,13 +7,9 @@ those of node ``v`` are ``items[offsets[v]:offsets[v + 1]]``. Arrays may be view
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
-
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import Array, stable_order
 
 

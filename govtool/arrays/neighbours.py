@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
-
 from govtool.arrays.csr import spread
 from govtool.arrays.graph import ArrayGraph
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import Array
 
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
-
 from govtool.arrays.csr import Csr
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import Array, distinct
 
 

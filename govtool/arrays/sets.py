@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-import os
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
+from govtool.arrays.numpy_threads import np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -16,17 +16,13 @@ Both look at the edges of what was taken and at nothing else.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
-
 from govtool.arrays.graph import ArrayGraph, check_nodes
 from govtool.arrays.neighbours import entering, in_degree, leaving
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.results import Loss
 from govtool.arrays.sets import Array, distinct, stable_order, zero_bytes
 from govtool.errors import IntegrityError

@@ -6,15 +6,11 @@ done by Arrow, over all texts at once.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
-
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import Array
 
 

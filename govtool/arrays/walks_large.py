@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
-
 from govtool.arrays.graph import ArrayGraph, graph_of
 from govtool.arrays.neighbours import entering, leaving
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.results import ReachedNodes
 from govtool.arrays.sets import Array, distinct
 

@@ -129,7 +129,7 @@ def _send(ui: Ui, exported: Exported, to: _Destination) -> int:
     from govtool.app.serve.admission import bearer_token
 
     endpoint = event_endpoint(to.url, bearer_token(to.token_file, TOKEN_VARIABLE))
-    if endpoint.token and endpoint.is_open:
+    if endpoint.token and endpoint.is_unencrypted:
         ui.remark([Span("the token is sent without TLS: others on the network can read it")])
     return _report(ui, deliver(exported.events, endpoint, DeliveryPolicy(timeout=to.timeout, deadline=to.deadline)))
 

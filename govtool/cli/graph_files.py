@@ -72,7 +72,7 @@ def graph_name(graph: str | None, run: str | None) -> str:
     Raises:
         UsageError: Neither is given, or both (``usage.arguments``).
     """
-    from govtool.app.workflow_graphs.graphs import RUN_PREFIX
+    from govtool.app.workflow_graphs.run_graphs import RUN_PREFIX
 
     if (graph is None) == (run is None):
         raise UsageError("name one graph", code="usage.arguments", hint="--graph NAME|FILE, or --run RUN")

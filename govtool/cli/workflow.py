@@ -91,15 +91,19 @@ def workflow_run(
     from govtool.app.workflow_runs.load import absolute_target, load_workflow
     from govtool.app.workflow_runs.programs.opening import SqlRunRequest, is_sql_program, run_sql_program
     from govtool.app.workflow_runs.run import WorkflowRequest, capture_mode, require_inputs, run_workflow, settings_of
+    from govtool.app.workflow_runs.run_options import RunOptions
     from govtool.render.workflow_runs import FORMATS, render_workflow_run
 
     outputs = chosen(format, output, FORMATS)
+    mode = capture_mode(records, untracked, eager)
+    known = settings_of(conf or ())
+    is_sql = is_sql_program(workflow)
+    RunOptions(executions, mode, known, dialect=dialect).check(sql=is_sql)
     if not untracked:
         store_uri(store)  # one that the user has not agreed to is refused before anything is read
     if inputs is not None:
         require_inside(inputs, follow_links=follow_links)
-    if is_sql_program(workflow):
-        refuse_options(executions, untracked, eager, conf)
+    if is_sql:
         done, found = run_sql_program(
             SqlRunRequest(Path(workflow), inputs, state, dialect or ""), open_store(store), branch
         )
@@ -109,12 +113,8 @@ def workflow_run(
             ui.show(render_workflow_run(form, WorkflowRunAnswer(found, str(done.folder))), file)
         name_store(ui, store)
         return
-    if dialect is not None:
-        raise UsageError("--dialect applies only to SQL", code="usage.arguments", hint="a workflow in Python has none")
-    mode = capture_mode(records, untracked, eager)
     opened = None if untracked else open_store(store)
     flow = load_workflow(workflow)
-    known = settings_of(conf or ())
     request = WorkflowRequest(flow, require_inputs(inputs), state, executions, mode, known, absolute_target(workflow))
     with ui.progressing("executions") as progress:
         outcome = run_workflow(request, opened, branch=branch, progress=progress)
@@ -131,23 +131,6 @@ def workflow_run(
         name_store(ui, store)
     if not outcome.executions:
         ui.hint("nothing was left to run: all executions with inputs are done; --executions N for more")
-
-
-def refuse_options(executions: int | None, untracked: bool, eager: bool, conf: list[str] | None) -> None:
-    """Refuse options that a program of SQL does not have.
-
-    Raises:
-        UsageError: One is given (``usage.arguments``).
-    """
-    given = {
-        "--executions": executions is not None,
-        "--untracked": untracked,
-        "--records=eager": eager,
-        "--conf": bool(conf),
-    }
-    for name, is_given in given.items():
-        if is_given:
-            raise UsageError(f"{name} applies only to workflows in Python", code="usage.arguments", hint="leave it out")
 
 
 workflow_run.spellings = {"--records=eager": "--records-eager"}  # type: ignore[attr-defined]

@@ -9,15 +9,11 @@ nodes that one enters which does not keep to it are *late*, and are left to the 
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - imported only where classes are propagated
-
 from govtool.arrays.csr import spread
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.ranks import ranks
 from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index

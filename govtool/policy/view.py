@@ -7,6 +7,7 @@ Python" in docs/policies.md.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple
@@ -110,7 +111,11 @@ class View:
         return self._names(spread.having(Mode.VALUE, taints).tolist())
 
     def classes(self, column: str) -> frozenset[Held]:
-        """The classes of a column, by themselves or along the graph."""
+        """The classes of a column, by themselves or along the graph.
+
+        Raises:
+            KeyError: There is no such column.
+        """
         spread, node = self._governed.spread, self._node(column)
         return frozenset(
             Held(t.name, mode.name.lower(), t.passed)
@@ -120,11 +125,19 @@ class View:
         )
 
     def tags(self, column: str) -> frozenset[str]:
-        """The tags of a column itself; those of its dataset are in ``facts``."""
+        """The tags of a column itself; those of its dataset are in ``facts``.
+
+        Raises:
+            KeyError: There is no such column.
+        """
         return frozenset(self._governed.places.column_tags.get(self._node(column), ()))
 
     def type(self, column: str) -> str | None:
-        """The type of a column, where it is known."""
+        """The type of a column, where it is known.
+
+        Raises:
+            KeyError: There is no such column.
+        """
         return self._governed.places.index.type(self._node(column))
 
     def facts(self, dataset: str) -> Facts:
@@ -148,15 +161,27 @@ class View:
         )
 
     def into(self, column: str) -> list[Edge]:
-        """The edges that make a column."""
+        """The edges that make a column.
+
+        Raises:
+            KeyError: There is no such column.
+        """
         return [self._edge(e) for e in self._governed.places.index.in_edges(self._node(column))]
 
     def out_of(self, column: str) -> list[Edge]:
-        """The edges that read a column."""
+        """The edges that read a column.
+
+        Raises:
+            KeyError: There is no such column.
+        """
         return [self._edge(e) for e in self._governed.places.index.out_edges(self._node(column))]
 
     def path(self, source: str, target: str) -> list[Edge]:
-        """A shortest way between two columns; empty if there is none or they are the same."""
+        """A shortest way between two columns; empty if there is none or they are the same.
+
+        Raises:
+            KeyError: There is no such column.
+        """
         return [self._edge(e) for e in self._way(source, target)]
 
     def has(self, name: str) -> bool:
@@ -164,11 +189,20 @@ class View:
         return self._find(name) is not None or self._governed.places.index.find_dataset(name) is not None
 
     def steps(self, source: str, target: str) -> tuple[WayStep, ...]:
-        """The way with its statements; without a source the first edge that makes the target."""
-        index, node = self._governed.places.index, self._find(target)
-        if node is None:
-            return ()
-        edges = self._way(source, target) if source else list(index.in_edges(node)[:1])
+        """The way with its statements; without a source the first edge that makes the target.
+
+        Empty where there is none, and where one of them is a dataset.
+
+        Raises:
+            KeyError: One of them is not in the graph.
+        """
+        for name in (target, *([source] if source else [])):
+            if self._find(name) is None:
+                if not self.has(name):
+                    raise KeyError(f"no column {name}")
+                return ()
+        index = self._governed.places.index
+        edges = self._way(source, target) if source else list(index.in_edges(self._node(target))[:1])
         return tuple(step(index, e) for e in edges)
 
     def _way(self, source: str, target: str) -> list[int]:
@@ -199,11 +233,11 @@ class View:
             index.reason(edge),
         )
 
-    def _names(self, nodes: object) -> list[str]:
+    def _names(self, nodes: Iterable[int]) -> list[str]:
         index = self._governed.places.index
         return sorted(
             index.name(n)
-            for n in nodes  # type: ignore[attr-defined]
+            for n in nodes
             if not index.is_unknown(n) and not index.is_rows(n) and not index.is_hidden(index.node_dataset[n])
         )
 

@@ -39,7 +39,7 @@ def read_spool(folder: Path) -> Iterator[Planned]:
     """
     for file in sorted(folder.glob("*.jsonl")):
         udfs: dict[str, UdfReference] = {}
-        rows: dict[int, Any] = {}
+        rows: dict[int, catalyst.DriverRows] = {}
         for line in _lines(file):
             _remember(line, udfs, rows)
             yield _captured(file.stem, line, udfs, rows)
@@ -55,7 +55,7 @@ def read_frame(text: str, version: str, folder: Path, here: dict[str, Any]) -> P
         here: ``functions`` and ``rows`` that were not.
     """
     udfs: dict[str, UdfReference] = {}
-    rows: dict[int, Any] = {}
+    rows: dict[int, catalyst.DriverRows] = {}
     for file in sorted(folder.glob(f"{os.getpid()}-*.jsonl")):
         for line in _lines(file):
             _remember(line, udfs, rows)
@@ -74,16 +74,18 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
                 yield line
 
 
-def _remember(line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> None:
+def _remember(line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, catalyst.DriverRows]) -> None:
     for digest, each in (line.get("functions") or {}).items():
         reason = str(each.get("reason", ""))
         udfs[digest] = UdfReference(each["module"], each["qualname"], each["digest"], "python", reason)
     for each in line.get("rows") or ():
         if each["ids"]:
-            rows[each["ids"][0]] = (each["ids"], each["rows"], str(each.get("reason", "")))
+            rows[each["ids"][0]] = catalyst.DriverRows(each["ids"], each["rows"], str(each.get("reason", "")))
 
 
-def _captured(process: str, line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> Planned:
+def _captured(
+    process: str, line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, catalyst.DriverRows]
+) -> Planned:
     application, number = str(line.get("application", "")), int(line.get("n", 0))
     if "exact" not in line:
         return Planned(process, application, number, None, str(line.get("break", "the plan is missing")))

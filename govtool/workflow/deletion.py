@@ -162,7 +162,7 @@ def _went_with_rows(graph: ProvenanceGraph, guard: int, is_removed: Array, hollo
 
 
 def _not_certain(graph: ProvenanceGraph, seeds: Array, is_removed: Array, reads: Array) -> list[int]:
-    """The comparisons of which something is made that did not fall with another tuple anyway."""
+    """Comparisons with an output that no other removed tuple takes away."""
     edge, owner = leaving(graph.edges, seeds)
     target = graph.edges.target[edge].astype(np.int64)
     targets = distinct(target)
@@ -199,7 +199,7 @@ class _Judgement:
     """
 
     graph: ProvenanceGraph
-    removed: Array
+    certainly_removed: Array
     skipped: Array
     hollow: frozenset[int] = frozenset()
     values: dict[int, Value] = field(default_factory=dict)
@@ -213,7 +213,7 @@ class _Judgement:
 
     def __post_init__(self) -> None:
         self.before = World(self.graph)
-        self.after = World(self.graph, self.removed, self.values)
+        self.after = World(self.graph, self.certainly_removed, self.values)
 
     def run(self, touched: Array) -> None:
         """Judge the nodes that lost an input, and all that what is found spreads to."""
@@ -235,18 +235,21 @@ class _Judgement:
     def _judge(self, node: int) -> bool:
         """Judge a survivor; return whether what reads it has to be judged, too."""
         if self.graph.is_opaque[node] and self.graph.label_of(node) in terms.ENTRIES:
-            return self._may_grow(node) and self._spread_unknown(node)
+            if not self._may_grow(node):
+                return False
+            self._spread_unknown(node)
+            return True
         if node in self.hollow or (self.graph.is_opaque[node] and self._has_changed_input(node)):
-            return self._spread_unknown(node)
+            self._spread_unknown(node)
+            return True
         if self.graph.kind[node] == terms.V:
             return self._judge_value(node)
         return self._judge_tuple(node)
 
-    def _spread_unknown(self, node: int) -> bool:
+    def _spread_unknown(self, node: int) -> None:
         self.unknown.add(node)
         # A comparison or a function that was fed otherwise may let through what it had not let through.
         self.gains = self.gains or bool(self.graph.kind[node] == terms.P)
-        return True
 
     def _inputs(self, node: int) -> list[tuple[int, int]]:
         """The inputs that a node had, each with the side of its edge."""
@@ -255,7 +258,7 @@ class _Judgement:
 
     def _has_changed_input(self, node: int) -> bool:
         return any(
-            self.removed[each]
+            self.certainly_removed[each]
             or each in self.unknown
             or each in self.values
             or each in self.vague
@@ -265,7 +268,7 @@ class _Judgement:
 
     def _may_grow(self, gate: int) -> bool:
         """Return whether something that a gate watches may be there more often than it was, or in another place."""
-        standing = [each for each, _ in self._inputs(gate) if not self.removed[each]]
+        standing = [each for each, _ in self._inputs(gate) if not self.certainly_removed[each]]
         if any(each in self.unknown or each in self.vague for each in standing):
             return True
         return any(
@@ -292,7 +295,7 @@ class _Judgement:
     def _is_tuple_unknown(self, node: int, label: str, inputs: list[tuple[int, int]]) -> bool:
         if any(each in self.values for each, _ in inputs):
             return True  # a tuple that reads a value is a comparison, whatever its label
-        standing = [each for each, _ in inputs if not self.removed[each]]
+        standing = [each for each, _ in inputs if not self.certainly_removed[each]]
         unsure = [each for each in standing if each in self.unknown]
         if label == terms.TIMES:
             return bool(unsure)
@@ -327,7 +330,7 @@ class _Judgement:
 
     def _judge_value(self, node: int) -> bool:
         inputs = [each for each, _ in self._inputs(node)]
-        standing = [each for each in inputs if not self.removed[each]]
+        standing = [each for each in inputs if not self.certainly_removed[each]]
         if any(each in self.unknown or each in self.vague for each in standing):
             self.unknown.add(node)
             return True
@@ -338,15 +341,15 @@ class _Judgement:
             # It has no value of its own: its aggregate reads its inputs.
             self.altered.add(node)
             return True
-        return self._copy(node, standing)
-
-    def _copy(self, node: int, standing: list[int]) -> bool:
-        """A cell has the value of the one node that it was copied from."""
-        if len(standing) != 1 or standing[0] not in self.values:
-            self.unknown.add(node)
-            return True
-        self.values[node] = self.values[standing[0]]
+        self._copy(node, standing)
         return True
+
+    def _copy(self, node: int, standing: list[int]) -> None:
+        """A cell has the value of the one node that it was copied from."""
+        if len(standing) == 1 and standing[0] in self.values:
+            self.values[node] = self.values[standing[0]]
+        else:
+            self.unknown.add(node)
 
     def _aggregate_again(self, node: int) -> bool:
         if self._has_emptied_term(node):
@@ -372,9 +375,9 @@ class _Judgement:
         An aggregate over nothing is removed, and a new run has 0 or NULL in its place where its row does not hang on
         a group.
         """
-        tensors = [each for each, _ in self._inputs(node) if self.removed[each]]
+        tensors = [each for each, _ in self._inputs(node) if self.certainly_removed[each]]
         return any(
-            not self.removed[each]
+            not self.certainly_removed[each]
             for tensor in tensors
             for each, _ in self._inputs(tensor)
             if self.graph.kind[each] == terms.P

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from govtool.answers.diff import DiffAnswer
 from govtool.answers.run_diff import RunDiffAnswer
 from govtool.answers.runs import ProvenanceAnswer, RunAnswer
 from govtool.api.history import log
+from govtool.app.questions.history import diff_answer
 from govtool.errors import UnknownNameError, UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +76,15 @@ def test_the_first_commit_has_none_before(graph):
     with pytest.raises(UnknownNameError) as caught:
         graph.at("1").diff()
     assert caught.value.code == "usage.unknown-ref"
+
+
+def test_upkeep_after_the_first_ingest_is_not_called_the_first_commit():
+    upkeep, first = (
+        SimpleNamespace(short=name, sources=made, merged=()) for name, made in (("b2", ()), ("a1", ("s",)))
+    )
+    store = SimpleNamespace(history=lambda _: iter((upkeep, first)))
+    with pytest.raises(UnknownNameError, match="no commit before b2 has another graph"):
+        diff_answer(store, None, None, upkeep)
 
 
 def test_runs(graph):

@@ -223,6 +223,11 @@ def test_a_rule_cannot_change_the_view():
         view.columns_of("persnal")
     with pytest.raises(KeyError, match="no column crm"):
         view.path("crm.nobody.x", "mm.t.c")
+    for ends in (("crm.nobody.x", "mm.t.c"), ("crm.users.email", "crm.nobody.x"), ("", "crm.nobody.x")):
+        with pytest.raises(KeyError, match=r"no column crm\.nobody\.x"):
+            view.steps(*ends)
+    assert [view.steps(*ends) for ends in (("crm.users", "mm.t.c"), ("crm.users.email", "mm.t"))] == [(), ()]
+    assert len(view.steps("crm.users.email", "mm.t.c")) == 1
     assert view.columns_of("personal") == ["crm.users.email", "mm.t.c", "mm.t.h"]
     assert view.path("mm.t.c", "crm.users.email") == []
     assert [e.target for e in view.out_of("crm.users.email")] == ["mm.t.c", "mm.t.h"]

@@ -13,7 +13,7 @@ from govtool.app.records import engines as record_engines
 from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 from govtool.app.workflow_runs.programs.sql import read_script
 from govtool.cli.main import main
-from govtool.errors import EngineError, UsageError
+from govtool.errors import EngineError, GovtoolError, UsageError
 from govtool.store import Store
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
@@ -217,6 +217,11 @@ def test_options_of_the_other_kind_are_refused(folder, capsys):
         ["flow.py", "--dialect", "duckdb"],
     ):
         assert main(["workflow", "run", *words, "--inputs", "in"]) == 2
+    for options in ({"executions": 2}, {"mode": "eager"}, {"mode": "untracked"}, {"mode": "row"}, {"spark": object()}):
+        with pytest.raises(GovtoolError, match=r"applies only to workflows in Python|no mode 'row'"):
+            govtool.run_workflow("report.sql", "in", **options)
+    with pytest.raises(UsageError, match="--dialect applies only to SQL"):
+        govtool.run_workflow(govtool.Workflow("flow", {}, {}), "in", dialect="duckdb")
     assert main(["workflow", "run", "report.sql", "--inputs", "nowhere"]) == 2
     assert main(["workflow", "run", "nothing.sql", "--inputs", "in"]) == 2
     assert "internal" not in capsys.readouterr().err

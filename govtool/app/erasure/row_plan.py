@@ -77,10 +77,15 @@ class _Walk:
     not_searched: dict[tuple[str, str], Unsearched] = field(default_factory=dict)
     not_reached: dict[tuple[str, str], Unsearched] = field(default_factory=dict)
     _drops: dict[Place, dict[int, int | None]] = field(default_factory=dict)
+    """By file the rows that are taken out of it."""
     _deltas: dict[str, DatasetDelta] = field(default_factory=dict)
+    """By run what changes in its output."""
     _unknown: dict[Place, str] = field(default_factory=dict)
+    """Files whose corrected rows are not known, with the reason."""
     _uncertain: dict[Place, str] = field(default_factory=dict)
+    """Files whose corrected rows are not certain, with the dataset."""
     _joined: dict[str, JoinedInput] = field(default_factory=dict)
+    """Inputs that the subject's rows are joined with, by dataset."""
     _alone: dict[Place, str] = field(default_factory=dict)
     """Files of datasets that are unknown as a whole, with the dataset."""
     _driver: dict[str, str] = field(default_factory=dict)
@@ -111,7 +116,7 @@ class _Walk:
         none = not any(each.rows() for each in found.values()) and not any(each.tokens for each in self.outputs)
         if none and not self._unknown:  # else the subject's rows may be where nothing could be searched
             searched = ", ".join(self.keys.columns())
-            raise UsageError(f"no row is the subject's; searched: {searched}", code="usage.no-rows")
+            raise UsageError(f"no row matches the subject's keys; columns searched: {searched}", code="usage.no-rows")
         return RowErasure(
             tuple(each for each in found.values() if each.rows()),
             tuple(self.outputs),
@@ -248,12 +253,16 @@ class _Walk:
     def _evaluate(self, link: ChainLink, deleted: Sequence[Wanted], alone: str) -> None:
         try:
             write = self._writes.pop(link.run.run, None) or open_write(self.store, self.commit, link.run)
-            outcome = self._corrected(link, write, deleted, alone)
+            outcome = None if write.output is None else self._corrected(link, write, deleted, alone)
         except (Unevaluated, EngineError, EvidenceError, UsageError) as error:
             why = error.message if isinstance(error, GovtoolError) else str(error)
             self._lost(link, why, deleted)
             return
         if outcome is None:
+            for place in link.written_places():
+                self._unknown[place] = f"{link.output} was written again, or is gone"
+            how = "is gone, or was written again since" if link.written is not None else "lies in unknown files"
+            self._beyond(link.output, f"what {link.run.run} wrote {how}")
             return
         assert outcome.corrected is not None
         delta = outcome.corrected.delta
@@ -271,20 +280,12 @@ class _Walk:
             self._unknown[place] = f"what becomes of {link.output} is not known"
         self.outputs.append(self._sized(ErasedOutput(link, unknown=why, deleted=tuple(deleted))))
 
-    def _corrected(
-        self, link: ChainLink, write: OpenedWrite, deleted: Sequence[Wanted], alone: str
-    ) -> ErasedOutput | None:
-        """A write over its corrected inputs; None where its output is not there any more.
+    def _corrected(self, link: ChainLink, write: OpenedWrite, deleted: Sequence[Wanted], alone: str) -> ErasedOutput:
+        """A write whose output is still there, over its corrected inputs.
 
         Raises:
             Unevaluated: It cannot be evaluated.
         """
-        if write.output is None:
-            for place in link.written_places():
-                self._unknown[place] = f"{link.output} was written again, or is gone"
-            how = "is gone, or was written again since" if link.written is not None else "lies in unknown files"
-            self._beyond(link.output, f"what {link.run.run} wrote {how}")
-            return None
         for place in link.read_places():
             if place in self._unknown:
                 raise Unevaluated(self._unknown[place])

@@ -49,7 +49,7 @@ class EventEndpoint:
         return urlsplit(self.url)
 
     @property
-    def is_open(self) -> bool:
+    def is_unencrypted(self) -> bool:
         """True if others on the network can read what is sent."""
         return self.parts.scheme == "http" and self.parts.hostname not in ("localhost", "127.0.0.1", "::1")
 
@@ -96,13 +96,13 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise wrong("the address of the endpoint is none") from error
+        raise wrong("the address of the endpoint is not a valid URL") from error
     if parts.scheme not in ("http", "https") or not host:
-        raise wrong("the address of the endpoint begins with http:// or https:// and a host")
+        raise wrong("the address of the endpoint must begin with http:// or https:// and a host")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise wrong("the address of the endpoint holds no user, password or query: use --token-file")
+        raise wrong("the address of the endpoint must not contain a user, password or query: use --token-file")
     if not (url.isascii() and url.isprintable() and " " not in url):
-        raise wrong("the address of the endpoint has characters that no URL has")
+        raise wrong("the address of the endpoint has characters that a URL cannot hold")
     return parts
 
 

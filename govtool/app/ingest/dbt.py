@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -85,7 +85,8 @@ def ingest_dbt(
 
     def extract() -> IngestPayload:
         extraction = _extract(project, settings, progress)
-        unread, missing, shortfalls = _without_sql(project, settings)
+        unread = list(_without_sql(project, settings))
+        missing, shortfalls = _counted_as_opaque(unread)
         derivations = [_as_of(project, settings, d) for d in extraction.derivations]
         derivations += [*_declared(project, settings), *unread, *_exposures(project, settings)]
         return IngestPayload(
@@ -190,41 +191,43 @@ def _declared(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]:
             )
 
 
-def _without_sql(project: DbtArtifacts, settings: Options) -> tuple[list[Derivation], Coverage, tuple[Shortfall, ...]]:
+def _without_sql(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]:
     """Models without compiled SQL: their inputs are known, their columns' lineage is not."""
-    from govtool.capture.sql.extract import Shortfall
-
-    found = []
-    shortfalls = []
     for node in project.nodes.values():
         if node.kind not in ("model", "snapshot") or node.sql is not None or node.materialized == _EPHEMERAL:
             continue
         reason = _NO_SQL["python" if node.language == "python" else "sql"]
         note = Diagnostic("opaque", "warning", reason, node.file, 1, target=node.relation)
-        shortfalls.append(Shortfall("opaque", note, 1, "", project.dialect))
         edges = []
-        for relation in _read_by(node, project):
+        for relation in _inputs_of(node, project):
             ref = ColumnRef(dataset_id(relation, settings.namespace), ROWS)
             edges.append(Edge(ref, ROWS, EdgeKind.READ))
             edges.append(Edge(ref, ROWS, EdgeKind.OPAQUE, reason=reason))
             edges.append(Edge(ref, HIDDEN, EdgeKind.OPAQUE, reason=reason))
             edges.extend(Edge(ref, column.name, EdgeKind.OPAQUE, reason=reason) for column in node.columns)
-        found.append(
-            Derivation(
-                dataset_id(node.relation, settings.namespace),
-                "table",
-                "replace",
-                _evidence(node, project, settings, "other"),
-                tuple(OutputColumn(column.name, column.type) for column in node.columns),
-                columns_complete=False,
-                edges=tuple(edges),
-                status="opaque",
-                diagnostics=(note,),
-                namespace=settings.namespace,
-            )
+        yield Derivation(
+            dataset_id(node.relation, settings.namespace),
+            "table",
+            "replace",
+            _evidence(node, project, settings, "other"),
+            tuple(OutputColumn(column.name, column.type) for column in node.columns),
+            columns_complete=False,
+            edges=tuple(edges),
+            status="opaque",
+            diagnostics=(note,),
+            namespace=settings.namespace,
         )
-    count = len(shortfalls)
-    return found, Coverage(statements=count, opaque=count, runs_opaque=count), tuple(shortfalls)
+
+
+def _counted_as_opaque(derivations: Sequence[Derivation]) -> tuple[Coverage, tuple[Shortfall, ...]]:
+    """The coverage of models without compiled SQL, and a shortfall for each."""
+    from govtool.capture.sql.extract import Shortfall
+
+    count = len(derivations)
+    shortfalls = (
+        Shortfall("opaque", note, 1, "", each.statement.dialect) for each in derivations for note in each.diagnostics
+    )
+    return Coverage(statements=count, opaque=count, runs_opaque=count), tuple(shortfalls)
 
 
 def _exposures(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]:
@@ -233,7 +236,7 @@ def _exposures(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]
         if node.kind != "exposure":
             continue
         edges: list[Edge] = []
-        for relation in _read_by(node, project):
+        for relation in _inputs_of(node, project):
             ref = ColumnRef(dataset_id(relation, settings.namespace), ROWS)
             edges.append(Edge(ref, ROWS, EdgeKind.READ))
             edges.append(Edge(ref, ROWS, EdgeKind.OPAQUE, reason="exposure: its columns are not declared"))
@@ -248,7 +251,7 @@ def _exposures(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]
         )
 
 
-def _read_by(node: DbtNode, project: DbtArtifacts) -> list[str]:
+def _inputs_of(node: DbtNode, project: DbtArtifacts) -> list[str]:
     """Relations that a node depends on, through ephemeral models."""
     found: dict[str, None] = {}
     pending = list(reversed(node.depends_on))

@@ -50,7 +50,7 @@ def edge_kinds(labels: Iterable[str] | None) -> list[EdgeKind] | None:
     return found or None
 
 
-def selector(snapshot: Snapshot, rules: PolicyChoice) -> Selector:
+def selector(snapshot: Snapshot, policies: PolicyChoice) -> Selector:
     """Return the selector of a version. Named policies are read at once: a mistake in them is never passed over.
 
     Raises:
@@ -58,12 +58,12 @@ def selector(snapshot: Snapshot, rules: PolicyChoice) -> Selector:
     """
     from govtool.app.questions.selection import Selector
 
-    if rules.policy:
-        snapshot.governance.policies(rules.policy)
-    return Selector(snapshot.index, snapshot.store, snapshot.commit, rules.policy, rules.day, snapshot.governance)
+    if policies.policy:
+        snapshot.governance.policies(policies.policy)
+    return Selector(snapshot.index, snapshot.store, snapshot.commit, policies.policy, policies.day, snapshot.governance)
 
 
-def subjects(snapshot: Snapshot, rules: PolicyChoice) -> Subjects:
+def subjects(snapshot: Snapshot, policies: PolicyChoice) -> Subjects:
     """Return the finder of the subjects of a question; a plain name costs no more than a look-up.
 
     Raises:
@@ -71,9 +71,9 @@ def subjects(snapshot: Snapshot, rules: PolicyChoice) -> Subjects:
     """
     from govtool.app.questions.subjects import Subjects
 
-    if rules.policy:
-        snapshot.governance.policies(rules.policy)
-    return Subjects(snapshot.index, lambda: selector(snapshot, rules))
+    if policies.policy:
+        snapshot.governance.policies(policies.policy)
+    return Subjects(snapshot.index, lambda: selector(snapshot, policies))
 
 
 def parse_change(change: str | None, *, to: str | None = None, upstream: bool = False) -> Change | None:
@@ -102,7 +102,7 @@ def parse_change(change: str | None, *, to: str | None = None, upstream: bool = 
 def impact_answer(
     snapshot: Snapshot,
     column: str,
-    rules: PolicyChoice,
+    policies: PolicyChoice,
     *,
     change: Change | None,
     exclude: Sequence[str],
@@ -124,8 +124,8 @@ def impact_answer(
     from govtool.query.selection.select import nothing_selected
 
     index = snapshot.index
-    labels = snapshot.governance.labels(*rules)
-    about = subjects(snapshot, rules).find(column, exclude)
+    labels = snapshot.governance.labels(*policies)
+    about = subjects(snapshot, policies).find(column, exclude)
     if not about:
         raise nothing_selected(texts=[column])
     result = impact(
@@ -193,7 +193,7 @@ def path_answer(
     snapshot: Snapshot,
     start: str,
     end: str,
-    rules: PolicyChoice,
+    policies: PolicyChoice,
     *,
     kinds: Iterable[EdgeKind] | None,
     semantics: str,
@@ -209,7 +209,7 @@ def path_answer(
     from govtool.app.coverage.unread import version_for
     from govtool.query.path import paths
 
-    about = subjects(snapshot, rules)
+    about = subjects(snapshot, policies)
     most = SHOWN_WAYS if limit is None else limit
     starts, ends = about.find(start), about.find(end)
     found = paths(snapshot.index, starts, ends, most, kinds=kinds, semantics=semantics)
@@ -217,9 +217,11 @@ def path_answer(
 
 
 def explain_answer(
-    snapshot: Snapshot, column: str, rules: PolicyChoice, *, exclude: Sequence[str], limit: int | None
+    snapshot: Snapshot, column: str, policies: PolicyChoice, *, exclude: Sequence[str], limit: int | None
 ) -> ExplainAnswer:
     """Answer where columns and datasets come from and who reads them; see ``govtool.query.explain``.
+
+    ``limit`` is how many columns and datasets are explained at most, and how many entries each list of one has.
 
     Raises:
         UsageError: Nothing is selected, a named policy is mistaken, or a selector is.
@@ -231,7 +233,7 @@ def explain_answer(
     from govtool.query.explain import explain
     from govtool.query.selection.select import nothing_selected
 
-    about = subjects(snapshot, rules).find(column, exclude)
+    about = subjects(snapshot, policies).find(column, exclude)
     if not about:
         raise nothing_selected(texts=[column])
     several = len(about) > 1
@@ -255,7 +257,7 @@ def explain_answer(
 
 
 def list_answer(
-    snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], columns: bool
+    snapshot: Snapshot, selectors: Sequence[str], policies: PolicyChoice, *, exclude: Sequence[str], columns: bool
 ) -> ListAnswer:
     """The datasets and columns that selectors select, by name.
 
@@ -265,7 +267,7 @@ def list_answer(
     from govtool.answers.ls import ListAnswer, Listed
 
     index = snapshot.index
-    selection = selector(snapshot, rules).select(selectors, exclude)
+    selection = selector(snapshot, policies).select(selectors, exclude)
     nodes = list(selection.columns)
     if columns:
         nodes += [n for dataset in selection.datasets for n in index.columns(dataset) if not index.is_unknown(n)]
@@ -290,7 +292,7 @@ def _place(index: Index, dataset: int) -> str | None:
 
 
 def suggestions_answer(
-    snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], least: float
+    snapshot: Snapshot, selectors: Sequence[str], policies: PolicyChoice, *, exclude: Sequence[str], least: float
 ) -> SuggestionsAnswer:
     """The classes that columns may deserve; see ``govtool.policy.suggest``.
 
@@ -302,7 +304,7 @@ def suggestions_answer(
     from govtool.policy.classes.taints import Mode
     from govtool.policy.suggest import suggestions
 
-    index, selecting = snapshot.index, selector(snapshot, rules)
+    index, selecting = snapshot.index, selector(snapshot, policies)
     descriptions: dict[int, list[str]] = {}
     for fact in read_facts(snapshot.store, snapshot.commit):
         dataset = index.find_dataset(fact.dataset) if fact.name == "description" and fact.column is not None else None
@@ -318,7 +320,7 @@ def suggestions_answer(
 
 
 def classes_answer(
-    snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], direct: bool
+    snapshot: Snapshot, selectors: Sequence[str], policies: PolicyChoice, *, exclude: Sequence[str], direct: bool
 ) -> ClassesAnswer:
     """The classes of columns, and the ways by which they came; see ``govtool.policy.classes.provenance_paths``.
 
@@ -328,7 +330,7 @@ def classes_answer(
     from govtool.answers.classes import ClassesAnswer
     from govtool.policy.classes.provenance_paths import why
 
-    index, selecting = snapshot.index, selector(snapshot, rules)
+    index, selecting = snapshot.index, selector(snapshot, policies)
     spread = selecting.governed.spread
     selection = selecting.select(selectors, exclude)
     nodes = {*selection.nodes(index), *(index.rows(dataset) for dataset in selection.datasets)}

@@ -107,7 +107,7 @@ def diff_answer(
     at: Commit,
     branch: str | None = None,
     *,
-    rules: PolicyChoice | None = None,
+    policies: PolicyChoice | None = None,
     progress: Progress | None = None,
     rows: bool = False,
     limit: int | None = None,
@@ -117,11 +117,11 @@ def diff_answer(
 
     Args:
         store: The store.
-        old: A commit or a run; None: the commit before ``at``.
+        old: A commit or a run; None: the commit before the newest one, up to ``at``, that changed the graph.
         new: A commit or a run; None: ``at``.
         at: Runs are those of this commit.
         branch: Where numbers and dates of commits are looked up.
-        rules: Policies whose classes and findings are compared, too; they build the index of both commits.
+        policies: Policies whose classes and findings are compared, too; they build the index of both commits.
         progress: Called with steps done and steps in all while an index is built.
         rows: Of two runs, the rows of their outputs that differ, too.
         limit: The most rows of each kind that are listed and traced; None: all.
@@ -140,10 +140,10 @@ def diff_answer(
     from govtool.model.run import Run
     from govtool.query.versions.diff import Difference
 
-    before: Run | Commit = _parent(store, at) if old is None else run_or_commit(store, old, branch, at)
+    before: Run | Commit = _before_last_change(store, at) if old is None else run_or_commit(store, old, branch, at)
     after: Run | Commit = at if new is None else run_or_commit(store, new, branch, at)
     if isinstance(before, Run) or isinstance(after, Run):
-        if rules is not None:
+        if policies is not None:
             raise UsageError("--policy compares commits", code="usage.arguments", hint="leave out --policy")
         found = compare_runs(store, at, before, after)
         if not rows:
@@ -158,12 +158,12 @@ def diff_answer(
             hint="govtool diff JOB~1 JOB --rows",
         )
     difference = diff_commits(store, before, after)
-    if rules is not None:
+    if policies is not None:
         from govtool.app.questions.check import policy_difference
         from govtool.app.versions.opening import open_snapshot
 
         sides = [open_snapshot(store, commit, progress=progress) for commit in (before, after)]
-        difference = Difference.of((*difference.changes, *policy_difference(sides[0], sides[1], rules)))
+        difference = Difference.of((*difference.changes, *policy_difference(sides[0], sides[1], policies)))
     return DiffAnswer(store=store.uri, old=before, new=after, difference=difference)
 
 
@@ -194,15 +194,19 @@ def comparison_answer(store: Reader, at: Commit, progress: Progress | None = Non
     return ComparisonAnswer(version_of(store, at), result)
 
 
-def _parent(store: Reader, commit: Commit) -> Commit:
-    """The commit before the newest one that changed the graph: upkeep changes nothing."""
+def _before_last_change(store: Reader, commit: Commit) -> Commit:
+    """The commit before the newest one that changed the graph: upkeep changes nothing.
+
+    Raises:
+        UnknownNameError: There is none (``usage.unknown-ref``).
+    """
     changed = False
     for each in store.history(commit):
         if changed:
             return each
         changed = bool(each.sources or each.merged)
     raise UnknownNameError(
-        f"commit {commit.short} is the first one: there is nothing before it to compare with",
+        f"no commit before {commit.short} has another graph: there is nothing to compare with",
         code="usage.unknown-ref",
         hint="govtool log lists the commits; after the next ingest, govtool diff shows what changed",
     )

@@ -317,7 +317,7 @@ def _compared(
     store, commit = snapshot.store, snapshot.commit
     old = open_snapshot(store, commit_at(store, request.base, branch))
     governed = snapshot.governance.policies_if_any(rules.policy) is not None
-    answer = diff_answer(store, old.commit.id, commit.id, commit, branch, rules=rules if governed else None)
+    answer = diff_answer(store, old.commit.id, commit.id, commit, branch, policies=rules if governed else None)
     assert isinstance(answer, DiffAnswer)  # both are commits
     return union(_before(old, rules, request), view), answer
 

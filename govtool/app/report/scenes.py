@@ -90,7 +90,8 @@ def read_workflow(
         UnknownNameError: There is no such graph or run.
         StoreError: A fragment cannot be read.
     """
-    from govtool.app.workflow_graphs.graphs import graph_in, is_of_run
+    from govtool.app.workflow_graphs.graphs import graph_in
+    from govtool.app.workflow_graphs.run_graphs import is_of_run
 
     graph = graph_in(store, commit, name)
     return workflow_view(graph, name, include_rows=include_rows, is_dataset=is_dataset, is_recorded=is_of_run(name))

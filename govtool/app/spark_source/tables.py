@@ -82,7 +82,8 @@ def opened(version: StoreVersion) -> tuple[Reader, Commit]:
     commit = store.resolve(str(version.seq), version.branch)
     if commit.id != version.id:
         raise IntegrityError(
-            f"commit {version.seq} is {commit.short}, and was {version.id[:7]}",
+            f"commit {version.seq} was replaced while Spark was reading: "
+            f"it was {version.id[:7]} and is now {commit.short}",
             code="store.corrupt-chain",
             location=store.uri,
             hint="run govtool store fsck",

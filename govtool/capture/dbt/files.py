@@ -13,7 +13,9 @@ from govtool.given_files import leads_out
 MAX_BYTES = 4 << 20
 """Of a file with macros or of settings; larger ones are none."""
 MAX_FILES = 20_000
-"""Files, and folders, that are looked at in one place of a project."""
+"""Files that are read in one place of a project."""
+MAX_FOLDERS = 20_000
+"""Folders that are looked at in one place of a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def files(folder: Folder, *suffixes: str) -> list[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         listed = [Path(place, name) for name in sorted(names) if name.lower().endswith(suffixes)]
         found += [file for file in listed if not (file.is_symlink() and leaves(file, folder.top))]
-        if number > MAX_FILES or len(found) > MAX_FILES:  # such as ``macro-paths: [/]``
+        if number > MAX_FOLDERS or len(found) > MAX_FILES:  # such as ``macro-paths: [/]``
             return found[:MAX_FILES]
     return found
 

@@ -9,6 +9,7 @@ local ones are).
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -92,9 +93,9 @@ def links_out(paths: Sequence[str | Path], root: Path) -> Iterator[Diagnostic]:
         own = _settings(folder, top)
         reads = (own, *(_settings(place, own_top) for place, own_top in _package_places(own)[0].items()))
         looked = [folder / name for name in (PROJECT_FILE, *PACKAGE_FILES)]
-        looked += [entry for place in _install_places(own) for entry in (place, *_entries(place))]
+        looked += [entry for place in _install_places(own) for entry in (place, *_subfolders(place))]
         for read in reads:
-            looked += [place for path in _places(read) for place in (path, *_entries(path, deep=True))]
+            looked += [place for path in _places(read) for place in (path, *_files_below(path))]
         for path in looked:
             if path.is_symlink() and path.exists() and files.leaves(path, own.top):
                 name = _shown(path, root)
@@ -115,7 +116,7 @@ def _shown(path: Path, root: Path) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _named_out(read: _Read, own: _Read) -> Iterator[tuple[Path, Path]]:
+def _named_out(read: _ProjectFiles, own: _ProjectFiles) -> Iterator[tuple[Path, Path]]:
     """Files of settings, each with a folder that it names and that is not read, as it is outside of the checkout."""
     places = (*_places(read), *(_install_places(own) if read is own else ()))
     named = [(read.folder / PROJECT_FILE, place) for place in places]
@@ -129,24 +130,19 @@ def _named_out(read: _Read, own: _Read) -> Iterator[tuple[Path, Path]]:
             yield file, place
 
 
-def _places(read: _Read) -> list[Path]:
+def _places(read: _ProjectFiles) -> list[Path]:
     """The folders of a project whose files are read."""
     folders = (_macro_folders(read), *_node_folders(read).values())
     return [folder.path for of_kind in folders for folder in of_kind]
 
 
-def _entries(folder: Path, *, deep: bool = False) -> Iterator[Path]:
-    """The entries of a folder; at any depth those of the kinds that are read."""
-    if not deep:
-        yield from _subfolders(folder)
-        return
+def _files_below(folder: Path) -> Iterator[Path]:
+    """The files at any depth of a folder, of the kinds that are read."""
     if folder.is_symlink():
         return
-    for number, (place, folders, names) in enumerate(os.walk(folder)):
+    for place, folders, names in itertools.islice(os.walk(folder), files.MAX_FOLDERS):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(place, name) for name in sorted(names) if name.lower().endswith(_READ))
-        if number > files.MAX_FILES:
-            return
 
 
 def model_folders(paths: Iterable[str | Path], *, follow_links: bool = False) -> Iterator[files.Folder]:
@@ -187,8 +183,8 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 @dataclass(slots=True)
-class _Read:
-    """One project or package: its package, and what only a root project's say counts of."""
+class _ProjectFiles:
+    """One project or package: its package, and settings that count only in the root project."""
 
     package: Package
     settings: Mapping[str, Any]
@@ -205,7 +201,7 @@ class _Read:
         return files.Folder(path, Path(os.path.realpath(path)) if named else self.top)
 
 
-def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
+def _project(own: _ProjectFiles, root: Path, properties: PropertyReader) -> DbtProject:
     installed, missing = _packages(own)
     packages = {read.package.name: read.package for read in installed}
     seeds: dict[str, tuple[str, ...]] = {}
@@ -226,15 +222,15 @@ def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
         frozenset(missing - {*packages, own.package.name}),
         _dispatch(own.settings, own.package.name),
         seeds,
-        tuple(dict.fromkeys(place for read in (own, *installed) for place in _models(read, root))),
+        tuple(dict.fromkeys(place for read in (own, *installed) for place in _model_folder_names(read, root))),
         described,
         tuple(node for read in (own, *installed) for node in nodes[id(read)]),
-        _renames(own.settings.get("models")),
+        _sets_relation_names(own.settings.get("models")),
         hook_sql(own.settings, _text(own.folder / PROJECT_FILE, own.top)),
     )
 
 
-def _renames(tree: object) -> bool:
+def _sets_relation_names(tree: object) -> bool:
     """Return whether settings of models, at any depth of folders, state where these are in the warehouse."""
     pending = [tree]
     for _ in range(MAX_VARIABLES):
@@ -257,17 +253,17 @@ def _relative(folder: Path, root: Path) -> str | None:
     return None if relative == "." else relative
 
 
-def _settings(folder: Path, top: Path | None) -> _Read:
+def _settings(folder: Path, top: Path | None) -> _ProjectFiles:
     """A project or package without its macros."""
-    return _Read(Package("", {}), files.yaml_mapping(_text(folder / PROJECT_FILE, top)), folder, top)
+    return _ProjectFiles(Package("", {}), files.yaml_mapping(_text(folder / PROJECT_FILE, top)), folder, top)
 
 
-def _macro_folders(read: _Read) -> list[files.Folder]:
+def _macro_folders(read: _ProjectFiles) -> list[files.Folder]:
     paths = files.texts(read.settings.get("macro-paths"), ("macros",))
     return [read.at(Path(os.path.normpath(read.folder.absolute() / path))) for path in paths]
 
 
-def _package(folder: Path, top: Path | None) -> _Read:
+def _package(folder: Path, top: Path | None) -> _ProjectFiles:
     read = _settings(folder, top)
     settings = read.settings
     macros: dict[str, str] = {}
@@ -289,9 +285,9 @@ def _text(file: Path, top: Path | None) -> str:
     return "" if files.leaves(file, top) else files.text(file)
 
 
-def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
+def _packages(own: _ProjectFiles) -> tuple[list[_ProjectFiles], set[str]]:
     """The packages on disk, and the names of those that are declared."""
-    found: dict[str, _Read] = {}
+    found: dict[str, _ProjectFiles] = {}
     places, declared = _package_places(own)
     for place, top in places.items():
         read = _package(place, top)
@@ -299,7 +295,7 @@ def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
     return list(found.values()), declared
 
 
-def _package_places(own: _Read) -> tuple[dict[Path, Path | None], set[str]]:
+def _package_places(own: _ProjectFiles) -> tuple[dict[Path, Path | None], set[str]]:
     """The folders of the packages on disk, with the folder that links do not leave, and the names of those declared."""
     found: dict[Path, Path | None] = {}
     declared: set[str] = set()
@@ -333,7 +329,7 @@ def _local_place(folder: Path, entry: Mapping[str, Any]) -> Path | None:
     return Path(os.path.normpath(folder / local)) if isinstance(local, str) else None
 
 
-def _install_places(read: _Read) -> list[Path]:
+def _install_places(read: _ProjectFiles) -> list[Path]:
     """Return the folders of a project's installed packages."""
     paths = files.texts(read.settings.get("packages-install-path"), ("dbt_packages", "dbt_modules"))
     return [Path(os.path.normpath(read.folder / path)) for path in paths]
@@ -375,27 +371,27 @@ def _dispatch(settings: Mapping[str, Any], own: str) -> dict[str, tuple[str, ...
     return found
 
 
-def _model_paths(read: _Read) -> list[str]:
+def _model_paths(read: _ProjectFiles) -> list[str]:
     return files.texts(read.settings.get("model-paths") or read.settings.get("source-paths"), ("models",))
 
 
-def _seed_paths(read: _Read) -> list[str]:
+def _seed_paths(read: _ProjectFiles) -> list[str]:
     return files.texts(read.settings.get("seed-paths") or read.settings.get("data-paths"), ("seeds", "data"))
 
 
-def _snapshot_paths(read: _Read) -> list[str]:
+def _snapshot_paths(read: _ProjectFiles) -> list[str]:
     return files.texts(read.settings.get("snapshot-paths"), ("snapshots",))
 
 
-def _described(read: _Read) -> Iterator[files.Folder]:
+def _described(read: _ProjectFiles) -> Iterator[files.Folder]:
     """Folders with property files."""
     for folders in _node_folders(read).values():
         yield from folders
 
 
 def _all_facts(
-    own: _Read,
-    installed: Sequence[_Read],
+    own: _ProjectFiles,
+    installed: Sequence[_ProjectFiles],
     nodes: Mapping[int, Sequence[ProjectNode]],
     described: Iterable[StatedFact],
     root: Path,
@@ -417,22 +413,22 @@ def _all_facts(
     yield from by_precedence((calls, described, *of_files, *there))
 
 
-def _existing(nodes: Iterable[ProjectNode], read: _Read, root: Path) -> list[StatedFact]:
+def _existing(nodes: Iterable[ProjectNode], read: _ProjectFiles, root: Path) -> list[StatedFact]:
     return [existence_of(node, read.folder.absolute(), root) for node in nodes]
 
 
-def _nodes(read: _Read) -> list[ProjectNode]:
+def _nodes(read: _ProjectFiles) -> list[ProjectNode]:
     """Its models, seeds and snapshots."""
     return list(nodes_of_files(read.package.name, read.folder.absolute(), _node_folders(read)))
 
 
-def _node_folders(read: _Read) -> dict[str, list[files.Folder]]:
+def _node_folders(read: _ProjectFiles) -> dict[str, list[files.Folder]]:
     base = read.folder.absolute()
     paths = {"models": _model_paths(read), "seeds": _seed_paths(read), "snapshots": _snapshot_paths(read)}
     return {kind: [read.at(Path(os.path.normpath(base / path))) for path in named] for kind, named in paths.items()}
 
 
-def _models(read: _Read, root: Path) -> Iterator[str]:
+def _model_folder_names(read: _ProjectFiles, root: Path) -> Iterator[str]:
     """Folders of models, relative to the root; empty where the root is one or lies in one."""
     for path in _model_paths(read):
         folder = Path(os.path.normpath(read.folder.absolute() / path))
@@ -442,7 +438,7 @@ def _models(read: _Read, root: Path) -> Iterator[str]:
             yield relative
 
 
-def _seeds(read: _Read) -> dict[str, tuple[str, ...]]:
+def _seeds(read: _ProjectFiles) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for folder in _node_folders(read)["seeds"]:
         for file in files.files(folder, ".csv"):

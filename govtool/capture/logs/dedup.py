@@ -24,7 +24,7 @@ ABORTING = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 _REMEMBERED = 50_000
 """Exact texts whose fingerprint is remembered: machines repeat themselves to the letter."""
 
-_REFUSED = re.compile(r"\A[\s;]*\Z")
+_EMPTY = re.compile(r"\A[\s;]*\Z")
 
 FAILED_STATEMENT = -1
 """In place of a statement's number: one that failed."""
@@ -67,8 +67,6 @@ class RecordCounts:
     records: int = 0
     failed: int = 0
     unfinished: int = 0
-    parts: int = 0
-    """Scripts whose statements are in the log themselves."""
 
 
 @dataclass(slots=True)
@@ -116,7 +114,7 @@ class LogCollector:
         self._contexts: dict[tuple[object, ...], int] = {}
         self._context_numbers: dict[NameContext, int] = {}
         self._sessions: dict[tuple[str, ...], int] = {}
-        self._names: dict[str, int] = {}
+        self._session_numbers: dict[str, int] = {}
         self._users: dict[str, int] = {}
         self._files: dict[str, int] = {}
 
@@ -146,10 +144,10 @@ class LogCollector:
             key = (text, dialect)
             known = self._texts.get(key)
             if known is None:
-                if _REFUSED.match(text):
+                if _EMPTY.match(text):
                     self._withhold("withheld", record)
                     return
-                known = self._number(text, dialect)
+                known = self._statement_number(text, dialect)
                 if len(self._texts) >= _REMEMBERED:
                     self._texts.clear()
                 self._texts[key] = known
@@ -168,9 +166,13 @@ class LogCollector:
         statements = array("i", [self._absorbed(statement) for statement in part.statements] + [FAILED_STATEMENT])
         _extend(log.statement, part.statement, statements)
         _extend(log.context, part.context, array("i", [self.context_number(c) for c in part.contexts]))
-        _extend(log.session, part.session, array("i", [_number(self._names, log.sessions, s) for s in part.sessions]))
-        _extend(log.user, part.user, array("i", [_number(self._users, log.users, u) for u in part.users]))
-        _extend(log.file, part.file, array("i", [_number(self._files, log.files, f) for f in part.files]))
+        _extend(
+            log.session,
+            part.session,
+            array("i", [_numbered(self._session_numbers, log.sessions, s) for s in part.sessions]),
+        )
+        _extend(log.user, part.user, array("i", [_numbered(self._users, log.users, u) for u in part.users]))
+        _extend(log.file, part.file, array("i", [_numbered(self._files, log.files, f) for f in part.files]))
         log.line.extend(part.line)
         log.time.extend(part.time)
         log.order.extend(part.order)
@@ -203,15 +205,15 @@ class LogCollector:
         known = self._sessions.get(session)
         if known is None:
             name = session[0] if len(session) == 1 else ":".join(part for part in session if part)
-            known = self._sessions[session] = _number(self._names, log.sessions, name)
+            known = self._sessions[session] = _numbered(self._session_numbers, log.sessions, name)
         log.session.append(known)
-        log.user.append(_number(self._users, log.users, record.user or ""))
-        log.file.append(_number(self._files, log.files, record.file))
+        log.user.append(_numbered(self._users, log.users, record.user or ""))
+        log.file.append(_numbered(self._files, log.files, record.file))
         log.line.append(record.line)
         log.time.append(seconds(record.started_at))
         log.spans.append(record.spans)
 
-    def _number(self, text: str, dialect: str) -> int:
+    def _statement_number(self, text: str, dialect: str) -> int:
         key = (fingerprint(text, dialect), dialect)
         number = self._numbers.get(key)
         if number is None:
@@ -247,7 +249,7 @@ class LogCollector:
         found.runs += 1
 
 
-def _number(numbers: dict[str, int], names: list[str], name: str) -> int:
+def _numbered(numbers: dict[str, int], names: list[str], name: str) -> int:
     number = numbers.get(name)
     if number is None:
         number = numbers[name] = len(names)

@@ -84,8 +84,11 @@ class SmallWalk:
         self.seen: dict[int, tuple[int, int, int]] = {}
         """Key to hops, key before, edge; seeds have -1 for both."""
         self.broken: set[tuple[int, int]] = set()
-        self.any_column: set[tuple[int, int]] = set()
-        self.parents: dict[int, bool] = {}
+        """States and statements of which all outputs were followed."""
+        self.opened: set[tuple[int, int]] = set()
+        """States and datasets of which all columns were followed."""
+        self.has_partitions: dict[int, bool] = {}
+        """By dataset whether some of its rows are those of a partition of it."""
         self.left = 0
 
     def run(self, seeds: list[int], depth: int | None, budget: int) -> SmallWalk | None:
@@ -142,10 +145,10 @@ class SmallWalk:
 
     def _has_parts(self, dataset: int) -> bool:
         """Return whether rows of other tables are rows of this one."""
-        known = self.parents.get(dataset)
+        known = self.has_partitions.get(dataset)
         if known is None:
             made = self.index.makers(dataset)
-            known = self.parents[dataset] = any(self.index.field(one, "kind") == PARTITION for one in made)
+            known = self.has_partitions[dataset] = any(self.index.field(one, "kind") == PARTITION for one in made)
         return known
 
     def _related(self, state: int, relation: SourceRelation, nodes: list[int]) -> list[Candidate]:
@@ -185,7 +188,8 @@ class SmallWalk:
         if not self.index.is_paged:
             return related
         known = list(related)
-        self._spend(0 if sum(len(edges) for _, edges in known) <= self.left else self.left + 1)
+        if sum(len(edges) for _, edges in known) > self.left:
+            raise _TooLarge
         self.index.prefetch(self.index.edge_target[edge] for _, edges in known for edge in edges)
         return known
 
@@ -235,8 +239,8 @@ class SmallWalk:
                 return
             for node in nodes:
                 dataset = index.node_dataset[node]
-                if (state, dataset) not in self.any_column and not index.is_rows(node):
-                    self.any_column.add((state, dataset))
+                if (state, dataset) not in self.opened and not index.is_rows(node):
+                    self.opened.add((state, dataset))
                     yield node, index.row_edges(dataset)
         elif len(index.nested):
             related = index.fields if relation is SourceRelation.PART else index.containers
@@ -394,8 +398,7 @@ def related_columns(index: Index, relation: int, nodes: Iterable[int]) -> Iterat
     if relation == SourceRelation.SELF:
         yield from ((node, node) for node in nodes)
     elif relation == BY_POSITION:
-        rows = ((node, index.rows(index.node_dataset[node])) for node in nodes if not index.is_rows(node))
-        yield from rows
+        yield from ((node, index.rows(index.node_dataset[node])) for node in nodes if not index.is_rows(node))
     elif len(index.nested):
         related = index.fields if relation == SourceRelation.PART else index.containers
         yield from ((node, other) for node in nodes for other in related(node))

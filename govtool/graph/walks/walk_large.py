@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 
-# One thread is enough for gathers, and starting a pool of them costs more than the walk.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: TID253 - this module is imported only when a walk grows large
-
 from govtool.arrays.csr import spread
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import Array
 from govtool.arrays.splice import Numpy
 from govtool.graph.codes import DECLARE, DEFINING, ELIDED, PARTITION, REPLACE, ROW_MAKER, WHOLE
@@ -52,7 +47,7 @@ class LargeWalk:
         self.count = 0
         self.parts: list[tuple[Array, Array, Array, Array]] = []
         self.broken = np.zeros((rules.states, len(index.arrays["statement"])), bool)
-        self.any_column: set[tuple[int, int]] = set()
+        self.opened: set[tuple[int, int]] = set()
         self.related: dict[int, list[int]] = {}
         self.defined: Array | None = None
         self.by_position: Array | None = None
@@ -287,9 +282,9 @@ class LargeWalk:
                 return _NONE, _NONE, _NONE
             columns, owners = nodes[~is_rows], dataset[~is_rows]
             _, first = np.unique(owners, return_index=True)
-            fresh = [i for i in first.tolist() if (state, int(owners[i])) not in self.any_column]
+            fresh = [i for i in first.tolist() if (state, int(owners[i])) not in self.opened]
             fresh.sort()
-            self.any_column.update((state, int(owners[i])) for i in fresh)
+            self.opened.update((state, int(owners[i])) for i in fresh)
             owners = owners[fresh]
             start = forward[self.base[owners]].astype(np.int64)
             return start, start + self.a["dataset_opaque"][owners], columns[fresh]

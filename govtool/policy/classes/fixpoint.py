@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np
-
 from govtool.arrays.csr import spread
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import distinct, distinct_nodes
 from govtool.arrays.threads import side_by_side
 from govtool.graph.codes import KIND_MASK, TAGS
@@ -26,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Bits = list[Array | None]
 """Taints of some nodes by mode; None where the graph has none in that mode yet."""
 SWEEP = 16
-"""A sweep takes over when a frontier has one of so many nodes, or the frontiers have followed one of so many edges."""
+"""A sweep takes over once a frontier exceeds 1/16 of all nodes, or the frontiers have followed 1/16 of all edges."""
 _PIECE = 1 << 16
 _NONE = np.empty(0, np.int64)
 
@@ -36,7 +32,7 @@ class Steps:
 
     Args:
         index: The graph.
-        words: How many words there are.
+        words: Groups of 64 taints.
     """
 
     def __init__(self, index: Index, words: int = 1) -> None:
@@ -102,7 +98,7 @@ def _tags(index: Index) -> list[int]:
 
 
 def _turns(tags: Sequence[int], *, any_column: bool) -> dict[tuple[Mode, Mode], Array]:
-    """For a mode before and a mode behind uint64[tags]: all ones where a tag turns the one into the other."""
+    """For a mode before and a mode after the edge uint64[tags]: all ones where a tag turns the one into the other."""
     found: dict[tuple[Mode, Mode], Array] = {}
     for tag in tags:
         if tag & KIND_MASK > EdgeKind.OPAQUE:
@@ -226,7 +222,7 @@ class Word:
         return late, modes
 
     def _brought(self, entering: Entering) -> Iterator[tuple[Mode, Array]]:
-        """Return what all edges into nodes bring them, by the mode behind."""
+        """Return what all edges into nodes bring them, by the mode after the edge."""
         if not len(entering.edge):
             return
         transfer = self.edge_transfer[entering.edge] if len(self.edge_transfer) else None
@@ -285,7 +281,7 @@ class Word:
         transfer: Array | None,
         turns: Mapping[tuple[Mode, Mode], Array],
     ) -> Iterator[tuple[Mode, Array]]:
-        """What each edge makes of the taints before it, by the mode behind; without owners the bits are of edges."""
+        """What each edge makes of the taints before it, by the mode after it; without owners the bits are of edges."""
         some = [b if b is not None and b.any() else None for b in bits]
         for behind in Mode:
             carried: Array | None = None

@@ -17,15 +17,11 @@ A column with data carries it in its fields too, and data in a field is data in 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np
-
+from govtool.arrays.numpy_threads import np
 from govtool.graph.index import Index
 from govtool.policy.classes.fixpoint import Steps, Word
 from govtool.policy.classes.taints import Mode, Seeds, Taint, behind, families, packed, possible_group

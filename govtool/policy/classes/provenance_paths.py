@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from govtool.arrays.csr import spread
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import distinct, distinct_nodes
 from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
@@ -17,7 +15,6 @@ from govtool.policy.classes.propagate import Propagation
 from govtool.policy.classes.taints import Mode, Taint, becomes, possible_group
 from govtool.query.evidence import WayStep, step
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 Array = np.ndarray[Any, np.dtype[Any]]
 
 

@@ -10,20 +10,17 @@ opaque; out of a row set: any of its columns unknown                  unknown   
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import distinct
 from govtool.errors import UsageError
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.classes.transfer import Transfer, Transfers
 from govtool.policy.files.policy_set import Lattice
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 Array = np.ndarray[Any, np.dtype[Any]]
 Classes = tuple[str, ...]
 _KEY = np.int64

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np
-
+from govtool.arrays.numpy_threads import np
 from govtool.graph.codes import KIND_MASK, MASKING_BIT
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions

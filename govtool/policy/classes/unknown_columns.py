@@ -24,16 +24,12 @@ arguments lead to what reads it, with their classes. A table or a file that noth
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np
-
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import distinct
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind

@@ -6,15 +6,11 @@ are selected, joined on, or filtered by. An UPDATE brings what it sets together 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import date
 from typing import Any, NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np
-
+from govtool.arrays.numpy_threads import np
 from govtool.arrays.sets import distinct
 from govtool.graph.codes import KIND_MASK, UPDATE
 from govtool.model.kinds import EdgeKind

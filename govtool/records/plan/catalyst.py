@@ -8,7 +8,7 @@ reason, and what is below it is still described.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from govtool.records.plan import leaves, writes
 from govtool.records.plan.clock import Clock
@@ -65,11 +65,25 @@ _JOINS = {
 }  # fmt: skip
 
 
+class DriverRows(NamedTuple):
+    """Rows of the driver that a leaf of a plan stands for.
+
+    Attributes:
+        ids: The columns.
+        rows: The rows.
+        why_not: The reason why they are not kept; empty: they are.
+    """
+
+    ids: list[int]
+    rows: Json
+    why_not: str = ""
+
+
 def read(
     captured: Json,
     session: Session,
     udfs: dict[str, UdfReference] | None = None,
-    local: dict[int, Json] | None = None,
+    local: dict[int, DriverRows] | None = None,
     clock: Clock | None = None,
 ) -> Plan:
     """Read a captured plan.
@@ -90,13 +104,14 @@ def read(
 
 
 class _Reader:
-    def __init__(self, captured: Json, session: Session, udfs: dict[str, UdfReference], local: dict[int, Json]) -> None:
+    def __init__(
+        self, captured: Json, session: Session, udfs: dict[str, UdfReference], local: dict[int, DriverRows]
+    ) -> None:
         self.made: list[Any] = []
         self.terms = TermReader(captured["types"], self.made, session.zone, udfs)
         self.local = local
         self._next = 0
         self._leaves = 0
-        self._definitions: dict[int, tuple[Attribute, ...]] = {}
         self.raw = captured["nodes"]
         for raw in captured["nodes"]:
             for name in ("id", "exprId"):
@@ -222,11 +237,11 @@ class _Reader:
     def _driver(self, fields: Json) -> Node:
         columns = self.attributes(fields["output"])
         known = self.local.get(columns[0].id) if columns else None
-        if known is not None and len(known) > 2 and known[2]:
-            raise Unread(known[2])
-        if known is None or len(known[0]) != len(columns):
+        if known is not None and known.why_not:
+            raise Unread(known.why_not)
+        if known is None or len(known.ids) != len(columns):
             raise Unread("rows of an RDD, or of the driver, that were not kept")
-        return LocalRows(self.leaf(), columns, leaves.rows(known[1], columns))
+        return LocalRows(self.leaf(), columns, leaves.rows(known.rows, columns))
 
     def _range(self, fields: Json) -> Node:
         (column,) = self.attributes(fields["output"])
@@ -309,7 +324,7 @@ class _Reader:
     def _sort(self, fields: Json) -> Node:
         order = tuple(self.terms.term(each) for each in fields["order"])
         if not all(isinstance(each, SortKey) for each in order):
-            raise Unread("an order that is none")
+            raise Unread("a sort key that cannot be read")
         return Sort(self.node(fields["child"]), cast(tuple[SortKey, ...], order), bool(fields["global"]))
 
     def _limit(self, fields: Json) -> Node:
@@ -342,6 +357,9 @@ class _Reader:
         projections = tuple(self.terms.values(row) for row in fields["projections"])
         return Expand(self.node(fields["child"]), projections, self.attributes(fields["output"]))
 
+    def _repartition(self, fields: Json) -> Node:
+        return Repartition(self.node(fields["child"]))
+
     def _definition(self, fields: Json) -> Node:
         if fields.get("maxDepth") is not None or _is_recursive(self.node(fields["child"])):
             raise Unread("a recursive query")
@@ -367,9 +385,6 @@ class _Reader:
     def _append(self, fields: Json) -> Node:
         return writes.into_table(fields, self.raw[fields["table"]["$"]]["f"], self.node(fields["query"]))
 
-    def _repartition(self, fields: Json) -> Node:
-        return Repartition(self.node(fields["child"]))
-
 
 def _settled(node: Node) -> Node:
     """Refuse an operator with a piece of an expression that nothing has taken up."""
@@ -388,7 +403,7 @@ def _count(value: Expression) -> int:
         value = value.value
     if isinstance(value, Literal) and isinstance(value.value, int):
         return value.value
-    raise Unread("a count of rows that is no number")
+    raise Unread("a row count that is not a number")
 
 
 def _merged(columns: list[tuple[Attribute, ...]]) -> tuple[Attribute, ...]:

@@ -31,6 +31,10 @@ FORMAT = "plan/1"
 MAX_OBJECTS = 2_000_000
 MAX_VALUES = 20_000_000
 """Values in a plan file, those of local rows included."""
+MAX_UNFOLDED = 20_000_000
+"""Objects in a plan, shared ones counted as often as they are used."""
+MAX_DEPTH = 200
+"""Lists within lists in one field."""
 
 CLASSES: dict[str, type] = {
     kind.__name__: kind
@@ -141,7 +145,7 @@ def loads(text: str | bytes) -> n.Plan:
     try:
         return decode(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise _refused("is no JSON") from error
+        raise _refused("is not valid JSON") from error
 
 
 def decode(value: Any) -> n.Plan:
@@ -196,8 +200,8 @@ class _Reader:
             raise ValueError(f"holds a {row[0]} with {len(row) - 1} fields instead of {len(names)}")
         self._size = 1
         values = [self._value(item, 0) for item in row[1:]]
-        if self._size > MAX_VALUES:
-            raise ValueError("unfolds to more than any plan")
+        if self._size > MAX_UNFOLDED:
+            raise ValueError(f"has more than {MAX_UNFOLDED:,} objects, counted as often as they are used")
         checks = fields.of(kind)
         for name, value in zip(names, values, strict=True):
             if not checks[name](value):
@@ -207,8 +211,10 @@ class _Reader:
 
     def _value(self, value: Any, depth: int) -> Any:
         self._left -= 1
-        if self._left < 0 or depth > 200:
-            raise ValueError("nests deeper or holds more values than any plan")
+        if self._left < 0:
+            raise ValueError(f"holds more than {MAX_VALUES:,} values")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nests lists deeper than {MAX_DEPTH}")
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if not isinstance(value, list) or not value:

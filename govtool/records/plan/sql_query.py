@@ -87,10 +87,11 @@ def _set_operation(context: Context, at: exp.SetOperation, scope: Scope) -> Node
         sides.append(node)
     columns = [outputs(side) for side in sides]
     if len(columns[0]) != len(columns[1]):
-        raise context.wrong(f"a set operation of {len(columns[0])} and {len(columns[1])} columns", at)
+        counts = f"{len(columns[0])} and {len(columns[1])}"
+        raise context.wrong(f"UNION, INTERSECT and EXCEPT need the same number of columns: {counts}", at)
     kinds = [common(a.type, b.type) for a, b in zip(*columns, strict=True)]
     if any(kind is None for kind in kinds):
-        raise context.wrong("a set operation of columns without a common type", at)
+        raise context.wrong("UNION, INTERSECT and EXCEPT need columns of a common type", at)
     left, right = (_of_types(context, side, kinds) for side in sides)
     made = tuple(context.attribute(a.name, k) for a, k in zip(columns[0], kinds, strict=True) if k is not None)
     every = not at.args.get("distinct")
@@ -137,7 +138,7 @@ def _select(context: Context, at: exp.Select, scope: Scope) -> Node:
         node = Window(node, tuple(windows.named.values()))
     if qualify is not None:
         node = Filter(node, qualify)
-    return _checked(context, at, _projected(context, at, node, items, order), scope)
+    return _checked(context, at, _projected(context, at, node, items, order))
 
 
 def _with_aliases(at: exp.Select, scope: Scope) -> exp.Expr:
@@ -235,7 +236,7 @@ def _projected(context: Context, at: exp.Select, node: Node, items: list[Named],
     made = {each.id for each in items}
     hidden = [key for key in order if not (isinstance(key.value, Attribute) and key.value.id in made)]
     if hidden and distinct:
-        raise context.wrong("ORDER BY of a DISTINCT query sorts by what it selects", at.args["order"])
+        raise context.wrong("SELECT DISTINCT: ORDER BY may only use selected columns", at.args["order"])
     extra = {key: context.named(key.value, "sort") for key in hidden}
     node = Project(node, (*items, *extra.values()))
     if distinct:
@@ -270,7 +271,7 @@ def limited(context: Context, at: exp.Expr, node: Node) -> Node:
     return node if count is None and not offset else Limit(node, count, offset or 0)
 
 
-def _checked(context: Context, at: exp.Select, node: Node, scope: Scope) -> Node:
+def _checked(context: Context, at: exp.Select, node: Node) -> Node:
     """The node, if every operator reads columns that its inputs have: else something is not grouped."""
     waiting: list[Node] = [node]
     while waiting:

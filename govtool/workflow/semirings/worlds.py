@@ -95,7 +95,7 @@ class Worlds:
 
 def _node(block: Block, at: int, known: dict[int, Any], count: int) -> Any:
     if isinstance(block, (Sum, Delta)):
-        _closed(block.gate)
+        _refuse_gate(block.gate)
         offsets = block.inputs.offsets
         total = np.zeros(count, np.int64)
         for node in block.inputs.nodes[offsets[at] : offsets[at + 1]].tolist():
@@ -115,7 +115,7 @@ def _node(block: Block, at: int, known: dict[int, Any], count: int) -> Any:
     raise unfit("limits and window functions")
 
 
-def _closed(gate: int) -> None:
+def _refuse_gate(gate: int) -> None:
     if gate != NONE:
         raise unfit("limits, windows and computed groups")
 
@@ -124,7 +124,7 @@ def _closed(gate: int) -> None:
 
 
 def _aggregate(block: Terms, at: int, known: dict[int, Any], count: int) -> Numbers:
-    _closed(block.gate)
+    _refuse_gate(block.gate)
     if block.around is not None:
         raise unfit("window functions")
     places = range(int(block.inputs.offsets[at]), int(block.inputs.offsets[at + 1]))
@@ -139,7 +139,7 @@ def _aggregate(block: Terms, at: int, known: dict[int, Any], count: int) -> Numb
         number, null = known[cell] if cell != NONE else _constant(value, count, block.call.name == "count")
         terms.append((np.where(null, 0, times), number))
     value, none = _folded(block.call.name, terms, count)
-    return _exact(value, block.call.type), none
+    return _require_exact(value, block.call.type), none
 
 
 def _folded(name: str, terms: list[tuple[Array, Array]], count: int) -> Numbers:
@@ -151,7 +151,7 @@ def _folded(name: str, terms: list[tuple[Array, Array]], count: int) -> Numbers:
     if name in ("sum", "avg"):
         sums = sum((times * number for times, number in terms), np.zeros(count))
         return (sums if name == "sum" else sums / np.maximum(total, 1)), none
-    if name in ("min", "max", "row"):
+    if name in ("min", "max", "row"):  # "row" is of a scalar subquery: at most one row, whose value is its maximum
         worst, better = (np.inf, np.minimum) if name == "min" else (-np.inf, np.maximum)
         best = np.full(count, worst)
         for times, number in terms:
@@ -198,12 +198,12 @@ def _evaluated(term: Expression, column: Any, count: int) -> Numbers:
         return _case(term, column, count)
     if isinstance(term, Call):
         value, null = _call(term, [_evaluated(each, column, count) for each in term.arguments])
-        return _exact(value, term.type), null
-    raise unfit("this condition")
+        return _require_exact(value, term.type), null
+    raise unfit(f"the expression {type(term).__name__}")
 
 
-def _exact(value: Array, kind: t.Type) -> Array:
-    """Numbers as they are.
+def _require_exact(value: Array, kind: t.Type) -> Array:
+    """Return numbers that are exact as floats.
 
     Raises:
         UsageError: They are whole numbers or decimals with more digits than a float64 holds.

@@ -13,7 +13,7 @@ from drawn_graphs import Drawing, bodies, graph_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.app.workflow_graphs.graphs import read_graph
+from govtool.app.workflow_graphs.graph_files import read_graph
 from govtool.errors import IntegrityError, UsageError
 from govtool.workflow.builder import GraphBuilder
 from govtool.workflow.formats.read_graphml import read_graphml

@@ -203,6 +203,11 @@ class _Surveyed:
     problem: str = ""
     """The reason why it cannot be read."""
 
+    @property
+    def size(self) -> int:
+        """Its bytes; 0 where they are not known."""
+        return self.state[0] if self.state else 0
+
 
 def _state(path: Path) -> tuple[int, ...]:
     found = path.stat()
@@ -237,11 +242,12 @@ def _surveyed(files: Mapping[str, Path], engine: _Engine) -> dict[str, _Surveyed
 
 
 def _pieces(surveyed: Mapping[str, _Surveyed], how: LogOptions) -> list[Piece]:
+    """The pieces that the logs are read in; a log that cannot be surveyed is one, which is reported when it is read."""
     from govtool.capture.logs.pieces import ByteSpan, Piece, pieces
 
     made: list[Piece] = []
     for name, log in surveyed.items():
-        whole = Piece(ByteSpan(name, str(log.path), 0, log.state[0] if log.state else 1), 1, True, sum(log.state[:1]))
+        whole = Piece(ByteSpan(name, str(log.path), 0, log.size if log.state else 1), 1, True, log.size)
         try:
             made.extend(pieces(log.spans, how) if not log.problem else [whole])
         except (OSError, UsageError):  # when it is read it is a reject, or an error if there is no other log

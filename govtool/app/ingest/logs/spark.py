@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Options
     from govtool.store import Store
 
-SESSIONS = 64 << 20
+BYTES_PER_PARTITION = 64 << 20
 """Bytes of logs whose sessions are folded together, about."""
 
 SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "500"}
@@ -39,12 +39,12 @@ class Engine:
     """One ingest on a Spark session.
 
     Args:
-        stack: What is kept until it is closed.
+        stack: Closed after the commit; the folder of kept steps is removed then.
         spark: The session.
         how: How logs are read.
         settings: How statements are understood.
         store: Where fragments are written.
-        source: Who says all this.
+        source: The ingest source that the fragments belong to.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Engine:
         from govtool.capture.logs.collected_bytes import load
 
         size = sum(piece.span.end - piece.span.start for piece in pieces)
-        sessions = max(self._parallel, size // SESSIONS)
+        sessions = max(self._parallel, size // BYTES_PER_PARTITION)
         self._spark.conf.set(PARTITIONS, str(sessions))
         given = self._distributed([_json_row(number, piece) for number, piece in enumerate(pieces)])
         read = self._keep(
@@ -99,8 +99,8 @@ class Engine:
         meter.read(size, whole)
         texts = self._keep("texts", _first(read.where("kind = 'text'")))
         folded = self._folded(read, texts, sessions)
-        counted = json.loads(self._together(folded, "folded", tasks.folded_step).collect()[0]["data"])
-        catalogs = set(counted[3])
+        (row,) = self._together(folded, "folded", tasks.folded_step).collect()
+        counted = json.loads(row["data"])
         scripts = self._keep("scripts", self._scripts(folded, texts))
         gathered = LogFindings(
             parts.findings_in(about["findings"])[0],
@@ -109,17 +109,18 @@ class Engine:
                 "records": whole.log.counts.records,
                 "failed": whole.log.counts.failed,
                 "unfinished": whole.log.counts.unfinished,
-                "rolled_back": counted[1],
-                "scripts": counted[2],
+                "rolled_back": counted["rolled_back"],
+                "scripts": counted["scripts"],
                 "rejected": whole.rejected,
-                "sessions": counted[0],
+                "sessions": counted["sessions"],
                 "distinct": texts.count(),
-                "users": counted[4],
+                "users": counted["users"],
             },
             self._dialects(texts),
         )
-        settings = steps.in_database(self._settings, catalogs)
-        self._resolve(gathered, scripts, settings, meter)
+        settings = steps.in_database(self._settings, set(counted["catalogs"]))
+        tables, sizes = self._resolve(gathered, scripts, settings, meter)
+        self._write(gathered, tables, sizes)
         return gathered
 
     def _folded(self, read: Any, texts: Any, sessions: int) -> Any:
@@ -144,7 +145,10 @@ class Engine:
 
     # -- resolving -----------------------------------------------------------------------------------------------------
 
-    def _resolve(self, gathered: LogFindings, scripts: Any, settings: Options, meter: Meter) -> None:
+    def _resolve(
+        self, gathered: LogFindings, scripts: Any, settings: Options, meter: Meter
+    ) -> tuple[Any, dict[str, int]]:
+        """Resolve scripts and add what is found; return the rows of the derivations, and the sizes of their tables."""
         queries = scripts.where("kind = 'query'")
         counts = {row["kind"]: row["count"] for row in scripts.groupBy("kind").count().collect()}
         meter.resolving(counts.get("definition", 0), counts.get("query", 0))
@@ -170,7 +174,7 @@ class Engine:
         findings, sizes = parts.findings_in(bytes(row["data"]))
         gathered.findings.add(findings)
         meter.resolved(sum(counts.values()), gathered.findings)
-        self._write(gathered, rows.where("kind = 'table'"), sizes)
+        return rows.where("kind = 'table'"), sizes
 
     def _queries(self, queries: Any, count: int, context: Any, settings: Options, *, final: bool) -> Any:
         """Queries by group, and with each partition of them all that is known."""

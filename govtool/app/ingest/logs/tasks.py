@@ -208,8 +208,8 @@ def fold_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
             yield ExchangeRow(_hash(name), "episode", name, several[0].order, _json(value))
         catalogs = sorted({context.catalog for context in log.contexts if context.catalog})
         users = [user for user in log.users if user]
-        folded = [found.sessions, found.rolled_back, found.parts, catalogs[:2], users]
-        yield ExchangeRow(0, "folded", "", 0, _json(folded))
+        counts = {"sessions": found.sessions, "rolled_back": found.rolled_back, "scripts": found.parts}
+        yield ExchangeRow(0, "folded", "", 0, _json({**counts, "catalogs": catalogs[:2], "users": users}))
 
 
 def context_values(context: NameContext) -> list[Any]:
@@ -219,15 +219,16 @@ def context_values(context: NameContext) -> list[Any]:
 
 def folded_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
     """The counts of all folds together."""
-    sessions = rolled_back = scripts = 0
+    counts = dict.fromkeys(("sessions", "rolled_back", "scripts"), 0)
     catalogs: set[str] = set()
     users: set[str] = set()
     for row in rows:
-        some, undone, left, named, who = json.loads(row.data)
-        sessions, rolled_back, scripts = sessions + some, rolled_back + undone, scripts + left
-        catalogs.update(named)
-        users.update(who)
-    yield ExchangeRow(0, "folded", "", 0, _json([sessions, rolled_back, scripts, sorted(catalogs)[:2], len(users)]))
+        fold = json.loads(row.data)
+        for name in counts:
+            counts[name] += fold[name]
+        catalogs.update(fold["catalogs"])
+        users.update(fold["users"])
+    yield ExchangeRow(0, "folded", "", 0, _json({**counts, "catalogs": sorted(catalogs)[:2], "users": len(users)}))
 
 
 def scripts_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:

@@ -16,7 +16,6 @@ THROUGH = frozenset(
         "CollectLimit",
         "CollectMetrics",
         "CollectTail",
-        "ColumnarToRow",
         "CommandResult",
         "CustomShuffleReader",
         "DeltaInvariantChecker",
@@ -158,7 +157,8 @@ WINDOWS = frozenset(
     }
 )
 """Window functions."""
-_PREFIX = re.compile(r"(?:Photon|Gpu|Columnar|Velox|CH)(?=[A-Z])|(?:Native)(?=[A-Z][a-z]+(?:$| ))")
+_ENGINE_WORD = re.compile(r"(?:Photon|Gpu|Columnar|Velox|CH)(?=[A-Z])|(?:Native)(?=[A-Z][a-z]+(?:$| ))")
+"""Words of other engines, anywhere in a name, as several may follow each other: ``GpuColumnarExchange``."""
 _MAPPED = {
     "ShuffledAsymmetricHashJoin": "ShuffledHashJoin",
     "ShuffleExchangeSink": "Exchange",
@@ -169,16 +169,9 @@ _MAPPED = {
     "GroupingAggWithRollup": "HashAggregate",
     "Agg": "HashAggregate",
     "TopK": "TakeOrderedAndProject",
-    "TakeOrderedAndProjectExec": "TakeOrderedAndProject",
-    "ColumnarExchange": "Exchange",
-    "ColumnarBroadcastExchange": "BroadcastExchange",
     "CoalesceBatches": "Coalesce",
     "ShuffleCoalesce": "Coalesce",
-    "RowToColumnar": "RowToColumnar",
-    "ColumnarToRow": "ColumnarToRow",
-    "ShuffleQueryStage": "ShuffleQueryStage",
     "UnionAll": "Union",
-    "SortExec": "Sort",
 }
 
 
@@ -187,6 +180,6 @@ def plain_name(operator: Operator) -> str:
     name = operator.name.split("\n", 1)[0]
     name = name.removeprefix("Execute ").strip()
     first = re.split(r"[\s\[(]", name, maxsplit=1)[0]
-    bare = _PREFIX.sub("", first)
+    bare = _ENGINE_WORD.sub("", first)
     bare = re.sub(r"(?:Exec|Transformer|ExecTransformer)\Z", "", bare) or bare
     return _MAPPED.get(bare, bare)

@@ -41,7 +41,7 @@ _new: Final[Callable[..., Any]] = tuple.__new__
 
 @dataclass(slots=True)
 class _Branch:
-    """A branch that is being played."""
+    """A branch that statements are being folded in."""
 
     number: int
     arm: int
@@ -124,13 +124,13 @@ class _ScriptFold:
         while len(self.branches) > same:
             self._leave()
         if same and self.branches[-1].arm != path[same - 1].number:
-            self._turn(path[same - 1])
+            self._next_arm(path[same - 1])
         for arm in path[same:]:
             self.branches.append(_Branch(arm.branch, arm.number, _copy(self.live), always=arm.rest, loops=arm.loops))
             if arm.number:  # arms without a statement left things as they were
                 self.branches[-1].left.append(_copy(self.live))
 
-    def _turn(self, arm: Arm) -> None:
+    def _next_arm(self, arm: Arm) -> None:
         branch = self.branches[-1]
         branch.left.append(self.live)
         if arm.number > branch.arm + 1:
@@ -290,7 +290,7 @@ class _ScriptFold:
             displaced.rename(old)
             self._begin(displaced, draft)
         elif swaps:
-            self.kept.append(draft._replace(write=_turned(draft.write), target=old, target_kind="table"))
+            self.kept.append(draft._replace(write=_reversed_rename(draft.write), target=old, target_kind="table"))
 
     def end(self, session: str, numbers: dict[str, int]) -> list[Draft]:
         """All that is left.
@@ -350,7 +350,7 @@ def _makes_anew(draft: Draft, before: RelationVersion) -> bool:
     )
 
 
-def _turned(write: Write) -> Write:
+def _reversed_rename(write: Write) -> Write:
     """A rename in the other direction: the second half of a swap."""
     return Write(write.renamed_to or "", write.kind, "rename", renamed_to=write.target, defines=False)
 

@@ -87,7 +87,7 @@ class MemoExtraction:
 def extract_with_memos(
     scripts: Sequence[Script | Diagnostic],
     options: Options,
-    how: str,
+    settings_digest: str,
     earlier: Memos | None = None,
     report: Report | None = None,
     *,
@@ -99,7 +99,7 @@ def extract_with_memos(
     Args:
         scripts: As for ``extract``.
         options: As for ``extract``.
-        how: A digest of the options, the extractor, and all else but the scripts that decides the result.
+        settings_digest: A digest of the options, the extractor, and all else but the scripts that decides the result.
         earlier: The memos of an earlier extraction.
         report: Called with the stage now and then.
         with_texts: Whether the texts of statements are wanted of which nothing was understood.
@@ -114,8 +114,12 @@ def extract_with_memos(
     if len(set(files)) < len(files):
         raise NotReusable
     macros = macros_of(read, options)
-    marks = marks_of(read, options, how) if marks is None else marks
-    usable = {} if earlier is None else {f: r for f, r in earlier.scripts.items() if marks.get(f) == r.mark}
+    marks = marks_of(read, options, settings_digest) if marks is None else marks
+    usable = (
+        {}
+        if earlier is None
+        else {file: memo for file, memo in earlier.scripts.items() if marks.get(file) == memo.mark}
+    )
     if with_texts:
         usable = {file: memo for file, memo in usable.items() if not memo.shows_text}
     for number in range(ROUNDS + 2):
@@ -124,18 +128,18 @@ def extract_with_memos(
         if found is not None:
             return found
         dropped = attempt.unusable
-        usable = {} if number >= ROUNDS else {f: r for f, r in usable.items() if f not in dropped}
+        usable = {} if number >= ROUNDS else {file: memo for file, memo in usable.items() if file not in dropped}
     raise NotReusable
 
 
-def marks_of(read: Iterable[Script | Diagnostic], options: Options, how: str) -> dict[str, str]:
+def marks_of(read: Iterable[Script | Diagnostic], options: Options, settings_digest: str) -> dict[str, str]:
     """By file a digest of all that decides how its text is parsed."""
     scripts = [item for item in read if isinstance(item, Script)]
-    templated = _digest([how, macros_of(scripts, options).loose.digest])
+    templated = _digest([settings_digest, macros_of(scripts, options).loose.digest])
     graph = _digest([project.graph_digest for project in options.projects])
     found = {}
     for script in scripts:
-        parts = [templated if "{" in script.text else how, script.file, script.session or "", script.text]
+        parts = [templated if "{" in script.text else settings_digest, script.file, script.session or "", script.text]
         digest = hashlib.sha256()
         if "{" in script.text and "graph" in script.text:
             parts.append(graph)
@@ -184,11 +188,11 @@ class _Attempt:
         """Scripts that their memos stand for."""
         self._parts: dict[str, ScriptPart] = {}
         """By file the parts that memos hold."""
-        self._walked: dict[StatementState, int] = {}
+        self._skipped: dict[StatementState, int] = {}
         """How often the walk of a statement was passed over."""
         self._taken: dict[StatementState, Any] = {}
         """The earlier walk whose outcome a statement has."""
-        self._values: dict[StatementState, list[Any]] = {}
+        self._earlier_walks: dict[StatementState, list[Any]] = {}
         """The earlier walks of a statement."""
 
     def run(self, stages: Stages, guard: str | None) -> MemoExtraction | None:
@@ -198,7 +202,7 @@ class _Attempt:
             with deep_recursion():
                 self._deferred.settle()
                 now = self._guard()
-                if self._values and now != guard:
+                if self._earlier_walks and now != guard:
                     self.unusable.update(self._usable)
                     return None
                 walk_all(self._batch, stages.resolved)
@@ -253,7 +257,7 @@ class _Attempt:
     def _add_earlier(self, item: Script, memo: ScriptMemo) -> bool:
         try:
             script = script_of(item.file, item.session or item.file, self._options.dialect, memo)
-            walks = {s: list(value[6]) for s, value in zip(script.statements, memo.statements, strict=True)}
+            walks = {s: list(earlier) for s, (*_, earlier) in zip(script.statements, memo.statements, strict=True)}
             self._parts[item.file] = part_of(item.file, memo)
             _ = memo.outlines
         except _BROKEN:
@@ -261,7 +265,7 @@ class _Attempt:
 
         def stand_in() -> ScriptState:
             self._stand_in(item, script, memo)
-            self._values.update(walks)
+            self._earlier_walks.update(walks)
             return script
 
         def as_answered(answers: Answers) -> ScriptState:
@@ -336,14 +340,14 @@ class _Attempt:
         That of the walk at the same time comes first, then that of the last: a walk that looks at the same is the same
         whenever it is made.
         """
-        values = self._values[statement]
+        values = self._earlier_walks[statement]
         last = len(values) - 1
         try:
-            for number in dict.fromkeys((min(self._walked.get(statement, 0), last), last)):
+            for number in dict.fromkeys((min(self._skipped.get(statement, 0), last), last)):
                 looks, deepest, *_ = values[number]
                 if looks_hold(self._batch, statement, looks, deepest):
                     self._take(statement, values[number])
-                    self._walked[statement] = self._walked.get(statement, 0) + 1
+                    self._skipped[statement] = self._skipped.get(statement, 0) + 1
                     self._taken[statement] = values[number]
                     return True
                 if not statement.replayable:
@@ -370,7 +374,7 @@ class _Attempt:
 
     def _open(self, script: ScriptState) -> None:
         """Parse a script after all; its statements become what they are in a full extraction."""
-        if any(self._walked.get(statement) for statement in script.statements):
+        if any(self._skipped.get(statement) for statement in script.statements):
             self.unusable.add(script.file)  # walks that were passed over cannot be made up for at their time
         known = {statement.index: statement for statement in script.statements}
         parsed = self._parse_script(self._scripts[script.file])
@@ -386,7 +390,7 @@ class _Attempt:
         known = self._batch.routines | defined_routines(self._batch.scripts) if needed else frozenset()
         missing = missing_routines(needed, known)
         for script, memo in self._memos.items():
-            whole = all(self._taken.get(s) == self._values[s][-1] for s in script.statements)
+            whole = all(self._taken.get(s) == self._earlier_walks[s][-1] for s in script.statements)
             dropped = dropped_names(script, maker.read_names) == memo.dropped
             hinted = all(maker.hint(name) == text for name, text in memo.hints.items())
             defined = missing.isdisjoint(memo.needs)

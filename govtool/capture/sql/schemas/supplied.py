@@ -30,10 +30,9 @@ def load_schema(
     """Read a schema from a file, or from a folder of DDL.
 
     Args:
-        path: DDL (``.sql``, ``.ddl``), JSON (``{table: [columns]}``, ``{table: {column: type}}``, nested by schema and
-            catalog, rows of ``information_schema.columns``, dbt's ``catalog.json`` or ``manifest.json``), or a CSV
-            export
-            of ``information_schema.columns``.
+        path: DDL (``.sql``, ``.ddl``); JSON (``{table: [columns]}``, ``{table: {column: type}}``, nested by schema and
+            catalog, rows of ``information_schema.columns``, dbt's ``catalog.json`` or ``manifest.json``); JSON Lines, a
+            row of ``information_schema.columns`` each; or a CSV export of these rows.
         dialect: A sqlglot dialect name: how names fold.
         default_catalog: Catalog of names that give none, as written.
         default_schema: Schema of names that give none, as written.
@@ -144,11 +143,10 @@ def _from_csv(text: str, path: Path, naming: Naming) -> Schema:
             location=str(path),
             hint="export information_schema.columns with its header",
         )
-    return _from_rows(rows, Naming(naming.dialect, naming.catalog, naming.schema, exact=naming.dialect != ""))
+    return _from_rows(rows, replace(naming, exact=naming.dialect != ""))
 
 
-# -- shapes
-# -------------------------------------------------------------------------------------------------------------
+# -- shapes ------------------------------------------------------------------------------------------------------------
 
 
 def _lower_keys(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -260,9 +258,7 @@ def _is_dbt(obj: Mapping[Any, Any]) -> bool:
 
 
 def _from_dbt(obj: Mapping[Any, Any], naming: Naming) -> Schema:
-    """Dbt's catalog.json (columns as the warehouse has them) or manifest.json (columns as documented, often not
-    all).
-    """
+    """Columns of dbt's catalog.json (as the warehouse has them) or manifest.json (as documented, often not all)."""
     tables: dict[str, dict[str, str | None]] = {}
     for group in ("nodes", "sources"):
         nodes = obj.get(group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from sqlglot import exp
@@ -32,6 +33,22 @@ from govtool.capture.sql.walk.relation import (
 )
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
+
+_READERS: Final = frozenset(
+    {
+        "read_csv",
+        "read_csv_auto",
+        "read_parquet",
+        "parquet_scan",
+        "read_json",
+        "read_json_auto",
+        "read_ndjson",
+        "delta_scan",
+        "iceberg_scan",
+        BULK_FILE,
+    }
+)
+"""Functions that read the files that their first argument names; `BULK_FILE` all of its arguments."""
 
 
 def _add_table(walk: Walk, node: exp.Table, scope: Scope, env: Environment | None) -> None:
@@ -77,7 +94,7 @@ def _add_named_table(walk: Walk, node: exp.Table, scope: Scope, env: Environment
     this = node.args.get("this")
     alias, columns = walk.alias(node)
     plain = isinstance(this, nodes.Identifier) and not node.args.get("db") and not node.args.get("catalog")
-    cte = env.find(walk.name(this)) if env is not None and plain and not marked(this) else None
+    cte = env.find(walk.name(this)) if env is not None and plain and not is_temporary_name(this) else None
     if cte is not None:
         output = common_output(walk, cte)
         alias = alias or walk.name(this)
@@ -123,7 +140,7 @@ def _add_plain_table(
     """A table or CTE named by one identifier: nearly all of them."""
     name = walk.name(this)
     called = name if alias is None else walk.name(alias.args.get("this")) or name
-    cte = env.find(name) if env is not None and not marked(this) else None
+    cte = env.find(name) if env is not None and not is_temporary_name(this) else None
     if cte is not None:
         scope.add(Source(called, output=common_output(walk, cte)))
     elif name == "dual":
@@ -198,39 +215,26 @@ def _add_lateral(walk: Walk, node: exp.Lateral, scope: Scope, env: Environment |
     add_output(walk, node, output, scope, env, scalar=True)
 
 
-def marked(name: exp.Expr | None) -> bool:
+def is_temporary_name(name: exp.Expr | None) -> bool:
     """Return whether a name is T-SQL's ``#name`` or ``##name``, which never is a CTE."""
     return name is not None and bool(name.args.get("temporary") or name.args.get("global_"))
 
 
-_READERS: Final = frozenset(
-    {
-        "read_csv",
-        "read_csv_auto",
-        "read_parquet",
-        "parquet_scan",
-        "read_json",
-        "read_json_auto",
-        "read_ndjson",
-        "delta_scan",
-        "iceberg_scan",
-        BULK_FILE,
-    }
-)
-
-
 def _files_read(node: exp.Expr) -> list[str]:
     """Return the constant file names that a reading function is given; none for another function."""
-    if function_name(node) == "openrowset" and node.expressions and function_name(node.expressions[0]) == "bulk":
+    name = function_name(node)
+    if name == "openrowset" and node.expressions and function_name(node.expressions[0]) == "bulk":
         return [item.name for item in node.expressions[0].expressions if isinstance(item, nodes.Literal)]
-    if function_name(node) not in _READERS:
+    if name not in _READERS:
         return []
-    first = (
-        node.args.get("this") if isinstance(node.args.get("this"), nodes.Expr) else next(iter(node.expressions), None)
-    )
-    items = first.expressions if isinstance(first, nodes.Array) else [first]
-    if function_name(node) == BULK_FILE:
-        items = node.expressions
+    if name == BULK_FILE:
+        return _texts(node.expressions)
+    this = node.args.get("this")
+    first = this if isinstance(this, nodes.Expr) else next(iter(node.expressions), None)
+    return _texts(first.expressions if isinstance(first, nodes.Array) else [first])
+
+
+def _texts(items: Iterable[exp.Expr | None]) -> list[str]:
     return [item.name for item in items if isinstance(item, nodes.Literal) and item.is_string]
 
 

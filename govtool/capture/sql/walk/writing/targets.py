@@ -15,7 +15,7 @@ from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.expressions.columns import resolve_column
-from govtool.capture.sql.walk.queries.from_items import marked
+from govtool.capture.sql.walk.queries.from_items import is_temporary_name
 from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.writes import BY_NAME, NOT_NAMED, Write
@@ -44,7 +44,7 @@ def _common(walk: Walk, node: exp.Expr, env: Environment | None) -> CommonTable 
     if env is None or not isinstance(node, nodes.Table) or node.args.get("db") or node.args.get("catalog"):
         return None
     name = node.this
-    return env.find(walk.name(name)) if isinstance(name, nodes.Identifier) and not marked(name) else None
+    return env.find(walk.name(name)) if isinstance(name, nodes.Identifier) and not is_temporary_name(name) else None
 
 
 def base_table(walk: Walk, node: exp.Expr | None, env: Environment | None) -> str:
