@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from govtool.model.parquet import of_format, read_parquet, refusing_damage
 from govtool.names import current_id
@@ -114,7 +114,7 @@ def decode_plans(data: bytes) -> list[StoredPlan]:
     Raises:
         IntegrityError: It is something else, or of a newer format.
     """
-    return _decoded(data, lambda row: StoredPlan(row["digest"], row["body"]))
+    return _decoded(data, ("digest", "body"), lambda row: StoredPlan(row["digest"], row["body"]))
 
 
 def encode_record_runs(runs: Iterable[RecordRun]) -> bytes:
@@ -129,7 +129,7 @@ def decode_record_runs(data: bytes) -> list[RecordRun]:
     Raises:
         IntegrityError: It is something else, or of a newer format.
     """
-    return _decoded(data, _record_run)
+    return _decoded(data, ("run", "output", "plan", "body"), _record_run)
 
 
 def encode_private(values: Iterable[PrivateValues]) -> bytes:
@@ -143,7 +143,7 @@ def decode_private(data: bytes) -> list[PrivateValues]:
     Raises:
         IntegrityError: It is something else, or of a newer format.
     """
-    return _decoded(data, lambda row: PrivateValues(row["run"], row["values"]))
+    return _decoded(data, ("run", "values"), lambda row: PrivateValues(row["run"], row["values"]))
 
 
 def _body(one: RecordRun) -> str:
@@ -154,8 +154,10 @@ def _body(one: RecordRun) -> str:
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
 
-def _record_run(row: dict[str, Any]) -> RecordRun:
+def _record_run(row: dict[str, str]) -> RecordRun:
     body = json.loads(row["body"])
+    if not row["plan"] and not body["breaks"]:
+        raise ValueError("a write has neither a plan nor a reason why it has none")
     return RecordRun(
         run=row["run"],
         plan=row["plan"],
@@ -184,6 +186,9 @@ def _encoded(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> bytes:
 
 
 @refusing_damage("a fragment holds no records")
-def _decoded(data: bytes, make: Callable[[dict[str, Any]], _T]) -> list[_T]:
+def _decoded(data: bytes, columns: Sequence[str], make: Callable[[dict[str, str]], _T]) -> list[_T]:
     table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "records have")
-    return [make(row) for row in table.to_pylist()]
+    rows = table.select(list(columns)).to_pylist()
+    if not all(isinstance(value, str) for row in rows for value in row.values()):
+        raise ValueError("a value is no text")
+    return [make(row) for row in rows]

@@ -7,9 +7,11 @@ import pytest
 from recorded import BY_LAND
 
 import govtool
-from govtool.app.records.tables import RecordTables, dataset_id, read_plan, read_record_runs, read_tables
+from govtool.app.records.tables import RecordTables, dataset_id, read_plan, read_record_runs, read_tables, run_order
+from govtool.app.upkeep.fragment_text import rows_without, write_fragment
 from govtool.cli.main import main
 from govtool.errors import FormatError, IntegrityError, UsageError
+from govtool.model.parquet import read_parquet
 from govtool.model.records import (
     PLANS,
     PRIVATE,
@@ -191,6 +193,26 @@ def test_writes_survive_encoding_and_other_data_is_refused():
     for data in (b"", b"PAR1", encode_plan(StoredPlan("d", "{}"))):
         with pytest.raises(IntegrityError):
             decode_record_runs(data)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("run", None), ("run", 5), ("output", None), ("plan", None), ("plan", ""), ("body", None)]
+)
+def test_a_write_with_a_value_that_is_no_text_is_refused(column, value):
+    run = RecordRun("a/1", "d" * 64, "file:///out", (), "{}")
+    rows = read_parquet(encode_record_runs([run])).to_pylist()
+    with pytest.raises(IntegrityError):
+        decode_record_runs(write_fragment(pa.Table.from_pylist([{**rows[0], column: value}])))
+
+
+def test_rows_are_not_removed_from_a_fragment_of_other_columns():
+    with pytest.raises(IntegrityError):
+        rows_without(write_fragment(pa.table({"x": [1]})), "run", ["a/1"])
+
+
+def test_runs_are_ordered_by_numbers_of_any_length():
+    runs = ["a/" + "9" * 5000, "a/10", "a/09", "a/x", "a/1"]
+    assert sorted(runs, key=run_order) == ["a/1", "a/09", "a/10", "a/" + "9" * 5000, "a/x"]
 
 
 def test_a_part_that_is_missing_is_refused(shop):

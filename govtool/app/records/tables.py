@@ -251,7 +251,12 @@ def _sorted_runs(store: Reader, commit: Commit) -> list[RecordRun]:
 
 def run_order(run: str) -> list[tuple[int, str]]:
     """A key by which ``app/10`` comes after ``app/9``."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _NUMBERS.split(run)]
+    return [_order(part) for part in _NUMBERS.split(run)]
+
+
+def _order(part: str) -> tuple[int, str]:
+    digits = part.lstrip("0")  # Python refuses to read a number of thousands of digits
+    return (len(digits), digits) if part.isdecimal() else (-1, part)
 
 
 def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from govtool.errors import UsageError
-from govtool.model.parquet import read_parquet
+from govtool.model.parquet import read_parquet, refusing_damage
 from govtool.names import current_id, former_id, former_text, renewed_text
 from govtool.redaction import SECRET
 
@@ -149,11 +149,12 @@ def leaves(array: Any) -> Iterator[Any]:
         yield pa.array([value and value.decode("utf-8", "replace") for value in array.to_pylist()], pa.string())
 
 
+@refusing_damage("rows of a fragment cannot be removed")
 def rows_without(data: bytes, column: str, values: Sequence[str]) -> tuple[bytes, int] | None:
     """A fragment without the rows in which a column has one of some values; None if there are none.
 
     Raises:
-        pyarrow.ArrowException, OSError, KeyError: It is no Parquet file with that column.
+        IntegrityError: It is no Parquet file with that column.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
