@@ -8,6 +8,7 @@ incremental model has state: what the last run left, to which the new rows are a
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,12 @@ def is_project(place: Path) -> bool:
     return any((folder / "manifest.json").is_file() for folder in (place, place / "target"))
 
 
+def project_folder(place: Path) -> Path:
+    """The folder of a dbt project that is given as itself, or as its ``target``."""
+    folder = Path(os.path.abspath(place))  # without ``..``, links as they are
+    return folder.parent if (place / "manifest.json").is_file() else folder
+
+
 def dbt_program(place: Path, state: Mapping[str, tuple[str, ...]], dialect: str = "") -> SqlProgram:
     """The program of a dbt project.
 
@@ -44,7 +51,7 @@ def dbt_program(place: Path, state: Mapping[str, tuple[str, ...]], dialect: str 
 
     project = read_project(place, dialect)
     target = place if (place / "manifest.json").is_file() else place / "target"
-    return _Project(project, _configs(target / "manifest.json"), target.absolute().parent, state).program()
+    return _Project(project, _configs(target / "manifest.json"), project_folder(place), state).program()
 
 
 def incremental_state(file: Path) -> dict[str, tuple[str, ...]]:
