@@ -373,6 +373,9 @@ def test_what_of_dbt_is_not_run_is_refused(folder):
     govtool.run_workflow(shop(folder), "in")
     with pytest.raises(UsageError, match="microbatch"):
         govtool.run_workflow(shop(folder, incremental_strategy="microbatch"), "in")
+    with pytest.raises(UsageError, match="unknown relation") as refused:
+        govtool.run_workflow(shop(folder))
+    assert refused.value.hint.startswith("--inputs FOLDER")
     with pytest.raises(UsageError, match="not compiled"):
         govtool.run_workflow(project(folder, node("a", materialized="table")), "in")
     place = shop(folder)

@@ -8,13 +8,13 @@ incremental model has state: what the last run left, to which the new rows are a
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.workflow_runs.programs.sql import ProgramStatement, SqlProgram
 from govtool.errors import UsageError
+from govtool.given_files import absolute
 
 if TYPE_CHECKING:
     from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
@@ -32,7 +32,7 @@ def is_project(place: Path) -> bool:
 
 def project_folder(place: Path) -> Path:
     """The folder of a dbt project that is given as itself, or as its ``target``."""
-    folder = Path(os.path.abspath(place))  # without ``..``, links as they are
+    folder = absolute(place)
     return folder.parent if (place / "manifest.json").is_file() else folder
 
 

@@ -58,7 +58,7 @@ def run_sql_program(request: SqlRunRequest, store: Store, branch: str | None = N
     try:
         outcome = run_sql(program, request.inputs, state, store, target)
     except UnknownNameError as error:
-        if error.code == "usage.unknown-relation" and request.inputs is None and not (error.hint or error.nearest):
+        if error.code == "usage.unknown-relation" and request.inputs is None and not error.hint:
             error.hint = "--inputs FOLDER, the folder of NAME.csv and NAME.parquet that it reads"
         raise
     head = store.head(target)
