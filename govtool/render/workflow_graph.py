@@ -118,7 +118,7 @@ def _zoom(answer: ZoomAnswer) -> str:
 
 
 def _subgraph(answer: SubgraphAnswer) -> str:
-    parts = ", ".join(f"{len(nodes):,} {name}" for name, nodes in answer.parts())
+    parts = ", ".join(count(len(nodes), name.removesuffix("s")) for name, nodes in answer.parts())
     return f"{_sizes(answer.nodes, answer.edges)} · {parts}"
 
 

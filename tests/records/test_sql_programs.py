@@ -356,6 +356,16 @@ def test_an_incremental_model_has_state(folder, config, wanted):
     assert first.id in paths["log"]  # what the last run left
 
 
+def test_state_is_of_one_project_however_it_is_named(folder):
+    govtool.run_workflow(shop(folder), "in")
+    second = govtool.run_workflow(f"{shop(folder)}/target", "in").run
+    assert any(name.endswith("/log") for each in second.invocations for name, *_ in each.inputs)
+    manifest = folder / "shop" / "target" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"project_name": "shop"', '"project_name": "bank"'))
+    with pytest.raises(UsageError, match="this state is of workflow shop, not of bank"):
+        govtool.run_workflow("shop", "in")
+
+
 def test_what_of_dbt_is_not_run_is_refused(folder):
     reads_itself = 'SELECT * FROM "dwh"."main"."log"'
     with pytest.raises(UsageError, match="reads itself"):
@@ -363,6 +373,9 @@ def test_what_of_dbt_is_not_run_is_refused(folder):
     govtool.run_workflow(shop(folder), "in")
     with pytest.raises(UsageError, match="microbatch"):
         govtool.run_workflow(shop(folder, incremental_strategy="microbatch"), "in")
+    with pytest.raises(UsageError, match="unknown relation") as refused:
+        govtool.run_workflow(shop(folder))
+    assert refused.value.hint.startswith("--inputs FOLDER")
     with pytest.raises(UsageError, match="not compiled"):
         govtool.run_workflow(project(folder, node("a", materialized="table")), "in")
     place = shop(folder)

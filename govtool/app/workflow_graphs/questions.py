@@ -87,8 +87,10 @@ def depends_answer(
     outputs: Callable[[], Sequence[OutputTuples]] = tuple,
 ) -> DependsAnswer:
     """Return whether a node depends on records."""
+    from govtool.workflow.deletion import refuse_zoomed
     from govtool.workflow.dependency import dependency
 
+    refuse_zoomed(graph)
     number, *cells = nodes_called(graph, node, name, outputs)
     found = dependency(graph, number, records_called(graph, on, name), cells)
     return DependsAnswer(
@@ -115,12 +117,14 @@ def deletion_answer(
 
     Raises:
         UnknownNameError: A token is of no record (``usage.unknown-token``).
-        UsageError: One record is deleted twice (``usage.token-gone``), or none (``usage.arguments``).
+        UsageError: One record is deleted twice (``usage.token-gone``), or none (``usage.arguments``), or modules are
+            zoomed out in the graph (``usage.zoomed-graph``).
     """
-    from govtool.workflow.deletion import delete
+    from govtool.workflow.deletion import delete, refuse_zoomed
     from govtool.workflow.evaluation import UNDECIDED, World
     from govtool.workflow.modules.run_rows import output_deletions
 
+    refuse_zoomed(graph)
     require_tokens(tokens)
     notes: tuple[str, ...] = ()
     found = delete(graph, distinct_records(graph, tokens, name))

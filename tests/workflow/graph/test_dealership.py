@@ -126,7 +126,12 @@ def test_questions_that_make_no_sense_are_refused(graph, ask, code):
 def test_a_zoomed_file_is_not_asked_about_deletions(graph):
     lines = "\n".join(graph.zoom_out("M_dealer1").export("json"))
     zoomed = WorkflowGraph(GraphView(read_json(lines.encode(), "zoomed.json")), "zoomed.json")
-    for ask in (lambda: zoomed.delete("Requests:B1"), lambda: zoomed.depends("Bid", "Requests:B1")):
+    for ask in (
+        lambda: zoomed.delete("Requests:B1"),
+        lambda: zoomed.depends("Bid", "Requests:B1"),
+        lambda: zoomed.delete("Cars:C2"),  # a record that the view hides
+        lambda: zoomed.depends("NumAvail", "Cars:C2"),
+    ):
         with pytest.raises(UsageError) as refused:
             ask()
         assert refused.value.code == "usage.zoomed-graph"

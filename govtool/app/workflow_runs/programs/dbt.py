@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.workflow_runs.programs.sql import ProgramStatement, SqlProgram
 from govtool.errors import UsageError
+from govtool.given_files import absolute
 
 if TYPE_CHECKING:
     from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
@@ -27,6 +28,12 @@ NEW = "__govtool_new"
 def is_project(place: Path) -> bool:
     """Return whether a folder is a dbt project, or its ``target`` folder."""
     return any((folder / "manifest.json").is_file() for folder in (place, place / "target"))
+
+
+def project_folder(place: Path) -> Path:
+    """The folder of a dbt project that is given as itself, or as its ``target``."""
+    folder = absolute(place)
+    return folder.parent if (place / "manifest.json").is_file() else folder
 
 
 def dbt_program(place: Path, state: Mapping[str, tuple[str, ...]], dialect: str = "") -> SqlProgram:
@@ -44,7 +51,7 @@ def dbt_program(place: Path, state: Mapping[str, tuple[str, ...]], dialect: str 
 
     project = read_project(place, dialect)
     target = place if (place / "manifest.json").is_file() else place / "target"
-    return _Project(project, _configs(target / "manifest.json"), target.absolute().parent, state).program()
+    return _Project(project, _configs(target / "manifest.json"), project_folder(place), state).program()
 
 
 def incremental_state(file: Path) -> dict[str, tuple[str, ...]]:

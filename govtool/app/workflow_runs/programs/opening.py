@@ -58,7 +58,7 @@ def run_sql_program(request: SqlRunRequest, store: Store, branch: str | None = N
     try:
         outcome = run_sql(program, request.inputs, state, store, target)
     except UnknownNameError as error:
-        if error.code == "usage.unknown-relation" and request.inputs is None and not (error.hint or error.nearest):
+        if error.code == "usage.unknown-relation" and request.inputs is None and not error.hint:
             error.hint = "--inputs FOLDER, the folder of NAME.csv and NAME.parquet that it reads"
         raise
     head = store.head(target)
@@ -68,7 +68,7 @@ def run_sql_program(request: SqlRunRequest, store: Store, branch: str | None = N
 
 def _opened(request: SqlRunRequest) -> tuple[SqlProgram, Path]:
     from govtool.app.ingest.sql_options import check_dialect
-    from govtool.app.workflow_runs.programs.dbt import dbt_program, incremental_state
+    from govtool.app.workflow_runs.programs.dbt import dbt_program, incremental_state, project_folder
     from govtool.app.workflow_runs.programs.run import TABLES
     from govtool.app.workflow_runs.programs.sql import SqlProgram, read_script
 
@@ -77,7 +77,7 @@ def _opened(request: SqlRunRequest) -> tuple[SqlProgram, Path]:
     place = request.place
     dialect = check_dialect(request.dialect) if request.dialect else ""
     if place.suffix.lower() != ".sql":
-        state = request.state or Path(f"{place.absolute().name}.state")
+        state = request.state or Path(f"{project_folder(place).name}.state")
         return dbt_program(place, incremental_state(state / TABLES), dialect), state
     try:
         content = place.read_bytes()

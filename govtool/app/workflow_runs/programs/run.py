@@ -79,7 +79,8 @@ def run_sql(program: SqlProgram, inputs: Path | None, state: Path, store: Store,
     stamp = started[:19].replace("-", "").replace(":", "").replace("T", "-")
     run = f"{program.name}-{stamp}-{secrets.token_hex(3)}"
     root = state.absolute()
-    with StateFolder(root, program.name).opened():
+    kept = StateFolder(root, program.name)
+    with kept.opened() as pointer:
         folder = root / run
         folder.mkdir(parents=True)
         try:
@@ -92,7 +93,9 @@ def run_sql(program: SqlProgram, inputs: Path | None, state: Path, store: Store,
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        warehouse.keep_state(root / TABLES)
+        if program.state:
+            kept.advance(pointer)  # names the program that this state is of: another one is refused
+            warehouse.keep_state(root / TABLES)
     return SqlOutcome(run, folder, program.notes)
 
 
