@@ -41,6 +41,9 @@ class GovtoolError(Exception):
         location: Where: ``file:line:column``, a URI or an option name.
         nearest: Names that the user may have meant, best first.
         hint: What to do next; a command where there is one.
+
+    Attributes:
+        items: Where several things are wrong, each of them: shown as a line of its own below the message.
     """
 
     exit_code: ClassVar[int] = EXIT_USAGE
@@ -62,6 +65,7 @@ class GovtoolError(Exception):
         self.location = location
         self.nearest = nearest
         self.hint = hint
+        self.items: tuple[str, ...] = ()
 
 
 class UsageError(GovtoolError):

@@ -30,6 +30,7 @@ ellipsis marks where."""
 def error_lines(error: GovtoolError) -> Iterator[list[Span]]:
     """One error as lines for stderr."""
     yield [Span(f"error[{error.code}]", "bold red"), Span(" " + printable(error.message))]
+    yield from ([Span(f"  {printable(item)}")] for item in error.items)
     label = "candidates" if isinstance(error, AmbiguousNameError) else "did you mean"
     details = [("in", error.location)] if error.location else []
     details += [(label if i == 0 else "", near) for i, near in enumerate(error.nearest)]

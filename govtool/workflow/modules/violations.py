@@ -42,11 +42,15 @@ class InvalidWorkflowError(UsageError):
     default_code = "usage.workflow"
 
     def __init__(self, name: str, violations: tuple[Violation, ...]) -> None:
-        """List all violations in the message."""
-        lines = "".join(f"\n  {each}" for each in violations)
+        """List all violations below the message."""
         count = "1 rule is" if len(violations) == 1 else f"{len(violations)} rules are"
-        super().__init__(f"workflow {name} cannot run: {count} broken{lines}")
+        super().__init__(f"workflow {name} cannot run: {count} broken")
         self.violations = violations
+        self.items = tuple(map(str, violations))
+
+    def __str__(self) -> str:
+        """The message, and a line for each violation."""
+        return "\n  ".join((self.message, *self.items))
 
 
 def near(name: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import pytest
 
 import govtool
 from govtool.errors import UsageError
+from govtool.render.errors import error_lines
 from govtool.workflow.modules.module_graph import DataEdge
 from govtool.workflow.modules.unfold import unfolded
 from govtool.workflow.modules.violations import InvalidWorkflowError
@@ -185,6 +186,10 @@ def test_an_invalid_workflow_lists_all_violations():
         diamond([("sourse", "sink", "B"), ("source", "sinc", "B")]).validated()
     assert len(caught.value.violations) == 2
     assert caught.value.code == "usage.workflow"
+    first, *items = ("".join(span.text for span in line) for line in error_lines(caught.value))
+    assert first.endswith("2 rules are broken")
+    assert items == str(caught.value).splitlines()[1:]
+    assert all(each.startswith("  sour") for each in items)
 
 
 # ---- loops ----------------------------------------------------------------------------------------------------------
