@@ -50,7 +50,7 @@ def ingest_sql(
     follow_links: FollowLinksOption = False,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", metavar="N", min=1, help="Worker processes. Default: 1, fastest on up to two cores."),
+        typer.Option("--workers", metavar="N", min=1, help="Worker processes. Default: 1, best on two cores."),
     ] = None,
     options: IngestBundle = _DEFAULT,
 ) -> None:

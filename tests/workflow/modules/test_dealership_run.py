@@ -158,4 +158,4 @@ def test_example_4_5_what_the_bid_depends_on(graph):
 
 def test_drawn_nodes_are_those_of_a_run(capsys):
     assert main(["graph", "export", str(GRAPHS / "dealership.json"), "--pig-nodes"]) == 2
-    assert "the graph of a run" in capsys.readouterr().err
+    assert "apply only with --run" in capsys.readouterr().err
