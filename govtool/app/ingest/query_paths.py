@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from govtool.capture.sql.options import Options, relation_of
 from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
@@ -26,61 +27,48 @@ _FILE_NAMES: Final = 3
 _QUOTES: Final = re.compile(r"[`\"\[\]]")
 
 
-class _Pattern(NamedTuple):
-    text: str
-    """As of ``relation_from``."""
-    names: tuple[tuple[str, str], ...]
-    """Files that it fits, and the name that others would read, in lower case."""
-
-
-def unnamed_queries(queries: Sequence[str], scripts: Sequence[Script]) -> tuple[Diagnostic, ...]:
+def unnamed_queries(queries: Sequence[str], scripts: Sequence[Script], dialect: str = "") -> tuple[Diagnostic, ...]:
     """A warning with the pattern, if others read what the paths of queries name.
 
     Args:
         queries: Files with a query whose result has no name.
         scripts: All scripts.
+        dialect: What they are written in.
     """
     if len(queries) < _FOUND:
         return ()
-    texts = [(script.file, _QUOTES.sub("", script.text).lower()) for script in scripts]
-    best: tuple[_Pattern, set[str]] | None = None  # a shorter name is always found as often: only much more counts
-    for pattern in _patterns(queries):
-        step = max(1, len(pattern.names) // _SAMPLE)
-        sample = pattern.names[::step][:_SAMPLE]
-        read = {name for file, name in sample if _is_read(name, file, texts)}
-        if len(read) >= max(_FOUND, len(sample) / 4) and (best is None or len(read) > 2 * len(best[1])):
+    texts = [(script.file, _plain(script.text)) for script in scripts]
+    best: tuple[str, set[str]] | None = None  # a shorter name is always found as often: only much more counts
+    for pattern, files in _patterns(queries):
+        options = Options(dialect, relation_from=pattern)
+        sample = files[:: max(1, len(files) // _SAMPLE)][:_SAMPLE]
+        named = [(_plain(name), file) for file in sample if (name := relation_of(file, options)) is not None]
+        read = {name for name, file in named if _is_read(name, file, texts)}
+        if len(read) >= max(_FOUND, len(named) / 4) and (best is None or len(read) > 2 * len(best[1])):
             best = pattern, read
     return () if best is None else (_note(len(queries), best[0], min(best[1])),)
 
 
-def _note(count: int, pattern: _Pattern, example: str) -> Diagnostic:
+def _plain(text: str) -> str:
+    """A text without quotes around names, in lower case."""
+    return _QUOTES.sub("", text).lower()
+
+
+def _note(count: int, pattern: str, example: str) -> Diagnostic:
     message = (
         f"{count:,} files hold a query whose result has no name; others read what the paths name, such as {example}: "
-        f"give --relation-from '{pattern.text}' (relation_from in govtool.toml)"
+        f"give --relation-from '{pattern}' (relation_from in govtool.toml)"
     )
     return Diagnostic("relation-from", "warning", message)
 
 
-def _patterns(files: Sequence[str]) -> Iterator[_Pattern]:
-    """Patterns that fit enough of the files; of those of one kind, what says more comes first."""
+def _patterns(files: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Patterns with the files that may fit; of those of one kind, what says more comes first."""
     common = Counter(file.rpartition("/")[2] for file in files).most_common(_FILE_NAMES)
-    for base in [base for base, count in common if count >= _FOUND]:
-        parted = [(file, file.lower().split("/")) for file in files if file.rpartition("/")[2] == base]
-        yield from _with_folders(parted, 1, f"/{base}")
-    parted = [(file, file.lower().removesuffix(".sql").split("/")) for file in files if file.lower().endswith(".sql")]
-    yield from _with_folders(parted, 0, ".sql")
-
-
-def _with_folders(parted: Sequence[tuple[str, list[str]]], behind: int, end: str) -> Iterator[_Pattern]:
-    """Patterns of catalog, schema and table, or fewer; ``behind`` parts of a path come after these."""
-    for head, count in (("{catalog}/{schema}/{table}", 3), ("{schema}/{table}", 2), ("{table}", 1)):
-        names = [
-            (file, ".".join(parts[len(parts) - behind - count : len(parts) - behind]))
-            for file, parts in parted
-            if len(parts) >= behind + count
-        ]
-        if len(names) >= _FOUND:
-            yield _Pattern(head + end, tuple(names))
+    for end in [*(f"/{base}" for base, count in common if count >= _FOUND), ".sql"]:
+        among = [file for file in files if f"/{file}".endswith(end)]
+        for head in ("{catalog}/{schema}/{table}", "{schema}/{table}", "{table}"):
+            yield head + end, among
 
 
 def _is_read(name: str, file: str, texts: Sequence[tuple[str, str]]) -> bool:

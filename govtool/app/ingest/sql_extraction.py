@@ -124,13 +124,14 @@ class _SqlExtraction:
 
     def _unnamed(self, found: SourceLineage | Extraction) -> tuple[Diagnostic, ...]:
         """A warning if paths name the results of queries that have no name."""
-        if self._read.settings.relation_from:
+        settings = self._read.settings
+        if settings.relation_from:
             return ()
         if isinstance(found, SourceLineage):
             queries = found.queries()
         else:
             queries = [d.statement.file for d in found.derivations if d.target_kind == QUERY]
-        return unnamed_queries(list(dict.fromkeys(queries)), list(self._read.scripts))
+        return unnamed_queries(list(dict.fromkeys(queries)), list(self._read.scripts), settings.dialect)
 
     def _facts(self, found: SourceLineage | Extraction) -> tuple[Fact, ...]:
         read = self._read

@@ -46,15 +46,14 @@ def cached_graph(
         build: Builds it.
         beside: Writes more files into the folder of one that was built.
     """
-    from govtool.store.cache import lookup, publish
+    from govtool.store.cache import publish
     from govtool.workflow.storage.mapped import FILE, opened, pack
 
     found = graph_in_cache(store, key)
     if found is not None:
         return found
     directory = cache_folder(store, key)
-    if lookup(directory):  # damaged
-        shutil.rmtree(directory, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)  # a damaged one
     graph = build()
 
     def fill(folder: Path) -> None:

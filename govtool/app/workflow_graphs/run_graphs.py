@@ -14,6 +14,7 @@ from govtool.app.workflow_graphs.graph_files import is_graph_file
 from govtool.errors import UnknownNameError
 
 if TYPE_CHECKING:
+    from govtool.app.workflow_runs.programs.recorded import RecordedRun
     from govtool.app.workflow_runs.programs.replaced import PartitionHistory
     from govtool.store import Commit, Reader
     from govtool.workflow.graph import ProvenanceGraph
@@ -128,15 +129,8 @@ def run_notes(
     That is, for a graph joined with other runs, inputs at which it begins although a recorded run wrote there. The
     arguments are those of ``graph_called``, and of ``find_recorded_run``.
     """
-    from govtool.app.project.project import commit_at, read_store
-    from govtool.app.workflow_runs.programs.recorded import find_recorded_run
-
-    if not is_of_run(text):
-        return ()
-    reader = read_store(store)
-    name = text.removeprefix(RUN_PREFIX)
-    found = find_recorded_run(reader, commit_at(reader, at, branch), name, all_runs=all_runs)
-    return (*found.forgotten(), *(found.notes if all_runs else ()))
+    found = _recorded(text, store, at, branch, all_runs=all_runs)
+    return () if found is None else (*found.forgotten(), *(found.notes if all_runs else ()))
 
 
 def run_histories(
@@ -146,14 +140,22 @@ def run_histories(
 
     The arguments are those of ``graph_called``, and of ``find_recorded_run``.
     """
+    found = _recorded(text, store, at, branch, all_runs=all_runs)
+    return () if found is None else found.histories
+
+
+def _recorded(
+    text: str, store: str | None, at: str | None, branch: str | None, *, all_runs: bool
+) -> RecordedRun | None:
+    """The run that the name of a graph means; None for a graph that is not a run's."""
     from govtool.app.project.project import commit_at, read_store
     from govtool.app.workflow_runs.programs.recorded import find_recorded_run
 
     if not is_of_run(text):
-        return ()
+        return None
     reader = read_store(store)
     name = text.removeprefix(RUN_PREFIX)
-    return find_recorded_run(reader, commit_at(reader, at, branch), name, all_runs=all_runs).histories
+    return find_recorded_run(reader, commit_at(reader, at, branch), name, all_runs=all_runs)
 
 
 def _run_parts(

@@ -277,8 +277,9 @@ def _deleted(index: Index, subjects: list[Subject]) -> list[Affected]:
     gone = {index.dataset_name(index.node_dataset[n]) for n in (*deleted, *loss.lost) if index.is_rows(n)}
     lost = [Subject(index.node_dataset[n], None, index.dataset_name(index.node_dataset[n]))
             for n in loss.lost if index.is_rows(n)]  # fmt: skip
+    listed = {entry.column for entry in found}
     for entry in _referring(index, [*subjects, *lost]):
-        if all(entry.column != known.column for known in found):
+        if entry.column not in listed:
             reached.setdefault(entry.column, entry)
     return [*found, *(replace(entry, survives=_survives(index, entry, gone)) for entry in reached.values())]
 

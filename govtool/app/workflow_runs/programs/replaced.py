@@ -111,15 +111,15 @@ def _written(action: ProgramAction) -> tuple[tuple[str, ...], dict[Place, Partit
     if record is None or known is None or not known.partitioned or table_of(known) is not None:
         return None
     types = {column.name: column.type for column in known.columns}
-    zone = codec.loads(record.written).session.zone
     found = {place_of(file): file.partition for file in known.files}
-    for file in written_files(action):
-        if place_of(file) not in found:  # it was gone when the run was recorded
-            folders = unquote(urlparse(file.uri).path).split("/")[-1 - len(known.partitioned) : -1]
-            values = partition_values(folders, known.partitioned, types, zone)
-            if values is None:
-                return None
-            found[place_of(file)] = values
+    gone = [file for file in written_files(action) if place_of(file) not in found]  # when the run was recorded
+    zone = codec.loads(record.written).session.zone if gone else ""
+    for file in gone:
+        folders = unquote(urlparse(file.uri).path).split("/")[-1 - len(known.partitioned) : -1]
+        values = partition_values(folders, known.partitioned, types, zone)
+        if values is None:
+            return None
+        found[place_of(file)] = values
     if len(found) < files_made(known):
         return None
     kinds = [types[name] for name in known.partitioned]
