@@ -191,11 +191,11 @@ class WorkflowGraph:
             UnknownNameError: There is no such format (``usage.unknown-format``).
         """
         from govtool.errors import UnknownNameError
-        from govtool.workflow.formats.write import WRITERS
+        from govtool.workflow.formats.write import FORMATS, WRITERS
 
         if format not in WRITERS:
             raise UnknownNameError(
-                f"no format {format} here", code="usage.unknown-format", hint=f"one of {', '.join(WRITERS)}"
+                f"no format {format} here", code="usage.unknown-format", hint=f"one of {', '.join(FORMATS)}"
             )
         return WRITERS[format](self._view)
 

@@ -103,8 +103,8 @@ def check(
       govtool check --policy pack:gdpr --base main --format github -o check.sarif
       govtool check --sql etl --dialect snowflake
 
-    Policies are read from policies/ below the working directory, or from --policy. Formats: table, plain, json,
-    jsonl, sarif, junit, github, markdown; several at once with -o.
+    Policies are read from policies/ below the working directory, or from --policy. Of several formats
+    at once the first is shown, the others go to -o FILE.
     """
     from govtool.answers.answer import at_least
     from govtool.answers.check import SEVERITIES

@@ -27,10 +27,8 @@ def classes(
 ) -> int:
     """Show the classes of columns, and where they are inherited from.
 
-      govtool classes mart.customers --policy pack:gdpr
-      govtool classes 'class:personal,zone:shared' -f json
-
-    Formats: table, plain, json, jsonl, csv, markdown.
+    govtool classes mart.customers --policy pack:gdpr
+    govtool classes 'class:personal,zone:shared' -f json
     """
     from govtool.query.selection.select import nothing_selected
     from govtool.render.classes import FORMATS
@@ -66,7 +64,6 @@ def classify(
 
     Columns that policies already classify, and copies of columns with the same class, are left out. To use the
     suggestions, write them with -f yaml into the policy folder, remove the wrong lines, and run govtool check.
-    Formats: table, plain, json, jsonl, csv, markdown, yaml (a policy to review, with a confidence on each line).
     """
     from govtool.query.selection.select import nothing_selected
     from govtool.render.suggestions import FORMATS, render

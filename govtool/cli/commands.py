@@ -97,7 +97,7 @@ COMMANDS: Mapping[str, Command | dict[str, Command]] = {
     },
     "graph": {
         "import": Command("graph_import", "Read a provenance graph into the store and commit."),
-        "export": Command("graph_export", "Write a provenance graph: JSON, DOT, GraphML, PROV-JSON."),
+        "export": Command("graph_export", "Write a provenance graph for other tools."),
         "list": Command("graph_list", "List the provenance graphs of the store."),
     },
     "lineage": Command("lineage", "Show the column lineage of SQL, without a store."),

@@ -77,7 +77,7 @@ def diff(
     scripts that change none of these are listed, too: another literal, operator or bound (amount > 20). Of runs (an
     id, or JOB and JOB~N): inputs, code, arguments, settings, environment, plan and outputs, with the first upstream
     cause of each difference. With --rows, of runs recorded with --records, the rows that differ, 20 of each kind
-    (--limit), and exit code 3 if some are not known. Formats: table, plain, json, jsonl, csv, markdown.
+    (--limit), and exit code 3 if some are not known.
     """
     from govtool.answers.diff import DiffAnswer
     from govtool.api.opening import open as open_version

@@ -87,7 +87,7 @@ def erase_plan(
     The plan follows copies of the key, joins on it, and everything derived from these datasets. With policies it
     knows classes, declassifiers and retention. With --run or --all-runs it lists rows: which to delete, which change,
     which appear; govtool erase apply takes this plan. Only its owner can read a file of rows. The exit code is 3 if
-    rows are unknown. Formats: table, plain, json, jsonl, csv, markdown.
+    rows are unknown.
     """
     from govtool.answers.row_erasure import RowErasureAnswer
     from govtool.render.erase import FORMATS, render
@@ -135,8 +135,7 @@ def erase_apply(
 
     Originals are never written. Files must be the same as for the plan (else exit code 4). Every copy is verified:
     the recorded plan is evaluated over the corrected inputs. The folder is written as a whole, or not at all. The
-    exit code is 3 if rows are unknown, or a dataset could not be written. Formats: table, plain, json, csv,
-    markdown.
+    exit code is 3 if rows are unknown, or a dataset could not be written.
     """
     from govtool.api.erasure import apply_erasure
     from govtool.cli.shared.formats import chosen
@@ -167,7 +166,7 @@ def erase_verify(
       govtool erase verify corrected/certificate.json
 
     Files and rows must have their digests, there may be no other file, and no row may hold the subject's key. The
-    exit code is 1 if anything differs. Formats: table, plain, json, csv, markdown.
+    exit code is 1 if anything differs.
     """
     from govtool.api.erasure import verify_erasure
     from govtool.cli.shared.formats import chosen

@@ -26,7 +26,7 @@ def explain(
       govtool explain 'class:personal' --limit 10
 
     With -v the statements that define it are shown, without their literals. --limit is for each list of edges, and for
-    the columns and datasets of a selector. Formats: table, plain, json, jsonl, csv, markdown.
+    the columns and datasets of a selector.
     """
     from govtool.render.explain import FORMATS, render, statements
 

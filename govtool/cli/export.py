@@ -86,8 +86,8 @@ def export_openlineage(
       govtool export openlineage --to https://datahub.example/openapi/openlineage --run-events
 
     Writes a DatasetEvent for each dataset, a JobEvent for each statement and RunEvents for runs, with column lineage.
-    Formats: jsonl (one event per line), json (an array). Failures of the network and of the server are tried again
-    until --deadline; an event that arrives twice changes nothing. Exit code 4: not every event was accepted.
+    Failures of the network and of the server are tried again until --deadline; an event that arrives twice changes
+    nothing. Exit code 4: not every event was accepted.
     """
     from govtool.app.ingest.openlineage import export_openlineage as export
     from govtool.app.project.project import commit_at, read_store
@@ -164,8 +164,8 @@ def export_graph(
       govtool export graph 'mart.**' -o mart.graphml
       govtool export graph 'crm.users+' -f mermaid
 
-    Selectors choose datasets, and the edges between them are written; the rows of a dataset are its column *. Formats:
-    csv, jsonl and parquet (one edge per row), json (everything, as report/1), dot, mermaid, graphml, prov-json.
+    Selectors choose datasets, and the edges between them are written; the rows of a dataset are its column *. A
+    row of csv, jsonl and parquet is an edge; json has everything, as report/1.
     """
     from govtool.app.questions.columns import PolicyChoice
     from govtool.app.questions.governance import day_of

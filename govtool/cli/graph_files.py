@@ -211,7 +211,6 @@ def graph_import(
       govtool graph import run.json --name dealers
 
     A file with a cycle, an edge of a missing node, or a wrong type or label is refused, with the line and the reason.
-    Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.api.workflow_graph import import_graph
     from govtool.render.workflow_graph import FORMATS, render_workflow
@@ -221,9 +220,6 @@ def graph_import(
     for form, place in outputs:
         ui.show(render_workflow(form, answer), place)
     name_store(ui, store)
-
-
-EXPORT_FORMATS = ("json", "dot", "graphml", "prov-json")
 
 
 def graph_export(
@@ -256,11 +252,12 @@ def graph_export(
       govtool graph export --run dealers --state-nodes all --pig-nodes -o run.json
       govtool graph export run.json --zoomed M_dealer1 --format dot -o dealers.dot
 
-    Formats: json, dot, graphml, and prov-json, which has no values and no structure of operators.
+    prov-json has no values and no structure of operators.
     """
     from govtool.api.workflow_graph import provenance_graph
+    from govtool.workflow.formats.write import FORMATS
 
-    outputs = chosen(format, output, EXPORT_FORMATS)
+    outputs = chosen(format, output, FORMATS)
     name = graph_name(graph, run)
     drawn: dict[str, Any] = {"state_nodes": state_nodes, "pig_nodes": pig_nodes, "all_runs": all_runs}
     found = provenance_graph(name, zoomed=zoomed, store=store, ref=at, branch=branch, **drawn)
@@ -280,9 +277,7 @@ def graph_list(
 ) -> None:
     """List the provenance graphs of the store.
 
-      govtool graph list
-
-    Formats: table, plain, json, jsonl, csv, markdown.
+    govtool graph list
     """
     from govtool.api.workflow_graph import list_graphs
     from govtool.render.workflow_graph import FORMATS, render_workflow

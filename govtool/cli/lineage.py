@@ -56,8 +56,8 @@ def lineage(
       govtool lineage query.sql --dialect snowflake --format json
       cat etl/*.sql | govtool lineage - --dialect postgres --schema ddl.sql
 
-    Formats: table, plain, json, jsonl, csv, markdown, dot, mermaid, svg. Statements may come in any order; they are
-    resolved against each other. For a dbt model, the models that it names with ref are read, too.
+    Statements may come in any order; they are resolved against each other. For a dbt model, the models that it names
+    with ref are read, too.
     """
     if batch:
         if paths:

@@ -30,7 +30,7 @@ def ls(
       govtool ls 'mart.**' --columns
       govtool ls 'class:personal,zone:shared' --exclude share.audit
 
-    Selectors are those of dbt, for columns: see the argument below. Formats: table, plain, json, jsonl, csv, markdown.
+    Selectors are those of dbt, for columns: see the argument below.
     """
     from govtool.query.selection.select import nothing_selected
     from govtool.render.classes import FORMATS, listing

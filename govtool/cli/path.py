@@ -49,8 +49,7 @@ def path(
       govtool path 'class:personal' 'zone:shared' --limit 1
 
     With several columns at either end, it finds the shortest paths between any two. As a guard in a script:
-    --exit-code exits with 1 if there is a path, --strict with 3 if one cannot be excluded. Formats: table, plain, json,
-    jsonl, csv, markdown.
+    --exit-code exits with 1 if there is a path, --strict with 3 if one cannot be excluded.
     """
     from govtool.render.path import FORMATS, render
 

@@ -54,7 +54,6 @@ def replay(
     --all-runs goes back through the runs that wrote its inputs, to the dataset that is changed.
     If possible, only the groups and partitions that the change reaches are evaluated. Nothing is written. Results
     that a new run would decide anew (limits with ties, random values) are listed, and the exit code is 3.
-    Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.api.opening import open as open_version
     from govtool.cli.shared.formats import chosen

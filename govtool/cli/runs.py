@@ -36,8 +36,7 @@ def runs(
       govtool runs
       govtool runs 'nightly_*' --status failed --software 'pandas<2.1'
 
-    Runs come from Spark, OpenLineage and W3C PROV: see govtool ingest. Formats: table, plain, json, jsonl, csv,
-    markdown.
+    Runs come from Spark, OpenLineage and W3C PROV: see govtool ingest.
     """
     from govtool.api.opening import open as open_version
     from govtool.query.selection.select import nothing_selected

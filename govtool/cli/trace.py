@@ -232,9 +232,8 @@ _BACK = """The input rows behind rows of an output.
   govtool trace back mart.orders --where "id = 7" --run 'job~1' -o rows.csv
 
 Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
-files that have changed since are refused: exit code 3. Formats: table, plain, json, jsonl, csv, markdown; -o
-FILE.parquet writes all rows in the types of the data. --all-runs goes on through the runs that wrote
-the inputs, and says where it ends.
+files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the
+data. --all-runs goes on through the runs that wrote the inputs, and says where it ends.
 """
 _OUTPUT = typer.Argument(metavar="OUTPUT", help="A dataset that a recorded run wrote, or its path.")
 trace_back = trace_command("back", _BACK, Annotated[str, _OUTPUT])
@@ -246,9 +245,8 @@ _FORWARD = """The output rows that rows of an input reached.
   govtool trace forward raw/users --where "id = 42" --format json
 
 Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
-files that have changed since are refused: exit code 3. Formats: table, plain, json, jsonl, csv, markdown; -o
-FILE.parquet writes all rows in the types of the data. --all-runs goes on through the runs that read
-the output, and says where it ends.
+files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the
+data. --all-runs goes on through the runs that read the output, and says where it ends.
 """
 _INPUT = typer.Argument(metavar="INPUT", help="A dataset that a recorded run read, or its path.")
 trace_forward = trace_command("forward", _FORWARD, Annotated[str, _INPUT])

@@ -136,7 +136,6 @@ def whatif_drop(
       govtool whatif drop 'stg.**' --exclude stg.users --format markdown
 
     Statements that name a dropped column break in all their outputs, and so does whatever reads those.
-    Formats: table, plain, json, jsonl, csv, markdown.
     """
     return answer(ui, "drop", selector, options)
 
@@ -153,8 +152,7 @@ def whatif_rename(
       govtool whatif rename crm.users.email --to mail
       govtool whatif rename stg.users --to stg.people -f json
 
-    The first statement that names it breaks; everything behind it passes. Formats: table, plain, json, jsonl, csv,
-    markdown.
+    The first statement that names it breaks; everything behind it passes.
     """
     return answer(ui, "rename", selector, options, to=to)
 
@@ -171,7 +169,7 @@ def whatif_retype(
       govtool whatif retype shop.orders.total --to text
       govtool whatif retype 'shop.orders.*_at' --to date
 
-    Only provably incompatible types break. Formats: table, plain, json, jsonl, csv, markdown.
+    Only provably incompatible types break.
     """
     return answer(ui, "retype", selector, options, to=to)
 
@@ -188,7 +186,6 @@ def whatif_mask(
       govtool whatif mask class:personal.contact --policy pack:gdpr
 
     Columns derived from them change; where they decide rows, the verdict is rows. Lists the policy findings that end.
-    Formats: table, plain, json, jsonl, csv, markdown.
     """
     return answer(ui, "mask", selector, options)
 
@@ -227,7 +224,6 @@ def whatif_several(
       govtool whatif --drop crm.users.phone --rename crm.users.email=mail
 
     Each column has the worst verdict that any of the changes gives it.
-    Formats: table, plain, json, jsonl, csv, markdown.
     """
     outputs = outputs_of(options)
     with opened_graph(ui, options.store, options.at, options.branch) as graph:

@@ -67,8 +67,8 @@ def why(
 
     With --sql no store is needed: the *.csv and *.parquet of the folder are the relations, and a record is named by its
     column _tok, by --key, or as relation:row. With --run, the relation is one that an invocation of the run wrote.
-    Rows that would appear only after a deletion are candidates. Formats: table, plain, json, jsonl, csv, markdown; a
-    terminal shows long annotations in part, -o FILE whole.
+    Rows that would appear only after a deletion are candidates. A terminal shows long annotations in
+    part, -o FILE whole.
     """
     from govtool.app.why.rows import read_values
     from govtool.cli.shared.formats import chosen

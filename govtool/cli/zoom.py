@@ -49,8 +49,7 @@ def zoom_out(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: Zoomed
       govtool zoom out --graph run.json -m M_dealer1 -f dot -o dealers.dot
 
     All invocations of a module are zoomed together: M#2 is not a module. The inputs and outputs of an invocation
-    stay; its inside is hidden. Formats: table, plain, json, jsonl, csv, markdown for the difference; dot, graphml
-    for the view.
+    stay; its inside is hidden. The difference is shown; as dot and graphml, the view.
     """
     show_zoom(ui, options, "out", module, zoomed)
 
@@ -62,8 +61,7 @@ def zoom_in(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: ZoomedO
       govtool zoom in --graph dealers -m M_dealer1
       govtool zoom in --graph dealers -m M_agg --zoomed M_agg --zoomed M_and
 
-    Without --zoomed, all modules count as zoomed out. Formats: table, plain, json, jsonl, csv, markdown for the
-    difference; dot, graphml for the view.
+    Without --zoomed, all modules count as zoomed out. The difference is shown; as dot and graphml, the view.
     """
     show_zoom(ui, options, "in", module, zoomed)
 
@@ -76,7 +74,6 @@ def subgraph(ui: Ui, options: GraphOptions, node: NodeArgument) -> None:
       govtool subgraph C2 --graph run.json -f json
 
     Siblings are the other inputs of the descendants: with them a deletion can be judged in the subgraph alone.
-    Formats: table, plain, json, jsonl, csv, markdown.
     """
     show_answer(ui, options, options.opened(ui).subgraph(node))
 
@@ -97,7 +94,7 @@ def depends(
       govtool depends n41 --graph dealers --on C2 --on C3 --exit-code
 
     This is necessity: of two alternatives neither is needed alone. The answer also has the lineage: all records from
-    which the node comes. Exit code 3 if only a new run can decide. Formats: table, plain, json, jsonl, csv, markdown.
+    which the node comes. Exit code 3 if only a new run can decide.
     """
     answer = options.opened(ui).depends(node, on)
     show_answer(ui, options, answer)

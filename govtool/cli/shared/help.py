@@ -1,7 +1,8 @@
 """Help of commands and groups, each within a screen.
 
 A command's help has its own arguments and options. Options that many commands share are named at its end;
-``govtool help options`` explains them, and has those of every command. Formats stand where ``--format`` is.
+``govtool help options`` explains them, and has those of every command. The formats of a command are those of its
+renderer, listed where ``--format`` is.
 """
 
 from __future__ import annotations
@@ -94,19 +95,14 @@ def _shared_texts() -> frozenset[str]:
 
 
 def _about(function: Any, width: int) -> list[list[str]]:
-    """The paragraphs of a docstring, command lines as they are; lists of formats stand elsewhere."""
+    """The paragraphs of a docstring, command lines as they are."""
     parts = []
     for paragraph in inspect.cleandoc(function.__doc__ or "").split("\n\n"):
         given = paragraph.splitlines()
         if paragraph.startswith("  ") or all(line.startswith("govtool ") for line in given):
             parts.append([f"  $ {line.strip()}" for line in given])
             continue
-        sentences = " ".join(paragraph.split())
-        text = sentences[: sentences.index("Formats: ")].strip() if "Formats: " in sentences else sentences
-        rest = sentences.partition("Formats: ")[2].partition(". ")[2]
-        parts.append(
-            textwrap.wrap(" ".join(filter(None, (text, rest))), width, break_long_words=False, break_on_hyphens=False)
-        )
+        parts.append(_wrapped(" ".join(paragraph.split()), width))
     return parts
 
 

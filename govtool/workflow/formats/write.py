@@ -156,3 +156,4 @@ WRITERS: Mapping[str, Callable[[GraphView], Iterator[str]]] = {
     "prov-json": prov_lines,
 }
 """How a view is written, by format."""
+FORMATS = tuple(WRITERS)
