@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from govtool.api.arguments import Texts, checked, texts
 from govtool.api.opened import OpenedVersion
@@ -164,7 +164,8 @@ def run_workflow(
     """Run the executions of a workflow that are still to run, and commit what they did.
 
     Args:
-        workflow: The workflow; or the path of a script of SQL or of a dbt project, which runs once, with records.
+        workflow: The workflow, or its file: ``FILE.py[:NAME]``; or the path of a script of SQL or of a dbt project,
+            which runs once, with records.
         inputs: The folder of its inputs: ``NAME.parquet``, ``NAME.csv`` …, in folders ``1``, ``2`` … for single
             executions, and ``state/`` for the initial state.
         executions: How many executions the sequence is to have in all. By default those with inputs of their own, or
@@ -189,27 +190,20 @@ def run_workflow(
     from pathlib import Path
 
     from govtool.answers.workflow_runs import WorkflowRunAnswer
-    from govtool.app.project.links import require_inside
-    from govtool.app.project.project import open_store, store_uri
-    from govtool.app.workflow_runs import run as runs
-    from govtool.app.workflow_runs.run_options import RunOptions
-
-    is_sql = isinstance(workflow, (str, os.PathLike))
-    RunOptions(executions, mode, spark=spark, dialect=dialect).check(sql=is_sql)
-    if mode != "untracked":
-        store_uri(None if store is None else os.fspath(store))  # an untrusted one is refused before anything is read
+    from govtool.app.workflow_runs.start import RunRequest, run
 
     folder, kept = (None if place is None else Path(os.fspath(place)) for place in (inputs, state))
-    if folder is not None:
-        require_inside(folder, follow_links=follow_links)
-    if isinstance(workflow, (str, os.PathLike)):
-        from govtool.app.workflow_runs.programs.opening import SqlRunRequest, run_sql_program
-
-        opened = open_store(None if store is None else os.fspath(store))
-        request = SqlRunRequest(Path(os.fspath(workflow)), folder, kept, dialect or "")
-        done, run = run_sql_program(request, opened, branch)
-        return WorkflowRunAnswer(run, str(done.folder))
-    wanted = runs.WorkflowRequest(workflow, runs.require_inputs(folder), kept, executions, cast("runs.Mode", mode))
-    used = None if mode == "untracked" else open_store(None if store is None else os.fspath(store))
-    outcome = runs.run_workflow(wanted, used, branch=branch, spark=spark, progress=progress)
-    return WorkflowRunAnswer(outcome.run, str(outcome.state))
+    request = RunRequest(
+        workflow,
+        folder,
+        kept,
+        executions,
+        mode,
+        spark=spark,
+        dialect=dialect or "",
+        follow_links=follow_links,
+        store=None if store is None else os.fspath(store),
+        branch=branch,
+    )
+    outcome = run(request, progress)
+    return WorkflowRunAnswer(outcome.run, str(outcome.folder))

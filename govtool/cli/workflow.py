@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -86,51 +87,54 @@ def workflow_run(
     of its last complete execution; the same command continues from there.
     """
     from govtool.answers.workflow_runs import WorkflowRunAnswer
-    from govtool.app.project.links import require_inside
-    from govtool.app.project.project import open_store, store_uri
-    from govtool.app.workflow_runs.load import absolute_target, load_workflow
-    from govtool.app.workflow_runs.programs.opening import SqlRunRequest, is_sql_program, run_sql_program
-    from govtool.app.workflow_runs.run import WorkflowRequest, capture_mode, require_inputs, run_workflow, settings_of
-    from govtool.app.workflow_runs.run_options import RunOptions
+    from govtool.app.workflow_runs.start import RunRequest, run
     from govtool.render.workflow_runs import FORMATS, render_workflow_run
 
     outputs = chosen(format, output, FORMATS)
-    mode = capture_mode(records, untracked, eager)
-    known = settings_of(conf or ())
-    is_sql = is_sql_program(workflow)
-    RunOptions(executions, mode, known, dialect=dialect).check(sql=is_sql)
-    if not untracked:
-        store_uri(store)  # one that the user has not agreed to is refused before anything is read
-    if inputs is not None:
-        require_inside(inputs, follow_links=follow_links)
-    if is_sql:
-        done, found = run_sql_program(
-            SqlRunRequest(Path(workflow), inputs, state, dialect or ""), open_store(store), branch
-        )
-        for note in done.notes:
-            ui.note(f"note: {note}")
-        for form, file in outputs:
-            ui.show(render_workflow_run(form, WorkflowRunAnswer(found, str(done.folder))), file)
-        name_store(ui, store)
-        return
-    opened = None if untracked else open_store(store)
-    flow = load_workflow(workflow)
-    request = WorkflowRequest(flow, require_inputs(inputs), state, executions, mode, known, absolute_target(workflow))
+    request = RunRequest(
+        workflow,
+        inputs,
+        state,
+        executions,
+        _mode(records, eager, untracked),
+        settings=_settings(conf or ()),
+        dialect=dialect or "",
+        follow_links=follow_links,
+        store=store,
+        branch=branch,
+    )
     with ui.progressing("executions") as progress:
-        outcome = run_workflow(request, opened, branch=branch, progress=progress)
-    for run in outcome.resumed:
-        ui.note(
-            f"warning: {run.id} was ended before it was committed; it is now, with {len(run.executions)} executions"
-        )
-    for warning in outcome.warnings:
-        ui.note(f"warning: {warning}")
-    answer = WorkflowRunAnswer(outcome.run, str(outcome.state))
+        outcome = run(request, progress)
+    for note in outcome.notes:
+        ui.note(note)
+    answer = WorkflowRunAnswer(outcome.run, str(outcome.folder))
     for form, file in outputs:
         ui.show(render_workflow_run(form, answer), file)
     if not untracked:
         name_store(ui, store)
-    if not outcome.executions:
+    if outcome.is_idle:
         ui.hint("nothing was left to run: all executions with inputs are done; --executions N for more")
+
+
+def _mode(records: bool, eager: bool, untracked: bool) -> str:
+    if (records or eager) and untracked:
+        raise UsageError("--records contradicts --untracked", code="usage.arguments", hint="give one of them")
+    if untracked:
+        return "untracked"
+    if eager:
+        return "eager"
+    return "records" if records else "columns"
+
+
+def _settings(texts: Sequence[str]) -> dict[str, str]:
+    """Settings of Spark from ``NAME=VALUE``."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{text!r} is no setting", code="usage.arguments", hint="--conf spark.master=local[4]")
+        found[name] = value
+    return found
 
 
 workflow_run.spellings = {"--records=eager": "--records-eager"}  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from govtool.app.workflow_runs.source import source_digest
 from govtool.app.workflow_runs.state import StateFolder
 from govtool.app.workflow_runs.tracking import RunTracker, commit_interrupted, commit_run
 from govtool.clock import iso, now
-from govtool.errors import EngineError, GovtoolError, UsageError
+from govtool.errors import EngineError, GovtoolError
 from govtool.model.workflow_run import WorkflowRun
 
 if TYPE_CHECKING:
@@ -216,44 +216,3 @@ def spark_session(spark: Any, name: str, settings: Mapping[str, str] | None = No
         yield made
     finally:
         made.stop()
-
-
-def settings_of(texts: Sequence[str]) -> dict[str, str]:
-    """Settings of Spark from ``NAME=VALUE``.
-
-    Raises:
-        UsageError: One is written otherwise (``usage.arguments``).
-    """
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise UsageError(f"{text!r} is no setting", code="usage.arguments", hint="--conf spark.master=local[4]")
-        found[name] = value
-    return found
-
-
-def capture_mode(records: bool, untracked: bool, eager: bool = False) -> Mode:
-    """The mode that the options of a command mean.
-
-    Raises:
-        UsageError: They contradict each other (``usage.arguments``).
-    """
-    if (records or eager) and untracked:
-        raise UsageError("--records contradicts --untracked", code="usage.arguments", hint="give one of them")
-    if untracked:
-        return "untracked"
-    if eager:
-        return "eager"
-    return "records" if records else "columns"
-
-
-def require_inputs(folder: Path | None) -> Path:
-    """The folder of inputs that a workflow in Python needs.
-
-    Raises:
-        UsageError: None is given (``usage.arguments``).
-    """
-    if folder is None:
-        raise UsageError("the folder of inputs is missing", code="usage.arguments", hint="--inputs DIR")
-    return folder
