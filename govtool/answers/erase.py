@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from govtool.policy.erasure.column_plan import ErasurePlan, Task
 
-ACTIONS = ("delete", "search", "rebuild", "follows", "expires", "unknown", "stays")
-"""The actions of an erasure plan, in the order of the summary."""
-
 
 @dataclass(frozen=True, slots=True)
 class ErasePlanAnswer(GraphAnswer):
@@ -47,6 +44,8 @@ class ErasePlanAnswer(GraphAnswer):
 
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/erase-1.json has them."""
+        from govtool.policy.erasure.column_plan import ACTIONS
+
         plan = self.plan
         return {
             "subjects": list(plan.subjects),

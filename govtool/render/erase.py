@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from govtool.names import split_name
 from govtool.render.answer import closing, heading, tally, unclear
-from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
-from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.table import Table, TableColumn
 from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
@@ -33,18 +33,9 @@ _SHOWN = 4
 
 def render(form: str, answer: ErasePlanAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
-    if form in ("json", "jsonl"):
+    if form in DATA_FORMATS:
         return data_lines(form, answer, answer.task_objects())
-    if form == "csv":
-        return to_csv(answer.fields, (_csv_row(task) for task in answer.tasks))
-    made = _table(answer)
-    return laid_out(form, made)
-
-
-def _csv_row(task: Task) -> tuple[object, ...]:
-    columns = " ".join(held.column for held in task.columns)
-    labels = (" ".join(task.keys), " ".join(task.classes), columns, task.retention or "", task.owner or "")
-    return task.order or "", task.action, task.dataset, *labels, task.why
+    return laid_out(form, _table(answer))
 
 
 def _table(answer: ErasePlanAnswer) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from govtool.answers.affected_rows import NOT_RECORDED
 from govtool.answers.impact import verdict_of
@@ -12,7 +12,7 @@ from govtool.model.derivation import ROWS
 from govtool.names import join_name, split_name
 from govtool.query.selection.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
-from govtool.render.layout.rows import ROW_FORMATS, data_lines
+from govtool.render.layout.rows import ROW_FORMATS, cells, data_lines
 from govtool.render.layout.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.layout.text import Prose, count, printable
 from govtool.render.layout.tree import TreeNode, tree_lines
@@ -84,30 +84,13 @@ def _line(entry: Impacted, first: tuple[str, ...]) -> str:
 
 def _csv(answer: ImpactAnswer) -> Iterable[str]:
     """The columns; with ``where`` also the affected rows of each one's dataset."""
-    affected = answer.affected
+    affected, dataset, via = answer.affected, answer.fields.index("dataset"), answer.fields.index("via")
+    rows = ((*row[:via], way(cast("tuple[str, ...]", row[via])), *row[via + 1 :]) for row in answer.rows())
     if affected is None:
-        return to_csv(answer.fields, (_csv_row(entry) for entry in answer.columns))
-    found = ((entry, affected.of(entry.dataset)) for entry in answer.columns)
-    rows = ((*_csv_row(entry), _known(each.count), _known(each.total), each.exactness) for entry, each in found)
-    return to_csv((*answer.fields, "rows", "of_rows", "rows_are"), rows)
-
-
-def _known(number: int | None) -> object:
-    return "" if number is None else number
-
-
-def _csv_row(entry: Impacted) -> tuple[object, ...]:
-    return (
-        verdict_of(entry) or "",
-        entry.column,
-        entry.dataset,
-        " ".join(kind.label for kind in entry.kinds),
-        entry.hops,
-        way(entry.via),
-        " ".join(item.place for item in entry.evidence),
-        " ".join(entry.classes),
-        entry.owner or "",
-    )
+        return to_csv(answer.fields, map(cells, rows))
+    found = ((row, affected.of(str(row[dataset]))) for row in rows)
+    counted = (cells((*row, each.count, each.total, each.exactness)) for row, each in found)
+    return to_csv((*answer.fields, "rows", "of_rows", "rows_are"), counted)
 
 
 def table(answer: ImpactAnswer) -> Table:

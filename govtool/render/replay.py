@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from govtool.records.cells import json_value
 from govtool.render.formats.envelope import compact
-from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
-from govtool.render.layout.table import Table, TableColumn, to_csv
+from govtool.render.layout.rows import ROW_FORMATS, rendered
+from govtool.render.layout.table import Table, TableColumn
 from govtool.render.layout.text import count
 
 if TYPE_CHECKING:
@@ -21,17 +21,7 @@ _SIGNS = {"gone": "-", "changed": "~", "new": "+"}
 
 def render_replay(form: str, report: ReplayReport) -> Table | Iterable[str]:
     """A replay in one of ``FORMATS``."""
-    if form in ("json", "jsonl"):
-        return data_lines(form, report)
-    if form == "csv":
-        rows = ([kind, " ".join(columns or ()), before, after] for kind, columns, before, after in _texts(report))
-        return to_csv(report.fields, (["" if cell is None else cell for cell in row] for row in rows))
-    table = _table(report)
-    return laid_out(form, table)
-
-
-def _texts(report: ReplayReport) -> Iterable[tuple[Any, ...]]:
-    return report.rows()
+    return rendered(form, report, lambda: _table(report))
 
 
 def _table(report: ReplayReport) -> Table:

@@ -10,7 +10,7 @@ from govtool.answers.run_diff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
 from govtool.query.runs.aspects import ASPECTS, ROW_DIGESTS, UNKNOWN
 from govtool.query.runs.offsets import extent_text
-from govtool.render.layout.rows import ROW_FORMATS, data_lines, laid_out
+from govtool.render.layout.rows import DATA_FORMATS, ROW_FORMATS, data_lines, laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
 from govtool.render.layout.text import count, when
 
@@ -34,10 +34,8 @@ _SIGNS = {"added": "+", "removed": "-"}
 def render_runs(form: str, answer: RunsAnswer) -> Table | Iterable[str]:
     """A list of runs in one of ``FORMATS``."""
     runs = answer.runs
-    if form in ("json", "jsonl"):
+    if form in DATA_FORMATS:
         return data_lines(form, answer, (run_object(run) for run in runs))
-    if form == "csv":
-        return to_csv(answer.fields, (_csv_row(run) for run in runs))
     rows = [
         (
             run.status,
@@ -65,19 +63,6 @@ def render_runs(form: str, answer: RunsAnswer) -> Table | Iterable[str]:
         row_styles=[_STYLES.get(run.status, "") for run in runs],
     )
     return laid_out(form, table)
-
-
-def _csv_row(run: Run) -> tuple[str, ...]:
-    return (
-        run.started or "",
-        run.ended or "",
-        run.status,
-        run.id,
-        run.job,
-        " ".join(read.dataset for read in run.inputs),
-        " ".join(written.dataset for written in run.outputs),
-        _rows(run),
-    )
 
 
 def _tally(runs: Sequence[Run]) -> str:

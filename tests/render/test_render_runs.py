@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from govtool.answers.run_diff import RunDiffAnswer
-from govtool.answers.runs import RunAnswer
+from govtool.answers.runs import RunAnswer, RunsAnswer
 from govtool.model.run import Run, RunOutput
 from govtool.model.version import ContentIdentity
 from govtool.query.runs.diff import diff_runs
 from govtool.query.runs.history import History
-from govtool.render.runs import render_run, render_run_diff
+from govtool.render.runs import render_run, render_run_diff, render_runs
 
 
 def a_run(number, output):
@@ -35,3 +35,8 @@ def test_outputs_that_cannot_be_compared_have_the_reason():
         answer = RunDiffAnswer(None, diff_runs(History(runs), *runs))
         rows = render_run_diff("table", answer, explain=True).rows
         assert expected in [row[-1] for row in rows]
+
+
+def test_numbers_of_a_list_of_runs_are_plain_in_csv():
+    (_, line) = render_runs("csv", RunsAnswer(None, (a_run(1, RunOutput("out", "append", rows=1234)),), 1))
+    assert line.rstrip().endswith("out,1234")

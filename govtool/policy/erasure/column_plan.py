@@ -35,6 +35,7 @@ from govtool.policy.files.terms import NONE, days
 from govtool.query.evidence import WayStep, evidence, step
 
 ACTIONS = ("delete", "search", "rebuild", "follows", "expires", "unknown", "stays")
+"""In the order of the summary."""
 _NO_CLASS = ""
 """The class of what no policy classifies."""
 _STORED_NOWHERE = frozenset({"view", "query", "function"})

@@ -57,7 +57,12 @@ def laid_out(form: str, table: Table) -> Table | Iterable[str]:
 
 def answer_csv(answer: Answer, limit: int | None = None) -> Iterator[str]:
     """The lines of the CSV of an answer, at most ``limit`` rows; several names in a cell are separated by spaces."""
-    return to_csv(answer.fields, (tuple(map(_text, row)) for row in islice(answer.rows(), limit)))
+    return to_csv(answer.fields, map(cells, islice(answer.rows(), limit)))
+
+
+def cells(row: Iterable[Cell]) -> tuple[object, ...]:
+    """A row as CSV has it: several names are one text, no value is an empty cell."""
+    return tuple(map(_text, row))
 
 
 def _text(cell: Cell) -> object:
