@@ -22,6 +22,8 @@ DEFAULT_NAMESPACE = "default"
 
 ROOTED = frozenset({"file", "hdfs", "viewfs", "dbfs", "adl"})
 """File systems whose paths begin with a slash."""
+OBJECT_STORES = frozenset({"s3", "gs", "abfss", "abfs", "wasbs", "wasb", "oss", "cos", "obs"})
+"""Object stores, whose keys begin with none. Those that govtool itself opens are in ``store.backends.location``."""
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 

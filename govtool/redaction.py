@@ -12,10 +12,11 @@ import re
 SECRET = "***"
 """What stands in place of a secret."""
 
-_WORD = (
+WORD = (
     r"(?:pass(?:word|wd|phrase)?|passw|pwd|secret|token|key[-_]?id|credentials?|sig|signature"
     r"|(?:api|access|account|master|private|storage|encryption)[-_.]?key)"
 )
+"""A regular expression of what the name of a secret has in it."""
 _SECRET_NAME = re.compile(
     r"passw|passphrase|pass(?:wd)?\Z|pwd|secret|token|credential|private|signature|authorization|cookie|keytab"
     r"|truststore|sas\Z|sas[-_.]|sig\Z|key[-_.]?(?:id|list|material)"
@@ -24,7 +25,7 @@ _SECRET_NAME = re.compile(
 )
 _IN_URL = re.compile(r"(?<=://)[^/@\s:'\"]*:[^/@\s'\"]*@")
 _USERS = re.compile(r"(?<=://)[^/@\s:'\"`]*:[^/@\s'\"`]*@")
-_NAMED = rf"(?<![\w.-])(?=[\w.-]*?{_WORD})[\w.-]++"
+_NAMED = rf"(?<![\w.-])(?=[\w.-]*?{WORD})[\w.-]++"
 """A name with such a word in it, whole. Each is looked at once, from its beginning: text may be one long name."""
 _IN_TEXT = re.compile(rf"({_NAMED}\s*+[=:]\s*+)[^\s,;&\"']+", re.IGNORECASE)
 _LOGIN = re.compile(r"((?<![\w-])(?:-u|--user)(?:\s+|=)[^\s:'\"]{1,200}:)[^\s'\"]+")
@@ -56,7 +57,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z]+:)*//)([^/?#]*)([^?#
 _CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
 """Schemes in which the part before ``@`` is a container, no user (Azure's ``abfss://container@account``)."""
 _SIGNED = re.compile(r"[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-oss-signature)=", re.IGNORECASE)
-_PARAMETER = re.compile(rf"(?:^|(?<=&))(?:code|auth|(?=[^=&]*?{_WORD})[^=&]++)=[^&]*+&?", re.IGNORECASE)
+_PARAMETER = re.compile(rf"(?:^|(?<=&))(?:code|auth|(?=[^=&]*?{WORD})[^=&]++)=[^&]*+&?", re.IGNORECASE)
 
 _SQLSTATE = re.compile(r"\bSQLSTATE: (\w{5})\b")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")

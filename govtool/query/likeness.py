@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from govtool.graph.index import Index
-from govtool.names import split_name, unquote
+from govtool.names import OBJECT_STORES, ROOTED, split_name, unquote
 
-_PLACE = re.compile(r"(?:file|hdfs|viewfs|dbfs|adl):|(?:s3|gs|az|abfss?|wasbs?)://")
+_PLACE = re.compile(rf"(?:{'|'.join(ROOTED)}):|(?:az|{'|'.join(OBJECT_STORES)})://")
 
 ENOUGH = 0.5
 """Share of the smaller table's columns that the other must have, too."""

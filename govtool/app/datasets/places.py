@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from govtool.app.project.path_root import paths_root, within_root
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.names import current_id, place_of_id
+from govtool.store.backends.location import REMOTE
 
 if TYPE_CHECKING:
     from govtool.store import Commit, Reader
@@ -95,4 +96,4 @@ def _path(name: str) -> str | None:
     if local is not None:
         return str(local)
     scheme, separator, _ = name.partition("://")
-    return name if separator and scheme in ("s3", "gs", "az", "abfs", "abfss") else None
+    return name if separator and scheme in REMOTE else None

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-_RENAMES = re.compile(r"\bconfig\s*\((?:[^()]|\([^()]*\))*?\b(?:alias|schema|database)\s*=")
 _ALIASES = {
     "postgresql": "postgres",
     "pg": "postgres",
@@ -226,12 +225,14 @@ def unmatched_relations(found: Sequence[Script | Diagnostic], settings: Options)
 
 def renamed_models(found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Diagnostic, ...]:
     """A warning if dbt would give models other names than those of their files."""
+    from govtool.capture.dbt.project import configures_name
+
     models = (
         item.file
         for item in found
         if not isinstance(item, Diagnostic)
         and any(project.is_model(item.file) for project in settings.projects)
-        and _RENAMES.search(item.text)
+        and configures_name(item.text)
     )
     by_project = any(project.renames for project in settings.projects)
     named = "dbt_project.yml" if by_project else next(models, None)

@@ -19,10 +19,11 @@ from pathlib import PurePath
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from govtool.errors import SourceError, UsageError
+from govtool.redaction import WORD
 
 _FILES = {".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
-_SECRET = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
-_PAIR = re.compile(r"(?i)\b(?=\w*?(?:pass|pwd|secret|token))(\w++)\s*+=\s*('[^']*'|[^\s&;]+)")
+_SECRET = re.compile(rf"key|{WORD}", re.IGNORECASE)
+_PAIR = re.compile(rf"(?i)\b(?=\w*?{WORD})(\w++)\s*+=\s*('[^']*'|[^\s&;]+)")
 _SHORTEST = 3
 """Characters from which on a secret can be found in a text without making it unreadable."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +39,10 @@ PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
 MAX_VARIABLES = 100_000
 """Values in ``vars``, those counted that an alias of YAML repeats."""
 MAX_PACKAGES = 500
-_NAMED_BY = frozenset({"+schema", "+database", "+alias"})
+_NAME_SETTINGS = ("schema", "database", "alias")
+"""Settings of models that decide what their relations are called."""
+_NAME_KEYS = frozenset(f"+{name}" for name in _NAME_SETTINGS)
+_NAMING_CALL = re.compile(rf"\bconfig\s*\((?:[^()]|\([^()]*\))*?\b(?:{'|'.join(_NAME_SETTINGS)})\s*=")
 _MAX_ABOVE = 12
 """Folders above what is read in which a project is looked for."""
 _MAX_HEADER = 1 << 20
@@ -230,6 +234,11 @@ def _project(own: _ProjectFiles, root: Path, properties: PropertyReader) -> DbtP
     )
 
 
+def configures_name(text: str) -> bool:
+    """Return whether the file of a model states where it is in the warehouse: ``config(alias=…)``."""
+    return _NAMING_CALL.search(text) is not None
+
+
 def _sets_relation_names(tree: object) -> bool:
     """Return whether settings of models, at any depth of folders, state where these are in the warehouse."""
     pending = [tree]
@@ -238,7 +247,7 @@ def _sets_relation_names(tree: object) -> bool:
             break
         at = pending.pop()
         if isinstance(at, dict):
-            if not _NAMED_BY.isdisjoint(at):
+            if not _NAME_KEYS.isdisjoint(at):
                 return True
             pending.extend(at.values())
     return False

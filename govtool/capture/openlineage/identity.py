@@ -20,6 +20,7 @@ from urllib.parse import unquote as percent_decode
 from govtool.model import HIDDEN, ROWS
 from govtool.names import (
     DEFAULT_NAMESPACE,
+    OBJECT_STORES,
     ROOTED,
     current_id,
     dataset_id,
@@ -30,8 +31,6 @@ from govtool.names import (
     unquote,
 )
 
-OBJECT_STORES = frozenset({"s3", "gs", "abfss", "abfs", "wasbs", "wasb", "oss", "cos", "obs"})
-"""Schemes whose keys have no leading slash."""
 FILE_SYSTEMS = OBJECT_STORES | ROOTED
 
 JOBS = "job:"

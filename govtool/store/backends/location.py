@@ -15,8 +15,9 @@ from govtool.store.backends.retry import ONCE, RetryPolicy
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
 _S3 = ("s3", "s3a")
-_REMOTE = (*_S3, "gs", "az", "abfs", "abfss")
-SCHEMES = ("file", "memory", *_REMOTE)
+REMOTE = (*_S3, "gs", "az", "abfs", "abfss")
+"""The schemes of object stores."""
+SCHEMES = ("file", "memory", *REMOTE)
 """The schemes of a store's address; an address without one is a path."""
 
 _memory: dict[str, Any] = {}

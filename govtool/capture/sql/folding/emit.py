@@ -39,7 +39,7 @@ from govtool.model import (
     Statement,
 )
 from govtool.model.copies import copied
-from govtool.names import DEFAULT_NAMESPACE, dataset_id, split_name
+from govtool.names import DEFAULT_NAMESPACE, OBJECT_STORES, ROOTED, dataset_id, split_name
 
 # Compiled, a constant of a module is read without looking anything up.
 _KINDS: Final = tuple(EdgeKind)
@@ -49,7 +49,7 @@ _EDGE: Final = Edge
 _COLUMN: Final = OutputColumn
 _REF: Final = ColumnRef
 _ROWS: Final = ROWS
-_URI: Final = re.compile(r"(?:file|hdfs|s3[an]?|gs|dbfs|abfss?|wasbs?|oss|cos|obs|viewfs|maprfs):/", re.IGNORECASE)
+_URI: Final = re.compile(rf"(?:{'|'.join(ROOTED | OBJECT_STORES)}|s3[an]|maprfs):/", re.IGNORECASE)
 HOLES: Final = frozenset({"template", "dropped", "parse-error", "nesting"})
 """Reasons that leave a statement without a part of its text."""
 _READ_WHOLE: Final = frozenset({"parsed", "ignored"})

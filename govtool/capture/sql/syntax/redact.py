@@ -15,6 +15,7 @@ from typing import Final
 from govtool.capture.sql.syntax.fingerprint import Normalizer, digest_of, last_before, word_ending
 from govtool.capture.sql.syntax.lexer import word_set
 from govtool.capture.sql.syntax.literals import clause, scanner
+from govtool.names import OBJECT_STORES, ROOTED
 from govtool.redaction import clean_location, clean_message, without_users
 
 MAX_REDACTED: Final = 4_000
@@ -25,7 +26,7 @@ _STRUCTURAL_WORDS: Final = frozenset(
 )
 _JSON_PATH: Final = re.compile(r"'?(?:lax |strict )?\$(?:[.\[][\w.$\[\]*'\"@-]*)?\Z", re.IGNORECASE)
 _LOCATION: Final = re.compile(
-    r"(?:(?:s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|file|azure|adl|dbfs|viewfs|oss|cos)://[^\s?@;]*(?:@[^\s?;]*)?|@[\w./~%-]+)\Z",
+    rf"(?:(?:{'|'.join(ROOTED | OBJECT_STORES)}|s3[an]|gcs|azure)://[^\s?@;]*(?:@[^\s?;]*)?|@[\w./~%-]+)\Z",
     re.IGNORECASE,
 )
 _PATH_BEFORE: Final = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from govtool.redaction import SECRET, is_secret_name
+from govtool.redaction import SECRET, WORD, is_secret_name
 
 _PART = r"(?:[\w$-]+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
 _TABLE = re.compile(rf"\s*({_PART}(?:\.{_PART})*)(?:\s+(?:as\s+)?\w+)?\s*\Z", re.IGNORECASE)
@@ -12,13 +12,11 @@ _TABLE = re.compile(rf"\s*({_PART}(?:\.{_PART})*)(?:\s+(?:as\s+)?\w+)?\s*\Z", re
 
 _LOGIN = re.compile(r"(?<=//)[^/@\s]*@|(?<=thin:)[^@/]+/.*(?=@)")
 _PARAMETER = re.compile(
-    r"([?&;(,]\s*(?:user|username|uid|(?=[\w.]*?(?:secret|token|key|pwd|pass))[\w.]++)\s*=)(?:\{[^}]*\}|[^&;,)]*)",
+    rf"([?&;(,]\s*(?:user|username|uid|(?=[\w.]*?(?:key|{WORD}))[\w.]++)\s*=)(?:\{{[^}}]*\}}|[^&;,)]*)",
     re.IGNORECASE,
 )
 """SQL Server writes values with semicolons in braces, MySQL lists in parentheses."""
-_OPTION = re.compile(
-    r"(?<![\w.-])(?=[\w.-]*?(?:secret|passw|passphrase|pwd|token|credential|apikey))([\w.-]++=)[^\s,;&]+", re.IGNORECASE
-)
+_OPTION = re.compile(rf"(?<![\w.-])(?=[\w.-]*?{WORD})([\w.-]++=)[^\s,;&]+", re.IGNORECASE)
 
 
 def clean_url(url: str) -> str:
