@@ -246,7 +246,7 @@ class HistoryQuestions(OpenedVersion):
             EvidenceError: the exports and the graph have no dataset in common.
         """
         from govtool.app.project.requests import texts
-        from govtool.app.questions.compare_oracle import compare_oracle
+        from govtool.app.questions.compare import compare_oracle
 
         places = [Path(file) for file in texts(files)]
         answer = self._fetch(

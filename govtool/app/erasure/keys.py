@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -167,7 +167,7 @@ def subject_keys(
         UsageError: A dataset without a subject has a column that holds the subject's key (``usage.no-subject``).
     """
     known = tuple(chain.datasets())
-    made = {link.output for link in chain.links}
+    inputs = [name for name in known if name not in {link.output for link in chain.links}]
     wanted: dict[str, dict[tuple[str, str], Wanted]] = {}
 
     def want(dataset: str, column: str, why: str) -> None:
@@ -182,21 +182,33 @@ def subject_keys(
         wanted.setdefault(dataset, {})[column, own.value] = own
     for text in also:
         want(*_resolved(text, known), "declared with --key")
-    joined: dict[str, tuple[str, str]] = {}
-    for (dataset, column), why in graph.exact.items():
-        if dataset not in known or dataset in made or dataset in wanted:
-            continue
-        if why.startswith("joined") and not _identifies(declared, dataset, column):
-            joined.setdefault(dataset, (column, why))
-        else:
-            want(dataset, column, why)
+    holding, joined = _of_graph(graph, [name for name in inputs if name not in wanted], declared)
+    for dataset, (column, why) in holding.items():
+        want(dataset, column, why)
     _check_without(without, wanted)
-    rest = [name for name in known if name not in made and name not in wanted and name not in without]
+    rest = [name for name in inputs if name not in wanted and name not in without]
     return SubjectKeys(
         {name: tuple(found.values()) for name, found in wanted.items()},
         tuple(_unsearched(name, _short(name, known), joined.get(name), graph.possible.get(name)) for name in rest),
         tuple(Unsearched(name, f"declared {where} to hold nothing about a subject") for name, where in without.items()),
     )
+
+
+_KnownColumns = dict[str, tuple[str, str]]
+"""By dataset a column, and how it is known to hold the key."""
+
+
+def _of_graph(
+    graph: GraphKeys, inputs: Collection[str], declared: Iterable[tuple[str, tuple[str, ...]]]
+) -> tuple[_KnownColumns, _KnownColumns]:
+    """The columns of inputs that hold the key, and those that are joined with it and need not be the subject's."""
+    holding: _KnownColumns = {}
+    joined: _KnownColumns = {}
+    for (dataset, column), why in graph.exact.items():
+        if dataset in inputs and dataset not in holding:
+            is_joined = why.startswith("joined") and not _identifies(declared, dataset, column)
+            (joined if is_joined else holding).setdefault(dataset, (column, why))
+    return holding, joined
 
 
 def _check_without(without: Mapping[str, str], wanted: Mapping[str, Mapping[tuple[str, str], Wanted]]) -> None:

@@ -1,15 +1,19 @@
-"""Compares what the graph knows from texts with what it knows from runs."""
+"""Compares what the graph knows from texts with what runs show, or with what a warehouse recorded itself."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.app.versions.index import Progress, open_index
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import EvidenceError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
+    from govtool.answers.compare_oracle import OracleAnswer
+    from govtool.answers.version import GraphVersion
+    from govtool.graph.index import Index
     from govtool.query.compare import EvidenceComparison
     from govtool.store import Commit, Reader
 
@@ -84,3 +88,32 @@ def compare_static_runtime(store: Reader, commit: Commit, progress: Progress | N
     return compare(
         open_index(store, commit, progress, evidence=static), open_index(store, commit, progress, evidence=runtime)
     )
+
+
+def compare_oracle(
+    index: Index, version: GraphVersion, files: Sequence[Path], form: str = "auto", *, differences: bool = False
+) -> OracleAnswer:
+    """Read exports and compare.
+
+    Raises:
+        UsageError: a file is no export that is known, or cannot be read; no such format.
+        EvidenceError: the exports and the graph have nothing in common.
+    """
+    from govtool.answers.compare_oracle import OracleAnswer
+    from govtool.capture.warehouse_lineage import FORMATS, read_exports
+    from govtool.query.agreement import compare
+
+    if form not in ("auto", *FORMATS):
+        raise UnknownNameError(
+            f"no export of {form}", code="usage.unknown-format", hint=f"one of auto, {', '.join(FORMATS)}"
+        )
+    export = read_exports(files, form)
+    agreement = compare(index, export.edges, export.written)
+    if not agreement.edges:
+        known = ", ".join(agreement.unknown[:3]) or "no dataset with columns"
+        raise EvidenceError(
+            "no dataset is written in both the exports and the graph",
+            code="evidence.nothing-common",
+            hint=f"the exports write {known}; does the graph name them otherwise? govtool ls",
+        )
+    return OracleAnswer(version, export, agreement, differences)

@@ -256,7 +256,7 @@ class Selector:
     def _changed(self, value: str) -> Iterable[int]:
         """Columns of this version that are new or made otherwise: ``changed:main..HEAD``, ``changed:HEAD~1``."""
         from govtool.app.versions.index import open_index
-        from govtool.policy.rules.check import column_changes
+        from govtool.query.versions.columns import column_changes
 
         start, _, end = value.partition("..")
         if not start:

@@ -261,7 +261,7 @@ class _Deletions:
 
     def _known(self, state: Survival, paths: Sequence[str], folder: Path) -> dict[str, BoundaryRelation]:
         """Relations between modules of which propagation is certain, with the rows that they have afterwards."""
-        from govtool.app.workflow_runs.known_rows import written_rows
+        from govtool.app.workflow_runs.relation_copies import written_rows
         from govtool.app.workflow_runs.without_records import required_for
 
         found: dict[str, BoundaryRelation] = {}

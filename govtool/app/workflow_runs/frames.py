@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.workflow_runs.inputs import listing
-from govtool.app.workflow_runs.text_rows import lines_without, rows_by_file
+from govtool.app.workflow_runs.relation_copies import lines_without, rows_by_file
 from govtool.errors import EngineError, UsageError
 from govtool.model.workflow_run import BoundaryRelation
 from govtool.records.execute.inputs import local_path

@@ -122,13 +122,14 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunOutcome:
 
 def _run_sql(request: RunRequest, place: Path) -> RunOutcome:
     from govtool.app.project.project import existing_branch, open_store
+    from govtool.app.workflow_runs.inputs import InputFolder
     from govtool.app.workflow_runs.programs.opening import open_program
     from govtool.app.workflow_runs.programs.recorded import find_recorded_run
     from govtool.app.workflow_runs.programs.run import run_sql
 
     store, inputs = open_store(request.store), request.inputs
-    if inputs is not None and not inputs.is_dir():
-        raise UsageError("there is no such folder of inputs", code="usage.inputs", location=str(inputs))
+    if inputs is not None:
+        InputFolder(inputs).check()
     program, state = open_program(place, request.state, request.dialect)
     branch = existing_branch(store, request.branch)
     try:

@@ -18,6 +18,7 @@ from govtool.policy.files.terms import (
     Declassify,
     Duration,
     Metadata,
+    OneOrMore,
     PatternList,
     PlacePattern,
     PolicyPart,
@@ -25,7 +26,6 @@ from govtool.policy.files.terms import (
     Strength,
     Texts,
     Zone,
-    _OneOrMore,
 )
 
 
@@ -56,7 +56,7 @@ class OpaqueStep(PolicyPart):
 class ColumnChange(PolicyPart):
     """Columns change between ``--base`` and the version that is checked."""
 
-    class_: Annotated[tuple[ClassName, ...], _OneOrMore] = Field(default=(), alias="class")
+    class_: Annotated[tuple[ClassName, ...], OneOrMore] = Field(default=(), alias="class")
     columns: PatternList = ()
     to: PlacePattern | None = None
     kinds: tuple[Literal["add", "drop", "retype", "logic"], ...] = ("drop", "retype")

@@ -56,8 +56,8 @@ PatternText = Annotated[str, AfterValidator(_pattern)]
 PatternList = Annotated[tuple[PatternText, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 ClassName = Annotated[str, Field(pattern=_CLASS)]
-_OneOrMore = BeforeValidator(_listed, json_schema_input_type=ClassName | tuple[ClassName, ...])
-ClassNames = Annotated[tuple[ClassName, ...], Field(min_length=1), _OneOrMore]
+OneOrMore = BeforeValidator(_listed, json_schema_input_type=ClassName | tuple[ClassName, ...])
+ClassNames = Annotated[tuple[ClassName, ...], Field(min_length=1), OneOrMore]
 Duration = Annotated[str, AfterValidator(_duration)]
 Severity = Literal["error", "warning", "note"]
 Strength = Literal["influence", "hidden", "aggregate", "part", "whole"]
@@ -74,7 +74,7 @@ class ClassDefinition(PolicyPart):
 
     description: str = ""
     regulations: Texts = ()
-    implies: Annotated[tuple[ClassName, ...], _OneOrMore] = Field(
+    implies: Annotated[tuple[ClassName, ...], OneOrMore] = Field(
         default=(), description="Classes that data of this class belongs to as well, besides those above it by name."
     )
     entropy: Literal["low", "high"] = Field(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import NamedTuple
 
-from govtool.graph.index import Index
 from govtool.policy.classes.dataset_facts import DatasetFacts, Truth
 from govtool.policy.classes.governed import Governed
 from govtool.policy.classes.measured import Measurement
@@ -31,114 +31,7 @@ from govtool.policy.rules.python import judge_python
 from govtool.policy.rules.waivers import Excused, inline_waivers, waived
 from govtool.query.evidence import step
 from govtool.query.selection.patterns import Patterns
-from govtool.query.versions.diff import unlike
-
-
-def judge_changes(
-    before: Propagation,
-    after: Propagation,
-    places: tuple[DatasetFacts, DatasetFacts],
-    rule: PlacedPart[Rule],
-    today: date,
-) -> list[Finding]:
-    """Find the columns that a rule protects and that a change drops, adds, retypes or makes otherwise.
-
-    Args:
-        before: The classes before the change.
-        after: The classes after it.
-        places: What is known of the datasets, before and after.
-        rule: A rule of the form ``change``.
-        today: For approvals.
-    """
-    body: ColumnChange = rule.value.body
-    old, new = before.index, after.index
-    approved = Approvals(rule.value, today, new.paths_root)
-    guarded = {True: _guarded(before, places[0], rule.value, body), False: _guarded(after, places[1], rule.value, body)}
-    found = []
-    for kind, name, node, detail in column_changes(old, new):
-        if kind not in body.kinds or node not in guarded[kind != "add"] or approved.cover(name):
-            continue
-        here = new.find(old.ref(node)) if kind in ("retype", "logic") else node if kind == "add" else None
-        edges = new.in_edges(here)[:1] if here is not None else []
-        found.append(
-            Finding(
-                rule=rule.value.id,
-                title=rule.value.title,
-                severity=rule.value.severity,
-                verdict=RuleVerdict.VIOLATED,
-                source="",
-                column=name,
-                classes=tuple(body.class_),
-                state=f"{kind} {detail}".strip(),
-                steps=tuple(step(new, e) for e in edges),
-                why=_WORDS[kind] + (f": {detail}" if detail else ""),
-                fix=rule.value.fix,
-                place=rule.place,
-            )
-        )
-    return found
-
-
-_WORDS = {
-    "drop": "the column is gone",
-    "add": "the column is new",
-    "retype": "its type changed",
-    "logic": "it is made otherwise",
-}
-
-
-def _guarded(spread: Propagation, places: DatasetFacts, rule: Rule, body: ColumnChange) -> set[int]:
-    """The columns that a rule speaks of in one version."""
-    index = spread.index
-    found: set[int] | None = None
-    if body.class_:
-        found = set(spread.having(Mode.VALUE, taints_of(spread, rule, body.class_, (0,))).tolist())
-    if body.columns:
-        named = Patterns(body.columns, index.paths_root).columns(index, places.paths)
-        found = named if found is None else found & named
-    if body.to is not None:
-        where = places.where(body.to)
-        there = {n for d, t in where.items() if t is Truth.YES for n in index.columns(d)}
-        found = there if found is None else found & there
-    return found or set()
-
-
-def column_changes(old: Index, new: Index) -> Iterator[tuple[str, str, int, str]]:
-    """Kind of change, name, node (of the old version; for ``add`` of the new), and a detail; sorted by name.
-
-    Only datasets that the two versions tell differently are looked at.
-    """
-    differ = sorted(unlike(old, new))
-    for dataset in _shown(old, differ):
-        for node in old.columns(dataset):
-            if old.is_unknown(node):
-                continue
-            here = new.find(old.ref(node))
-            if here is None or new.is_hidden(new.node_dataset[here]):
-                yield "drop", old.name(node), node, ""
-                continue
-            was, is_ = old.type(node), new.type(here)
-            if was and is_ and was.lower() != is_.lower():
-                yield "retype", old.name(node), node, f"{was} to {is_}"
-            if _made(old, node) != _made(new, here):
-                yield "logic", old.name(node), node, ""
-    for dataset in _shown(new, differ):
-        for node in new.columns(dataset):
-            if not new.is_unknown(node) and old.find(new.ref(node)) is None:
-                yield "add", new.name(node), node, ""
-
-
-def _shown(index: Index, names: Iterable[str]) -> Iterator[int]:
-    """The visible datasets of some names."""
-    for name in names:
-        dataset = index.find_dataset(name)
-        if dataset is not None and not index.is_hidden(dataset):
-            yield dataset
-
-
-def _made(index: Index, node: int) -> set[tuple[str, int, tuple[str, ...]]]:
-    """Return the sources of a column, and how they reach it."""
-    return {(index.name(index.edge_source[e]), index.kind(e), index.functions(e)) for e in index.in_edges(node)}
+from govtool.query.versions.columns import column_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +100,11 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
         remarks = (*remarks, *widened)
     remarks = (*remarks, *zone_notes(policies))
     spread = governed.spread
-    columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.taints)})
+    columns = len(spread.having(Mode.VALUE, spread.taints))
     found = {f.rule for f in findings} | set(skipped)
-    idle = tuple(r.value.id for r in policies.rules if r.value.id not in found and _judges_nothing(governed, r))
+    idle = tuple(
+        r.value.id for r in policies.rules if r.value.id not in found and _FORMS[r.value.form].is_idle(governed, r)
+    )
     measured = sorted(set(spread.transfers.measured.values()), key=lambda one: (one.group.dataset, one.declassifier))
     return CheckResult(
         policies.rules,
@@ -242,16 +137,13 @@ def _fresh(findings: Iterable[Finding], before: Mapping[str, Finding]) -> Iterab
             yield replace(finding, excess=excess)
 
 
-def _judges_nothing(governed: Governed, rule: PlacedPart[Rule]) -> bool:
-    """Return whether a rule has nothing to speak of: no column of its class, or no dataset at its place."""
-    form, body = rule.value.form, rule.value.body
-    if form in ("python", "change"):  # they say themselves what they look at
-        return False
-    if form == "join":
-        return not all(_occurs(governed, rule, (name,), (0,)) for name in body.classes)
-    if form in ("purpose", "metadata"):
-        return not _occurs(governed, rule, body.class_, (0,))
-    return not governed.places.where(body.to) or not _occurs(governed, rule, body.class_, governed.groups(body.from_))
+def _all(governed: Governed, today: date, base: Governed | None) -> list[Finding]:
+    rules = governed.policies.rules
+    return [each for rule in rules for each in _FORMS[rule.value.form].judge(governed, rule, today, base)]
+
+
+def _order(finding: Finding) -> tuple[int, int, str, str, str]:
+    return finding.verdict, SEVERITIES.index(finding.severity), finding.rule, finding.column, finding.source
 
 
 def _occurs(governed: Governed, rule: PlacedPart[Rule], classes: Iterable[str], groups: Iterable[int]) -> bool:
@@ -261,27 +153,7 @@ def _occurs(governed: Governed, rule: PlacedPart[Rule], classes: Iterable[str], 
     return any(len(spread.having(mode, taints)) for mode in (Mode.VALUE, Mode.UNKNOWN))
 
 
-def _order(finding: Finding) -> tuple[int, int, str, str, str]:
-    return finding.verdict, SEVERITIES.index(finding.severity), finding.rule, finding.column, finding.source
-
-
-def _all(governed: Governed, today: date, base: Governed | None) -> list[Finding]:
-    found: list[Finding] = []
-    for rule in governed.policies.rules:
-        form, body = rule.value.form, rule.value.body
-        if form == "join":
-            found += judge_joins(governed.spread, rule, today)
-        elif form == "python":
-            found += judge_python(governed, rule, today, base)
-        elif form == "metadata":
-            found += _metadata(governed, rule, body, today)
-        elif form == "change":
-            if base is not None:
-                found += judge_changes(base.spread, governed.spread, (base.places, governed.places), rule, today)
-        else:
-            found += judge(governed.spread, _question(governed, rule), governed.seeds, governed.possible, today)
-    return found
-
+# ---- where data gets to: flow, opaque, purpose ----------------------------------------------------------------------
 
 _BAD, _OPEN = RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN
 _MODES: Mapping[str, Mapping[Mode, RuleVerdict]] = {
@@ -291,22 +163,32 @@ _MODES: Mapping[str, Mapping[Mode, RuleVerdict]] = {
 }
 
 
-def _question(governed: Governed, rule: PlacedPart[Rule]) -> Question:
-    form, body = rule.value.form, rule.value.body
-    if form == "purpose":
-        return Question(
-            rule,
-            body.class_,
-            _purposes(governed, body),
-            _MODES["direct"],
-            {0: Truth.YES},
-            "the purposes of the dataset are not known",
-            _PURPOSES,
-        )
-    sinks = governed.places.where(body.to)
-    modes = {Mode.UNKNOWN: _BAD} if form == "opaque" else _MODES[body.via]
+def _flows(governed: Governed, rule: PlacedPart[Rule], today: date, base: Governed | None) -> list[Finding]:
+    """Data of a class that reaches a place, or, of the form ``opaque``, that may through a step nobody understood."""
+    body = rule.value.body
+    modes = {Mode.UNKNOWN: _BAD} if rule.value.form == "opaque" else _MODES[body.via]
     region = "the region of the source or of the dataset is not known"
-    return Question(rule, body.class_, sinks, modes, governed.groups(body.from_), region, _REGION)
+    sinks = governed.places.where(body.to)
+    question = Question(rule, body.class_, sinks, modes, governed.groups(body.from_), region, _REGION)
+    return judge(governed.spread, question, governed.seeds, governed.possible, today)
+
+
+def _has_no_flow(governed: Governed, rule: PlacedPart[Rule]) -> bool:
+    body = rule.value.body
+    return not governed.places.where(body.to) or not _occurs(governed, rule, body.class_, governed.groups(body.from_))
+
+
+def _other_purposes(governed: Governed, rule: PlacedPart[Rule], today: date, base: Governed | None) -> list[Finding]:
+    """Data of a class where none of its purposes is pursued."""
+    body: Purpose = rule.value.body
+    lacking = "the purposes of the dataset are not known"
+    sinks, groups = _purposes(governed, body), {0: Truth.YES}
+    question = Question(rule, body.class_, sinks, _MODES["direct"], groups, lacking, _PURPOSES)
+    return judge(governed.spread, question, governed.seeds, governed.possible, today)
+
+
+def _has_no_class(governed: Governed, rule: PlacedPart[Rule]) -> bool:
+    return not _occurs(governed, rule, rule.value.body.class_, (0,))
 
 
 _REGION = "put both into zones with a region: (zones: in a policy)"
@@ -324,8 +206,12 @@ def _purposes(governed: Governed, body: Purpose) -> dict[int, Truth]:
     return found
 
 
-def _metadata(governed: Governed, rule: PlacedPart[Rule], body: Described, today: date) -> list[Finding]:
+# ---- facts of datasets: metadata ------------------------------------------------------------------------------------
+
+
+def _undescribed(governed: Governed, rule: PlacedPart[Rule], today: date, base: Governed | None) -> list[Finding]:
     """Datasets with data of a class that lack a fact."""
+    body: Described = rule.value.body
     index, spread = governed.spread.index, governed.spread
     approved = Approvals(rule.value, today, index.paths_root)
     taints = taints_of(spread, rule.value, body.class_, (0,))
@@ -366,3 +252,104 @@ def _lacking(places: DatasetFacts, dataset: int, body: Described) -> list[str]:
     if body.retention_max and about.retention and days(about.retention) > days(body.retention_max):
         found.append(f"a retention of {about.retention}, more than {body.retention_max}")
     return found
+
+
+# ---- joins ----------------------------------------------------------------------------------------------------------
+
+
+def _joins(governed: Governed, rule: PlacedPart[Rule], today: date, base: Governed | None) -> list[Finding]:
+    return judge_joins(governed.spread, rule, today)
+
+
+def _has_no_pair(governed: Governed, rule: PlacedPart[Rule]) -> bool:
+    return not all(_occurs(governed, rule, (name,), (0,)) for name in rule.value.body.classes)
+
+
+# ---- columns that change against a base ------------------------------------------------------------------------------
+
+
+def _changed(governed: Governed, rule: PlacedPart[Rule], today: date, base: Governed | None) -> list[Finding]:
+    """The columns that a rule protects and that a change drops, adds, retypes or makes otherwise."""
+    if base is None:
+        return []
+    body: ColumnChange = rule.value.body
+    old, new = base.spread.index, governed.spread.index
+    approved = Approvals(rule.value, today, new.paths_root)
+    guarded = {True: _guarded(base, rule.value, body), False: _guarded(governed, rule.value, body)}
+    found = []
+    for kind, name, node, detail in column_changes(old, new):
+        if kind not in body.kinds or node not in guarded[kind != "add"] or approved.cover(name):
+            continue
+        here = new.find(old.ref(node)) if kind in ("retype", "logic") else node if kind == "add" else None
+        edges = new.in_edges(here)[:1] if here is not None else []
+        found.append(
+            Finding(
+                rule=rule.value.id,
+                title=rule.value.title,
+                severity=rule.value.severity,
+                verdict=RuleVerdict.VIOLATED,
+                source="",
+                column=name,
+                classes=tuple(body.class_),
+                state=f"{kind} {detail}".strip(),
+                steps=tuple(step(new, e) for e in edges),
+                why=_WORDS[kind] + (f": {detail}" if detail else ""),
+                fix=rule.value.fix,
+                place=rule.place,
+            )
+        )
+    return found
+
+
+_WORDS = {
+    "drop": "the column is gone",
+    "add": "the column is new",
+    "retype": "its type changed",
+    "logic": "it is made otherwise",
+}
+
+
+def _guarded(governed: Governed, rule: Rule, body: ColumnChange) -> set[int]:
+    """The columns that a rule speaks of in one version."""
+    spread, places = governed.spread, governed.places
+    index = spread.index
+    found: set[int] | None = None
+    if body.class_:
+        found = set(spread.having(Mode.VALUE, taints_of(spread, rule, body.class_, (0,))).tolist())
+    if body.columns:
+        named = Patterns(body.columns, index.paths_root).columns(index, places.paths)
+        found = named if found is None else found & named
+    if body.to is not None:
+        where = places.where(body.to)
+        there = {n for d, t in where.items() if t is Truth.YES for n in index.columns(d)}
+        found = there if found is None else found & there
+    return found or set()
+
+
+# ---- all forms ------------------------------------------------------------------------------------------------------
+
+
+class _Form(NamedTuple):
+    """How rules of one form are judged."""
+
+    judge: Callable[[Governed, PlacedPart[Rule], date, Governed | None], list[Finding]]
+    """The findings in a version, on a day; None: there is no base."""
+    is_idle: Callable[[Governed, PlacedPart[Rule]], bool]
+    """True if a rule has nothing to speak of: no column of its class, or no dataset at its place."""
+
+
+def _says_itself(governed: Governed, rule: PlacedPart[Rule]) -> bool:
+    """Rules that may look at anything are never idle."""
+    return False
+
+
+_FORMS: Mapping[str, _Form] = {
+    "flow": _Form(_flows, _has_no_flow),
+    "opaque": _Form(_flows, _has_no_flow),
+    "purpose": _Form(_other_purposes, _has_no_class),
+    "metadata": _Form(_undescribed, _has_no_class),
+    "join": _Form(_joins, _has_no_pair),
+    "change": _Form(_changed, _says_itself),
+    "python": _Form(judge_python, _says_itself),
+}
+"""By ``Rule.form``."""

@@ -11,7 +11,7 @@ import pytest
 from jsonframes import JsonFrames, Sequence, give
 
 import govtool
-from govtool.app.workflow_runs.text_rows import lines_without
+from govtool.app.workflow_runs.relation_copies import lines_without
 from govtool.app.workflow_runs.without_records import RunReplayer, required_for
 from govtool.errors import EngineError
 from govtool.model.workflow_run import BoundaryRelation, RelationFile, WorkflowRun

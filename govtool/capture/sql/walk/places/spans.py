@@ -132,40 +132,26 @@ class StatementText:
         return NOWHERE
 
     def _any_condition(self, node: exp.Expr) -> int:
-        text, offset, size = self.text, self.offset, self._size
-        first, last = size, -1
+        first, last = self._size, -1
         stack: list[exp.Expr] = [node]
         steps = 0
         while stack and steps < MAX_STEPS:
             steps += 1
             item = stack.pop()
-            cls, args, meta = type(item), item.args, item._meta
+            meta = item._meta
             if meta is not None and "start" in meta:
-                start: int = meta["start"]
-                end: int = meta["end"]
-                start -= offset
-                end -= offset
-                # The text was rewritten or put together: places within it are none of the file's.
-                if start < 0 or end >= size:
+                token = self._token(item)
+                if token < 0:  # the text was rewritten or put together: places within it are none of the file's
                     return NOWHERE
-                if cls is nodes.Star and text[start] != "*":  # the parser has put it there
-                    return NOWHERE
-                if cls is nodes.Identifier:
-                    written = text[start : end + 1]
-                    if written != args["this"] and not _is_written(args["this"], written):
-                        return NOWHERE
-                if start < first:
+                start, end = token >> PART_SHIFT, token & PART_MASK
+                if start < first:  # min() and max() take longer
                     first = start
                 if end > last:
                     last = end
-            if cls is nodes.Identifier or cls is nodes.Literal:
-                continue
-            for value in args.values():
-                if isinstance(value, nodes.Expr):
-                    stack.append(value)
-                elif isinstance(value, list):
-                    stack.extend([part for part in value if isinstance(part, nodes.Expr)])
-        return NOWHERE if last < 0 else first << PART_SHIFT | self._end(first, last + 1)
+            cls = type(item)
+            if cls is not nodes.Identifier and cls is not nodes.Literal:
+                stack += _parts(item)
+        return NOWHERE if last < 0 else first << PART_SHIFT | self._end(first, last)
 
     def _bounds(self, node: exp.Expr) -> int:
         """Return the part of the text from the first to the last token of an item that has a place."""
@@ -179,6 +165,7 @@ class StatementText:
         return start >> PART_SHIFT << PART_SHIFT | end & PART_MASK
 
     def _token(self, node: exp.Expr) -> int:
+        """The part that is a node's own token; ``NOWHERE`` where the text there is not what the tree has."""
         meta = node._meta
         if meta is None or "start" not in meta:
             return NOWHERE
@@ -382,11 +369,16 @@ def _leftmost_of_all(node: exp.Expr) -> exp.Expr | None:
         found = _own_place(item)
         if found is not None:
             return found
-        children: list[exp.Expr] = []
-        for value in item.args.values():
-            if isinstance(value, nodes.Expr):
-                children.append(value)
-            elif isinstance(value, list):
-                children.extend([part for part in value if isinstance(part, nodes.Expr)])
-        stack.extend(reversed(children))
+        stack.extend(reversed(_parts(item)))
     return None
+
+
+def _parts(item: exp.Expr) -> list[exp.Expr]:
+    """The nodes right below a node."""
+    found: list[exp.Expr] = []
+    for value in item.args.values():
+        if isinstance(value, nodes.Expr):
+            found.append(value)
+        elif isinstance(value, list):
+            found.extend([part for part in value if isinstance(part, nodes.Expr)])
+    return found
