@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -70,9 +70,6 @@ def branch_delete(
     ui.note(f"branch {name} ended with commit {commit.seq}")
 
 
-_SIDES = ("source", "target")
-
-
 def branch_merge(
     ui: Ui,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The branch that has the changes.")],
@@ -97,9 +94,9 @@ def branch_merge(
 
     if prefer not in (None, "source", "target"):
         raise UnknownNameError(
-            f"no side {prefer}", code="usage.unknown-side", nearest=_SIDES, hint="--prefer source|target"
+            f"no side {prefer}", code="usage.unknown-side", nearest=("source", "target"), hint="--prefer source|target"
         )
-    side: Literal["source", "target"] | None = "source" if prefer == "source" else "target" if prefer else None
+    side = cast('Literal["source", "target"] | None', prefer)
     result = merge_branch(open_store(store), name, into, side, author)
     commit = result.commit
     if not result.created:

@@ -153,7 +153,7 @@ def _only(ui: Ui, paths: list[str], dialect: str | None, schema: list[Path] | No
     """A store with some SQL alone."""
     from govtool.app.lineage.throwaway import throwaway_store
     from govtool.app.project.requests import sql_request
-    from govtool.cli.shared.sql_arguments import show_diagnostics
+    from govtool.cli.shared.diagnostics import show_diagnostics
 
     request = sql_request(paths, dialect=dialect, schema=schema)
     with throwaway_store(request) as (uri, result):

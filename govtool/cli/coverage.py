@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from govtool.cli.shared.diagnostics import show_remedy
 from govtool.cli.shared.options import (
     ListOptions,
     MinCoverageOption,
     StrictOption,
 )
-from govtool.cli.shared.sql_arguments import show_remedy
 from govtool.cli.shared.ui import Ui
 
 if TYPE_CHECKING:

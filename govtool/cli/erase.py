@@ -138,7 +138,6 @@ def erase_apply(
     exit code is 3 if rows are unknown, or a dataset could not be written.
     """
     from govtool.api.erasure import apply_erasure
-    from govtool.cli.shared.formats import chosen
     from govtool.render.row_erasure import FORMATS, render_certificate
 
     outputs = chosen(format, output, FORMATS)
@@ -169,7 +168,6 @@ def erase_verify(
     exit code is 1 if anything differs.
     """
     from govtool.api.erasure import verify_erasure
-    from govtool.cli.shared.formats import chosen
     from govtool.render.row_erasure import FORMATS, render_certificate
 
     outputs = chosen(format, output, FORMATS)

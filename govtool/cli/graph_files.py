@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from govtool.cli.shared.common import name_store
 from govtool.cli.shared.formats import chosen
-from govtool.cli.shared.graph_arguments import bound
 from govtool.cli.shared.options import (
-    AllOption,
     AtOption,
     AuthorOption,
     BranchOption,
     FormatOption,
-    LimitOption,
+    ListOptions,
     MessageOption,
     OutputOption,
     StoreOption,
@@ -79,72 +76,28 @@ def graph_name(graph: str | None, run: str | None) -> str:
     return graph if graph is not None else f"{RUN_PREFIX}{run}"
 
 
-class GraphOptions(NamedTuple):
-    """Where a graph is, and how its answer is shown."""
+@dataclass(frozen=True, slots=True)
+class GraphOptions(ListOptions):
+    """Options of a question about one graph: which it is, and how the answer is shown."""
 
-    graph: str
-    format: list[str] | None
-    output: list[Path] | None
-    limit: int | None
-    all: bool
-    at: str | None
-    branch: str | None
-    store: str | None
-    all_runs: bool = False
+    graph: GraphOption = None
+    run: GraphRunOption = None
+    all_runs: AllRunsOption = False
 
     def opened(self, ui: Ui) -> WorkflowGraph:
-        """The graph."""
+        """The graph.
+
+        Raises:
+            UsageError: None is named, or two (``usage.arguments``).
+        """
         from govtool.api.workflow_graph import provenance_graph
 
         version: dict[str, Any] = {"store": self.store, "ref": self.at, "branch": self.branch}
-        found = provenance_graph(self.graph, all_runs=self.all_runs, **version)
+        found = provenance_graph(graph_name(self.graph, self.run), all_runs=self.all_runs, **version)
         ui.mark("open the graph")
         for text in found.notes:
             ui.note(text)
         return found
-
-
-def graph_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Make the command of a question about one graph; the options that all of them have are declared here.
-
-    Args:
-        function: Takes the ``Ui``, ``GraphOptions``, and what is the question's own.
-    """
-    own = list(inspect.signature(function).parameters.values())[2:]
-    hints = get_type_hints(function, include_extras=True)
-    shared = list(inspect.signature(_shared).parameters.values())
-    shared_hints = get_type_hints(_shared, include_extras=True)
-
-    def command(ui: Ui, **given: Any) -> int | None:
-        rest = {each.name: given.pop(each.name) for each in own}
-        return function(ui, _shared(**given), **rest)
-
-    ui = inspect.Parameter("ui", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    # Options of all questions stand after what a question cannot do without, and before its other options.
-    needed = [each for each in own if each.default is inspect.Parameter.empty]
-    others = [each for each in own if each.default is not inspect.Parameter.empty]
-    keywords = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*needed, *shared[:3], *others, *shared[3:])
-    ]
-    command.__signature__ = inspect.Signature([ui, *keywords])  # type: ignore[attr-defined]
-    command.__annotations__ = {"ui": Ui, **{each.name: {**hints, **shared_hints}[each.name] for each in keywords}}
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    return command
-
-
-def _shared(
-    graph: GraphOption = None,
-    run: GraphRunOption = None,
-    all_runs: AllRunsOption = False,
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
-) -> GraphOptions:
-    return GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store, all_runs)
 
 
 def show_answer(ui: Ui, options: GraphOptions, answer: Answer) -> None:
@@ -152,8 +105,8 @@ def show_answer(ui: Ui, options: GraphOptions, answer: Answer) -> None:
     from govtool.render.workflow_graph import FORMATS, render_workflow
 
     ui.mark("answer")
-    for form, file in chosen(options.format, options.output, FORMATS):
-        ui.show(render_workflow(form, answer, bound(options.limit, options.all, form)), file, private=True)
+    for form, file in options.outputs(FORMATS):
+        ui.show(render_workflow(form, answer, options.bound(form)), file, private=True)
 
 
 def delete_in_graph(
@@ -167,7 +120,7 @@ def delete_in_graph(
     """
     from govtool.render.workflow_graph import FORMATS
 
-    chosen(options.format, options.output, FORMATS)
+    options.outputs(FORMATS)  # a wrong one is reported before the graph is opened
     if fail_on != "none":
         raise UsageError("--fail-on is for columns, not for records", code="usage.arguments", hint="--strict")
     if bool(tokens) == (lists is not None):
@@ -188,7 +141,7 @@ def _deletions_of(ui: Ui, options: GraphOptions, graph: WorkflowGraph, lists: Pa
     from govtool.render.workflow_graph import answers_lines
 
     answers = [graph.delete(*tokens) for tokens in read_deletions(str(lists))]
-    for _, file in chosen(options.format, options.output, ("json",)):
+    for _, file in options.outputs(("json",)):
         ui.show(answers_lines(answers), file, private=True)
     return answers
 

@@ -8,6 +8,7 @@ import typer
 
 from govtool.cli.shared.common import ExcludeOption, selects
 from govtool.cli.shared.complete import complete_change
+from govtool.cli.shared.diagnostics import show_mistake
 from govtool.cli.shared.formats import chosen
 from govtool.cli.shared.graph_arguments import (
     ColumnArgument,
@@ -119,7 +120,6 @@ def impact(
         return whatif(ui, action, [column], options, min_coverage=min_coverage)
     from govtool.answers.answer import at_least
     from govtool.answers.impact import VERDICTS
-    from govtool.cli.trace import with_caret
     from govtool.render.impact import FORMATS, render
 
     outputs = chosen(["tree"] if tree and not format else format, output, FORMATS)
@@ -148,7 +148,7 @@ def impact(
     except UsageError as error:
         if where is None:
             raise
-        return with_caret(ui, error, where)
+        return show_mistake(ui, error, where, "--where")
     ui.mark("impact")
     for (form, file), most in zip(outputs, bounds, strict=True):
         ui.show(render(form, answer.head(most)), file)

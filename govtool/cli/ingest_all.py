@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.shared.dry_run import show_plan
+from govtool.cli.shared.diagnostics import show_diagnostics
 from govtool.cli.shared.formats import OutputFile, chosen
+from govtool.cli.shared.ingests import show_plan
 from govtool.cli.shared.options import (
     CommitBundle,
     DryRunOption,
@@ -21,7 +22,6 @@ from govtool.cli.shared.options import (
     ReplaceOption,
     StrictCommitOption,
 )
-from govtool.cli.shared.sql_arguments import show_diagnostics
 from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from govtool.cli.shared.complete import complete_engine, complete_log_format
-from govtool.cli.shared.dry_run import run_ingest
+from govtool.cli.shared.ingests import run_ingest
 from govtool.cli.shared.options import (
     DefaultCatalogOption,
     DefaultSchemaOption,

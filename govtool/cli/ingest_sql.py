@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.shared.dry_run import run_ingest
+from govtool.cli.shared.ingests import run_ingest
 from govtool.cli.shared.options import (
     CatalogOption,
     DefaultCatalogOption,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.shared.diagnostics import show_diagnostics
 from govtool.cli.shared.formats import chosen
 from govtool.cli.shared.options import (
     CatalogOption,
@@ -23,7 +24,6 @@ from govtool.cli.shared.options import (
     StrictOption,
     VariableOption,
 )
-from govtool.cli.shared.sql_arguments import show_diagnostics
 from govtool.cli.shared.ui import Ui
 from govtool.errors import UsageError
 

@@ -1,4 +1,4 @@
-"""``govtool replay``."""
+"""``govtool replay``: a recorded run over changed inputs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.shared.diagnostics import show_mistake
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import records_needed
 from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.shared.ui import Ui
-from govtool.cli.trace import AllRunsOption, ShowOption, TraceLimitOption, with_caret
+from govtool.cli.trace import AllRunsOption, ShowOption, TraceLimitOption
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK, UsageError
 
 _PAGE = 1000
@@ -56,8 +59,6 @@ def replay(
     that a new run would decide anew (limits with ties, random values) are listed, and the exit code is 3.
     """
     from govtool.api.opening import open as open_version
-    from govtool.cli.shared.formats import chosen
-    from govtool.cli.shared.graph_arguments import records_needed
     from govtool.render.replay import FORMATS, render_replay
 
     outputs = chosen(format, output, FORMATS)
@@ -71,7 +72,9 @@ def replay(
             run, without=without, where=where, replaced=replaced, of=of, script=script, all_runs=all_runs, limit=limit
         )
     except UsageError as error:
-        return with_caret(ui, error, *(where or ()))
+        if where is None or len(where) != 1:
+            raise
+        return show_mistake(ui, error, where[0], "--where")
     ui.mark("replayed")
     for form, file in outputs:
         ui.show(render_replay(form, report), file, private=True)

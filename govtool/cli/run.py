@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -13,7 +13,7 @@ from govtool.errors import GovtoolError
 from govtool.redaction import failure_of
 
 if TYPE_CHECKING:
-    from govtool.app.runs.job import Captured
+    from govtool.app.runs.job import Finished
 
 
 def run(
@@ -73,12 +73,13 @@ def run(
     from govtool.app.runs.job import EAGER_RECORDS, Finished, command_of, exit_as, run_job
 
     store_uri(store)  # a store that a checkout chose is refused before the job runs, not after it
+    wanted = _Commit(source, identify, row_digests, message, author, branch, store)
     if commit_only is not None:
-        _commit(ui, Finished(0, commit_only, ""), source, identify, row_digests, message, author, branch, store)
+        _commit(ui, Finished(0, commit_only, ""), wanted)
         return 0
     finished = run_job(command_of(command or ()), spool, records=EAGER_RECORDS if eager else records)
     try:
-        _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
+        _commit(ui, finished, wanted)
     except Exception as error:  # a bug of ours is no failure of the job
         if ui.debug:
             raise
@@ -91,24 +92,25 @@ def run(
 run.spellings = {"--records=eager": "--records-eager"}  # type: ignore[attr-defined]
 
 
-def _commit(
-    ui: Ui,
-    finished: object,
-    source: str | None,
-    identify: int,
-    row_digests: bool | None,
-    message: str | None,
-    author: str | None,
-    branch: str | None,
-    store: str | None,
-) -> Captured:
+class _Commit(NamedTuple):
+    """How what a job did is committed."""
+
+    source: str | None
+    identify: int
+    row_digests: bool | None
+    message: str | None
+    author: str | None
+    branch: str | None
+    store: str | None
+
+
+def _commit(ui: Ui, finished: Finished, wanted: _Commit) -> None:
     from govtool.app.project.project import existing_branch, open_store
-    from govtool.app.runs.job import NO_SPARK, Finished, commit_captured, missing_for_spark, read_captured, remove_spool
-    from govtool.cli.shared.sql_arguments import show_diagnostics
+    from govtool.app.runs.job import NO_SPARK, commit_captured, missing_for_spark, read_captured, remove_spool
+    from govtool.cli.shared.diagnostics import show_diagnostics
     from govtool.render.spark import spark_summary
 
-    assert isinstance(finished, Finished)
-    captured = read_captured(finished.spool, source, finished.commit)
+    captured = read_captured(finished.spool, wanted.source, finished.commit)
     for warning in captured.warnings:
         ui.note(f"warning: {warning}")
     for cost in captured.costs:
@@ -117,18 +119,17 @@ def _commit(
         ui.note("warning: no Spark session was seen: nothing to commit")
         if hint := missing_for_spark() or (finished.code and NO_SPARK):
             ui.hint(hint)
-        return captured
-    opened = open_store(store)
+        return
+    opened = open_store(wanted.store)
     result = commit_captured(
         opened,
         captured,
-        identified=identify,
-        row_digests=row_digests,
-        message=message,
-        author=author,
-        branch=existing_branch(opened, branch),
+        identified=wanted.identify,
+        row_digests=wanted.row_digests,
+        message=wanted.message,
+        author=wanted.author,
+        branch=existing_branch(opened, wanted.branch),
     )
     show_diagnostics(ui, result.diagnostics, None)
     ui.note(spark_summary(result))
     remove_spool(finished.spool)
-    return captured

@@ -13,7 +13,7 @@ from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, Out
 from govtool.cli.shared.ui import Ui
 from govtool.config import load_config, settings
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, StoreError
-from govtool.render.layout.text import count
+from govtool.render.layout.text import count, printable
 
 if TYPE_CHECKING:
     from govtool.app.project.discover import WrittenSources
@@ -40,7 +40,6 @@ def init(
     --sources the store may exist, and the sources are added to a govtool.toml that lists none.
     """
     from govtool.api.opening import write_sources
-    from govtool.config import load_config
 
     _create(ui, store, may_exist=sources is True)
     wanted = sources if sources is not None else store is None
@@ -122,7 +121,6 @@ def trust(ui: Ui, revoke: Annotated[bool, typer.Option("--revoke", help="Withdra
     this address; another address needs a new one.
     """
     from govtool.app.project.trust import trust as agree
-    from govtool.render.layout.text import printable
 
     chosen = agree(revoke=revoke)
     verb = "no longer trusted" if revoke else "trusted"

@@ -14,6 +14,7 @@ from govtool.cli.shared.options import (
     MessageOption,
     OutputOption,
     StoreOption,
+    lines_of,
 )
 from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, EXIT_STORE
@@ -207,7 +208,6 @@ def store_forget(
     """
     from govtool.app.project.project import open_store
     from govtool.app.upkeep.forget import ForgetRequest, forget_text
-    from govtool.cli.shared.options import lines_of
     from govtool.render.forget import FORMATS, render_forget
 
     outputs = chosen(format, output, FORMATS)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from govtool.answers.trace import BACK, FORWARD
+from govtool.cli.shared.diagnostics import show_mistake
+from govtool.cli.shared.formats import chosen
+from govtool.cli.shared.graph_arguments import records_needed
 from govtool.cli.shared.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.shared.ui import Ui
-from govtool.errors import EXIT_EVIDENCE, EXIT_OK, EXIT_USAGE, UsageError
+from govtool.errors import EXIT_EVIDENCE, EXIT_OK, GovtoolError, UsageError
 
 if TYPE_CHECKING:
     from govtool.answers.trace import TraceReport
@@ -48,79 +50,79 @@ SidecarsOption = Annotated[
     bool,
     typer.Option("--sidecars/--no-sidecars", help="Look up keys in sidecars, and build missing ones afterwards."),
 ]
-_PLACE = re.compile(r"([0-9]+):([0-9]+)")
 _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """The options of a trace, as the command line has them."""
+    """Options of a trace, in either direction."""
 
-    direction: str
-    dataset: str
-    where: str
-    run: str | None
-    step: bool
-    all_runs: bool
-    show: int
-    limit: int | None
-    ids: bool
-    verify: bool
-    sidecars: bool
-    format: list[str] | None
-    output: list[Path] | None
-    at: str | None
-    branch: str | None
-    store: str | None
+    run: RunOption = None
+    step: StepOption = False
+    all_runs: AllRunsOption = False
+    show: ShowOption = 20
+    limit: TraceLimitOption = None
+    ids: IdsOption = False
+    verify: VerifyOption = False
+    sidecars: SidecarsOption = True
+    format: FormatOption = None
+    output: OutputOption = None
+    at: AtOption = None
+    branch: BranchOption = None
+    store: StoreOption = None
 
 
-def trace_command(direction: str, help_text: str, argument: Any) -> Callable[..., int]:
-    """Return the command of a direction; all its options are declared here.
+_DEFAULT = TraceOptions()
 
-    Args:
-        direction: ``back`` or ``forward``.
-        help_text: The command's documentation.
-        argument: The annotation of the dataset's argument.
+
+def trace_back(
+    ui: Ui,
+    dataset: Annotated[str, typer.Argument(metavar="OUTPUT", help="A dataset that a recorded run wrote, or its path.")],
+    where: WhereOption,
+    options: TraceOptions = _DEFAULT,
+) -> int:
+    """The input rows behind rows of an output.
+
+      govtool trace back out/report --where "error_code = 4"
+      govtool trace back mart.orders --where "id = 7" --run 'job~1' -o rows.csv
+
+    Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
+    files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the data.
+    --all-runs goes on through the runs that wrote the inputs, and says where it ends.
     """
-
-    def command(
-        ui: Ui,
-        dataset: str,
-        where: WhereOption,
-        run: RunOption = None,
-        step: StepOption = False,
-        all_runs: AllRunsOption = False,
-        show: ShowOption = 20,
-        limit: TraceLimitOption = None,
-        ids: IdsOption = False,
-        verify: VerifyOption = False,
-        sidecars: SidecarsOption = True,
-        format: FormatOption = None,
-        output: OutputOption = None,
-        at: AtOption = None,
-        branch: BranchOption = None,
-        store: StoreOption = None,
-    ) -> int:
-        options = (dataset, where, run, step, all_runs, show, limit, ids, verify, sidecars, format, output)
-        return trace(ui, TraceOptions(direction, *options, at, branch, store))
-
-    command.__annotations__["dataset"] = argument
-    command.__doc__ = help_text
-    return command
+    return trace(ui, BACK, dataset, where, options)
 
 
-def trace(ui: Ui, options: TraceOptions) -> int:
+def trace_forward(
+    ui: Ui,
+    dataset: Annotated[str, typer.Argument(metavar="INPUT", help="A dataset that a recorded run read, or its path.")],
+    where: WhereOption,
+    options: TraceOptions = _DEFAULT,
+) -> int:
+    """The output rows that rows of an input reached.
+
+      govtool trace forward raw/users --where "id = 42"
+      govtool trace forward raw/users --where "id = 42" --format json
+
+    Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
+    files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the data.
+    --all-runs goes on through the runs that read the output, and says where it ends.
+    """
+    return trace(ui, FORWARD, dataset, where, options)
+
+
+def trace(ui: Ui, direction: str, dataset: str, where: str, options: TraceOptions) -> int:
     """Trace, show, and return the exit code: 3 where files were refused or the plan was not verified."""
-    from govtool.cli.shared.formats import chosen
     from govtool.render.trace import FORMATS
 
     tables = [file for file in options.output or () if file.suffix.lower() == ".parquet"]
     files = [file for file in options.output or () if file not in tables]
     outputs = chosen(options.format, files, FORMATS) if files or not tables else []
+    limit = _most(direction, options, {form for form, _ in outputs})
     try:
-        report = _answer(options, {form for form, _ in outputs})
+        report = _answer(direction, dataset, where, options, limit)
     except UsageError as error:
-        return with_caret(ui, error, options.where)
+        return show_mistake(ui, error, where, "--where")
     ui.mark("traced")
     _write_tables(ui, report, tables)
     if options.ids:
@@ -138,7 +140,6 @@ def trace(ui: Ui, options: TraceOptions) -> int:
 def _index(ui: Ui, report: TraceReport) -> None:
     """Build the key sidecars that the trace would have used, now that its answer is there."""
     from govtool.app.records.sidecars import build_missing, missing_keys
-    from govtool.errors import GovtoolError
 
     wanted = missing_keys(report.opened.sidecars)
     if not wanted:
@@ -151,30 +152,29 @@ def _index(ui: Ui, report: TraceReport) -> None:
         ui.note(f"key sidecars were not built: {error.message}")
 
 
-def _answer(options: TraceOptions, forms: set[str]) -> TraceReport:
+def _answer(direction: str, dataset: str, where: str, options: TraceOptions, limit: int | None) -> TraceReport:
     from govtool.api.opening import open as open_version
-    from govtool.cli.shared.graph_arguments import records_needed
 
     with records_needed():
         graph = open_version(options.store, ref=options.at, branch=options.branch)
-    question = graph.trace_back if options.direction == "back" else graph.trace_forward
+    question = graph.trace_back if direction == BACK else graph.trace_forward
     return question(
-        options.dataset,
-        options.where,
+        dataset,
+        where,
         run=options.run,
         step=options.step,
         all_runs=options.all_runs,
-        limit=_most(options, forms),
+        limit=limit,
         verify=options.verify,
         sidecars=options.sidecars,
     )
 
 
-def _most(options: TraceOptions, forms: set[str]) -> int | None:
+def _most(direction: str, options: TraceOptions, forms: set[str]) -> int | None:
     """Return the number of rows that the answer has to hold; None: all."""
     if options.limit is not None:
         return options.limit
-    if "csv" in forms or (options.ids and (options.all_runs or options.direction == "forward")):
+    if "csv" in forms or (options.ids and (options.all_runs or direction == FORWARD)):
         return None
     return _PAGE if forms & {"json", "jsonl"} else options.show
 
@@ -202,51 +202,3 @@ def _show(ui: Ui, report: TraceReport, form: str, file: Path | None, show: int) 
             if number:
                 ui.write([""])
             ui.show(table)
-
-
-def with_caret(ui: Ui, error: UsageError, *conditions: str) -> int:
-    """Report a mistake in the one expression below its text.
-
-    Raises:
-        UsageError: It is about something else, or there are several expressions.
-    """
-    from govtool.model import Diagnostic
-    from govtool.render.errors import diagnostic_lines
-
-    place = _PLACE.fullmatch(error.location or "")
-    lines = conditions[0].splitlines() if len(conditions) == 1 else []
-    if place is None or not 1 <= int(place[1]) <= max(len(lines), 1) or len(conditions) != 1 or ui.debug:
-        raise error
-    line, column = int(place[1]), int(place[2])
-    found = Diagnostic(error.code, "error", error.message, "--where", line, column, candidates=error.nearest)
-    for spans in diagnostic_lines(found, (lines or [""])[line - 1], ui.remark_width()):
-        ui.remark(spans)
-    if error.hint:
-        ui.hint(error.hint)
-    return EXIT_USAGE
-
-
-_BACK = """The input rows behind rows of an output.
-
-  govtool trace back out/report --where "error_code = 4"
-  govtool trace back mart.orders --where "id = 7" --run 'job~1' -o rows.csv
-
-Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
-files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the
-data. --all-runs goes on through the runs that wrote the inputs, and says where it ends.
-"""
-_OUTPUT = typer.Argument(metavar="OUTPUT", help="A dataset that a recorded run wrote, or its path.")
-trace_back = trace_command("back", _BACK, Annotated[str, _OUTPUT])
-
-
-_FORWARD = """The output rows that rows of an input reached.
-
-  govtool trace forward raw/users --where "id = 42"
-  govtool trace forward raw/users --where "id = 42" --format json
-
-Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
-files that have changed since are refused: exit code 3. -o FILE.parquet writes all rows in the types of the
-data. --all-runs goes on through the runs that read the output, and says where it ends.
-"""
-_INPUT = typer.Argument(metavar="INPUT", help="A dataset that a recorded run read, or its path.")
-trace_forward = trace_command("forward", _FORWARD, Annotated[str, _INPUT])

@@ -1,12 +1,15 @@
-"""``govtool why``."""
+"""``govtool why``: the records behind each row of a query or of a workflow run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from govtool.cli.graph_files import AllRunsOption
+from govtool.cli.shared.common import refuse
+from govtool.cli.shared.diagnostics import show_mistake
+from govtool.cli.shared.formats import chosen
 from govtool.cli.shared.options import (
     AtOption,
     BranchOption,
@@ -15,12 +18,11 @@ from govtool.cli.shared.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.shared.row_query import KeyOption, QueryDialectOption, WhyDataOption, WhySqlOption, carets, read_query
+from govtool.cli.shared.row_query import KeyOption, QueryDialectOption, WhyDataOption, WhySqlOption, read_query
 from govtool.cli.shared.ui import Ui
 from govtool.errors import UsageError
 
-if TYPE_CHECKING:
-    from govtool.answers.why import WhyAnswer
+_HELP = "govtool why --help"
 
 
 def why(
@@ -70,8 +72,9 @@ def why(
     Rows that would appear only after a deletion are candidates. A terminal shows long annotations in
     part, -o FILE whole.
     """
+    from govtool.api.opening import open as open_version
+    from govtool.api.why import why as evaluate
     from govtool.app.why.rows import read_values
-    from govtool.cli.shared.formats import chosen
     from govtool.render.why import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
@@ -82,20 +85,13 @@ def why(
         "capped": all(file is None and form in ("table", "plain", "markdown") for form, file in outputs),
     }
     if run is not None or rows is not None:
-        query = {
-            "--sql": sql is not None, "--data": data is not None, "--key": bool(key), "--follow-links": follow_links,
-        }  # fmt: skip
-        answer = _of_run(_Version(at, branch, store), run, rows, query, {**options, "all_runs": all_runs})
+        refuse({"--sql": sql, "--data": data, "--key": key, "--follow-links": follow_links}, "a run", _HELP)
+        if run is None or rows is None:
+            raise UsageError("name rows and a run", code="usage.arguments", hint="govtool why 'REL[key]' --run RUN")
+        graph = open_version(store, ref=at, branch=branch)
+        answer = graph.workflow_why(run, rows, all_runs=all_runs, **options)
     else:
-        _refuse(
-            {
-                "--all-runs": all_runs,
-                "--at": at is not None,
-                "--branch": branch is not None,
-                "--store": store is not None,
-            },
-            "a query",
-        )
+        refuse({"--all-runs": all_runs, "--at": at, "--branch": branch, "--store": store}, "a query", _HELP)
         if sql is None or data is None:
             raise UsageError(
                 "name a query and its data, or rows and a run",
@@ -103,12 +99,10 @@ def why(
                 hint="--sql QUERY.sql --data DIR, or 'REL[key]' --run RUN",
             )
         text = read_query(sql)
-        with carets(ui, text, sql) as failed:
-            from govtool.api.why import why as evaluate
-
+        try:
             answer = evaluate(text, data, key=key, dialect=dialect, follow_links=follow_links, **options)
-        if failed:
-            return failed[0]
+        except UsageError as error:
+            return show_mistake(ui, error, text, sql)
     ui.mark("annotated")
     for form, file in outputs:
         ui.show(render(form, answer, is_whole=file is not None), file, private=True)
@@ -118,25 +112,3 @@ def why(
 def _default(run: str | None) -> str:
     # Workflows take differences all the time (the padding of outer joins), where which does not fit.
     return "polynomial,which,count" if run is None else "polynomial,count"
-
-
-class _Version(NamedTuple):
-    at: str | None
-    branch: str | None
-    store: str | None
-
-
-def _of_run(
-    version: _Version, run: str | None, rows: str | None, query: dict[str, bool], options: dict[str, Any]
-) -> WhyAnswer:
-    from govtool.api.opening import open as open_version
-
-    _refuse(query, "a run")
-    if run is None or rows is None:
-        raise UsageError("name rows and a run", code="usage.arguments", hint="govtool why 'REL[key]' --run RUN")
-    return open_version(version.store, ref=version.at, branch=version.branch).workflow_why(run, rows, **options)
-
-
-def _refuse(given: dict[str, bool], what: str) -> None:
-    for name in (name for name, is_given in given.items() if is_given):
-        raise UsageError(f"{name} is not for {what}", code="usage.arguments", hint="govtool why --help")

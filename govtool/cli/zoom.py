@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.graph_files import GraphOptions, ModuleOption, NodeArgument, ZoomedOption, graph_command, show_answer
-from govtool.cli.shared.formats import chosen
-from govtool.cli.shared.graph_arguments import bound
+from govtool.cli.graph_files import GraphOptions, ModuleOption, NodeArgument, ZoomedOption, show_answer
 from govtool.cli.shared.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
@@ -17,13 +15,14 @@ if TYPE_CHECKING:
 
 VIEWS = ("dot", "graphml")
 """Formats that show the view itself and not the difference."""
+_DEFAULT = GraphOptions()
 
 
 def show_zoom(ui: Ui, options: GraphOptions, direction: str, module: list[str], zoomed: list[str] | None) -> None:
     """Zoom, and show the difference or the view."""
     from govtool.render.workflow_graph import FORMATS, render_workflow
 
-    outputs = chosen(options.format, options.output, (*FORMATS, *VIEWS))
+    outputs = options.outputs((*FORMATS, *VIEWS))
     graph = options.opened(ui)
     before = graph.zoom_out(*_before(graph, direction, zoomed))
     after = before.zoom_out(*module) if direction == "out" else before.zoom_in(*module)
@@ -32,7 +31,7 @@ def show_zoom(ui: Ui, options: GraphOptions, direction: str, module: list[str], 
             ui.show(after.export(form), file, private=True)
         else:
             answer = after.difference(before)
-            ui.show(render_workflow(form, answer, bound(options.limit, options.all, form)), file, private=True)
+            ui.show(render_workflow(form, answer, options.bound(form)), file, private=True)
 
 
 def _before(graph: WorkflowGraph, direction: str, zoomed: list[str] | None) -> list[str]:
@@ -41,8 +40,7 @@ def _before(graph: WorkflowGraph, direction: str, zoomed: list[str] | None) -> l
     return [] if direction == "out" else list(graph.modules)
 
 
-@graph_command
-def zoom_out(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: ZoomedOption = None) -> None:
+def zoom_out(ui: Ui, module: ModuleOption, options: GraphOptions = _DEFAULT, zoomed: ZoomedOption = None) -> None:
     """Show each invocation of some modules as one node.
 
       govtool zoom out --graph dealers -m M_dealer1 -m M_agg
@@ -54,8 +52,7 @@ def zoom_out(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: Zoomed
     show_zoom(ui, options, "out", module, zoomed)
 
 
-@graph_command
-def zoom_in(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: ZoomedOption = None) -> None:
+def zoom_in(ui: Ui, module: ModuleOption, options: GraphOptions = _DEFAULT, zoomed: ZoomedOption = None) -> None:
     """Show the inside of some modules again.
 
       govtool zoom in --graph dealers -m M_dealer1
@@ -66,8 +63,7 @@ def zoom_in(ui: Ui, options: GraphOptions, module: ModuleOption, zoomed: ZoomedO
     show_zoom(ui, options, "in", module, zoomed)
 
 
-@graph_command
-def subgraph(ui: Ui, options: GraphOptions, node: NodeArgument) -> None:
+def subgraph(ui: Ui, node: NodeArgument, options: GraphOptions = _DEFAULT) -> None:
     """Show the ancestors and descendants of a node in a provenance graph, and the siblings.
 
       govtool subgraph n41 --graph dealers
@@ -78,14 +74,13 @@ def subgraph(ui: Ui, options: GraphOptions, node: NodeArgument) -> None:
     show_answer(ui, options, options.opened(ui).subgraph(node))
 
 
-@graph_command
 def depends(
     ui: Ui,
-    options: GraphOptions,
     node: NodeArgument,
     on: Annotated[
         list[str], typer.Option("--on", metavar="TOKEN", help="A record; several are deleted together. Repeatable.")
     ],
+    options: GraphOptions = _DEFAULT,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the node depends on them.")] = False,
 ) -> int:
     """Show whether a node of a provenance graph would be gone without some records.

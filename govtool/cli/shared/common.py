@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
 from govtool.cli.shared.complete import complete_selector
 from govtool.cli.shared.ui import ColorMode, Ui
+from govtool.errors import UsageError
 
 COMMON: dict[str, tuple[Any, object]] = {
     "quiet": (
@@ -75,3 +76,18 @@ def name_store(ui: Ui, store: str | None) -> None:
 
     if address := remote_store(store):
         ui.note(f"store: {address}")
+
+
+def refuse(given: Mapping[str, object], what: str, hint: str) -> None:
+    """Refuse options that are for something else.
+
+    Args:
+        given: Options by their names, with their values.
+        what: What they are not for.
+        hint: The command to run.
+
+    Raises:
+        UsageError: One is given (``usage.arguments``).
+    """
+    for name in (name for name, value in given.items() if value is not None and value is not False):
+        raise UsageError(f"{name} is not for {what}", code="usage.arguments", hint=hint)

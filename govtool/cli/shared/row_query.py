@@ -1,19 +1,18 @@
-"""What commands about one query over files share: its options, and errors shown below its text."""
+"""What commands about one query over files share: its options, and deletions under it."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from govtool.cli.shared.complete import complete_dialect
+from govtool.cli.shared.diagnostics import show_mistake
+from govtool.cli.shared.options import ListOptions
 from govtool.cli.shared.ui import Ui
-from govtool.errors import EXIT_OK, EXIT_USAGE, UsageError
+from govtool.errors import EXIT_OK, UsageError
 from govtool.given_files import read_given_text
 
 WhyDataOption = Annotated[
@@ -49,7 +48,6 @@ ModeOption = Annotated[
         help="With --sql, --run: auto replays what is unknown.",
     ),
 ]
-_PLACE = re.compile(r"([0-9]+):([0-9]+)")
 
 
 def read_query(file: str) -> str:
@@ -68,29 +66,6 @@ def read_query(file: str) -> str:
         raise UsageError(f"cannot be read: {reason.lower()}", code="usage.query", location=file, hint=hint) from error
 
 
-@contextmanager
-def carets(ui: Ui, text: str, name: str) -> Iterator[list[int]]:
-    """Report a mistake in the query below its text; the exit code is put into the list."""
-    from govtool.model import Diagnostic
-    from govtool.render.errors import diagnostic_lines
-
-    failed: list[int] = []
-    try:
-        yield failed
-    except UsageError as error:
-        place = _PLACE.fullmatch(error.location or "")
-        lines = text.splitlines() or [""]
-        if place is None or int(place[1]) > len(lines) or ui.debug:
-            raise
-        line, column = int(place[1]), int(place[2])
-        found = Diagnostic(error.code, "error", error.message, name, line, column, candidates=error.nearest)
-        for spans in diagnostic_lines(found, lines[line - 1], ui.remark_width()):
-            ui.remark(spans)
-        if error.hint:
-            ui.hint(error.hint)
-        failed.append(EXIT_USAGE)
-
-
 class RowQuery(NamedTuple):
     """The options of a deletion under a query."""
 
@@ -100,10 +75,7 @@ class RowQuery(NamedTuple):
     key: list[str] | None
     dialect: str
     follow_links: bool
-    format: list[str] | None
-    output: list[Path] | None
-    limit: int | None
-    all: bool
+    shown: ListOptions
 
 
 def delete_in_query(ui: Ui, query: RowQuery, tokens: list[str], from_: Path | None, *, strict: bool) -> int:
@@ -117,10 +89,9 @@ def delete_in_query(ui: Ui, query: RowQuery, tokens: list[str], from_: Path | No
     from govtool.app.records.token_lists import read_deletions
     from govtool.app.why.deletion import delete_rows
     from govtool.app.why.rows import read_keys
-    from govtool.cli.shared.formats import chosen
     from govtool.render.whatif_rows import FORMATS, check_strict, render
 
-    outputs = chosen(query.format, query.output, FORMATS)
+    outputs = query.shown.outputs(FORMATS)
     if query.data is None:
         raise UsageError("--sql needs the folder of its tables", code="usage.arguments", hint="--data DIR")
     if from_ is not None and tokens:
@@ -129,11 +100,11 @@ def delete_in_query(ui: Ui, query: RowQuery, tokens: list[str], from_: Path | No
     text = read_query(query.sql)
     deletions = [tokens] if from_ is None else read_deletions(str(from_))
     options = {"mode": query.mode or "auto", "keys": read_keys(query.key or []), "dialect": query.dialect}
-    with carets(ui, text, query.sql) as failed:
+    try:
         answers = delete_rows(text, str(query.data), deletions, **options)  # type: ignore[arg-type]
-    if failed:
-        return failed[0]
-    most = None if query.all else query.limit
+    except UsageError as error:
+        return show_mistake(ui, error, text, query.sql)
+    most = None if query.shown.all else query.shown.limit
     for form, file in outputs:
         for lines in render(form, answers, most, is_several=from_ is not None):
             ui.show(lines, file)

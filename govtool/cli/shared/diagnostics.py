@@ -1,7 +1,8 @@
-"""Diagnostics and the outcome of an ingest on the terminal."""
+"""Diagnostics, mistakes in an expression, and the outcome of an ingest on the terminal."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.diagnostics import distinct
 from govtool.cli.shared.ui import Ui
+from govtool.errors import EXIT_USAGE, UsageError
 from govtool.model import Diagnostic
 from govtool.render.errors import diagnostic_lines
 from govtool.render.layout.table import Table
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult, SourceLines
 
 _SHOWN = 10
+_PLACE = re.compile(r"([0-9]+):([0-9]+)")
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -128,3 +131,28 @@ def show_remedy(ui: Ui, shown: Sequence[Diagnostic]) -> None:
         hint = _BROKEN
     if hint is not None:
         ui.hint(hint)
+
+
+def show_mistake(ui: Ui, error: UsageError, text: str, name: str) -> int:
+    """Write a mistake in an expression or a query below its line, and return the exit code.
+
+    Args:
+        ui: The terminal.
+        error: The mistake, with ``LINE:COLUMN`` as its location.
+        text: The expression.
+        name: Where it stands: a file, or an option.
+
+    Raises:
+        UsageError: It is about something else, or ``--debug`` asks for the traceback.
+    """
+    place = _PLACE.fullmatch(error.location or "")
+    lines = text.splitlines() or [""]
+    if place is None or not 1 <= int(place[1]) <= len(lines) or ui.debug:
+        raise error
+    line, column = int(place[1]), int(place[2])
+    found = Diagnostic(error.code, "error", error.message, name, line, column, candidates=error.nearest)
+    for spans in diagnostic_lines(found, lines[line - 1], ui.remark_width()):
+        ui.remark(spans)
+    if error.hint:
+        ui.hint(error.hint)
+    return EXIT_USAGE

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from govtool.cli.shared.diagnostics import refusal_shown, show_diagnostics, show_failures, show_ingest
 from govtool.cli.shared.formats import OutputFile, chosen
 from govtool.cli.shared.graph_arguments import bound
-from govtool.cli.shared.sql_arguments import refusal_shown, show_diagnostics, show_failures, show_ingest
 from govtool.cli.shared.ui import Progress, Ui
 from govtool.errors import UsageError
 
