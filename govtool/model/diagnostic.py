@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,12 @@ class Diagnostic:
     """The column or dataset that is affected, in canonical text."""
     candidates: tuple[str, ...] = ()
     """For ``ambiguous``: the columns that it may be, sorted."""
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> Diagnostic:
+        """The diagnostic of its fields in their order, as files of the cache hold them."""
+        code, severity, message, file, line, column, target, candidates = values
+        return cls(code, severity, message, file, line, column, target, tuple(candidates))
 
     def sort_key(self) -> tuple[str, int, int, str, str]:
         """Order by place, then by code and message."""

@@ -52,3 +52,9 @@ def json_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [json_value(item) for item in value]
     return format(value, "f") if isinstance(value, decimal.Decimal) else str(value)
+
+
+def key_text(value: Any) -> str:
+    """A cell as tokens and the subject of an erasure have it."""
+    shown = json_value(value)
+    return ("true" if shown else "false") if isinstance(shown, bool) else str(shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from govtool.render.pictures.answers import PICTURES, diff_drawing, picture
 
 if TYPE_CHECKING:
     from govtool.answers.diff import DiffAnswer
+    from govtool.answers.ingest_plan import IngestPlan
     from govtool.query.versions.diff import Difference, GraphChange
     from govtool.store import Commit
 
@@ -26,12 +27,16 @@ _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
 
 def render(form: str, answer: DiffAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
+    return render_changes(form, answer, lambda: _table(answer))
+
+
+def render_changes(form: str, answer: DiffAnswer | IngestPlan, table: Callable[[], Table]) -> Table | Iterable[str]:
+    """Changes in one of ``FORMATS``; the table is made only where the format needs it."""
     if form in PICTURES:
         return picture(form, diff_drawing(answer))
     if form in DATA_FORMATS:
         return data_lines(form, answer, (change_object(change) for change in answer.changes))
-    made = _table(answer)
-    return laid_out(form, made)
+    return laid_out(form, table())
 
 
 def _table(answer: DiffAnswer) -> Table:

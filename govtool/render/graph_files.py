@@ -9,7 +9,7 @@ from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.formats.prov_json import prov_json
 from govtool.render.layout.table import to_csv
 from govtool.render.pictures.drawing import Drawing, dot, mermaid
-from govtool.report.model import ROWS, LineageView, ViewNode
+from govtool.report.model import LineageView, ViewNode
 from govtool.wording import printable
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def drawing(view: LineageView) -> Drawing:
         for column in dataset.columns:
             found.add_node(dataset.name, column.path)
     for edge in view.edges:
-        ends = (found.add_node(*_parts(view, node)) for node in (edge.source, edge.target))
+        ends = (found.add_node(*view.name_of(node)) for node in (edge.source, edge.target))
         found.edges.setdefault((next(ends), next(ends)), set()).add(edge.kind)
     return found
 
@@ -101,10 +101,5 @@ def graphml(view: LineageView) -> Iterator[str]:
     yield from nx.generate_graphml(graph)
 
 
-def _parts(view: LineageView, node: ViewNode) -> tuple[str, str]:
-    dataset = view.datasets[node.dataset]
-    return dataset.name, "*" if node.column == ROWS else dataset.columns[node.column].path
-
-
 def _name(view: LineageView, node: ViewNode) -> str:
-    return ".".join(_parts(view, node))
+    return ".".join(view.name_of(node))

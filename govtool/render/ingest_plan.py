@@ -7,12 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import sentence
-from govtool.answers.diff import change_object
-from govtool.render.diff import FORMATS, change_table, difference_sentence, version_words
-from govtool.render.layout.rows import DATA_FORMATS, data_lines, laid_out
+from govtool.render.diff import FORMATS, change_table, difference_sentence, render_changes, version_words
 from govtool.render.layout.table import Table
 from govtool.render.layout.text import count
-from govtool.render.pictures.answers import PICTURES, diff_drawing, picture
 
 if TYPE_CHECKING:
     from govtool.answers.ingest_plan import IngestPlan
@@ -22,12 +19,7 @@ __all__ = ["FORMATS", "render"]
 
 def render(form: str, plan: IngestPlan) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
-    if form in PICTURES:
-        return picture(form, diff_drawing(plan))
-    if form in DATA_FORMATS:
-        return data_lines(form, plan, (change_object(change) for change in plan.changes))
-    made = _table(plan)
-    return laid_out(form, made)
+    return render_changes(form, plan, lambda: _table(plan))
 
 
 def _table(plan: IngestPlan) -> Table:

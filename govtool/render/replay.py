@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.records.cells import json_value
-from govtool.render.formats.envelope import compact
-from govtool.render.layout.rows import ROW_FORMATS, rendered
+from govtool.render.layout.rows import ROW_FORMATS, cell, rendered
 from govtool.render.layout.table import Table, TableColumn
 from govtool.render.layout.text import count
 
@@ -33,16 +31,9 @@ def _table(report: ReplayReport) -> Table:
 
 def _cells(before: Row | None, after: Row | None) -> list[str]:
     if before is None or after is None:
-        return [_cell(value) for value in before or after or ()]
+        return [cell(value) for value in before or after or ()]
     pairs = zip(before, after, strict=True)
-    return [_cell(old) if old == new else f"{_cell(old)} → {_cell(new)}" for old, new in pairs]
-
-
-def _cell(value: object) -> str:
-    shown = json_value(value)
-    if shown is None:
-        return "NULL"
-    return shown if isinstance(shown, str) else compact(shown)
+    return [cell(old) if old == new else f"{cell(old)} → {cell(new)}" for old, new in pairs]
 
 
 def _heading(report: ReplayReport) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.answers.row_diff import CHANGED, GONE, NEW, UNKNOWN, cells
-from govtool.records.cells import json_value
 from govtool.render.formats.envelope import compact
+from govtool.render.layout.rows import cell
 from govtool.render.layout.table import Table, markdown, plain, to_csv
 from govtool.render.layout.text import Prose, count, printable
 from govtool.render.runs import render_run_diff
@@ -81,23 +81,16 @@ def _row(output: OutputRows, row: DifferentRow) -> str:
     if row.before is None or row.after is None:
         return _listed(output.columns, row.before or row.after or ())
     cells = list(zip(output.columns, row.before, row.after, strict=True))
-    key = ", ".join(f"{name} {_cell(new)}" for name, _, new in cells if name in output.key)
+    key = ", ".join(f"{name} {cell(new)}" for name, _, new in cells if name in output.key)
     return f"{key}: " + ", ".join(f"{name} {_changed(old, new)}" for name, old, new in cells if old != new)
 
 
 def _listed(columns: Sequence[str], row: Row) -> str:
-    return ", ".join(f"{name} {_cell(value)}" for name, value in zip(columns, row, strict=True))
+    return ", ".join(f"{name} {cell(value)}" for name, value in zip(columns, row, strict=True))
 
 
 def _changed(old: object, new: object) -> str:
-    return _cell(old) if old == new else f"{_cell(old)} → {_cell(new)}"
-
-
-def _cell(value: object) -> str:
-    shown = json_value(value)
-    if shown is None:
-        return "NULL"
-    return shown if isinstance(shown, str) else compact(shown)
+    return cell(old) if old == new else f"{cell(old)} → {cell(new)}"
 
 
 def _behind(found: InputRows) -> Iterator[str]:

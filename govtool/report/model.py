@@ -101,6 +101,11 @@ class LineageView:
         """Columns of all datasets; the row sets do not count."""
         return sum(len(dataset.columns) for dataset in self.datasets)
 
+    def name_of(self, node: ViewNode) -> tuple[str, str]:
+        """The dataset and the column of a node; ``*`` for the row set."""
+        dataset = self.datasets[node.dataset]
+        return dataset.name, "*" if node.column == ROWS else dataset.columns[node.column].path
+
     def bases(self) -> list[int]:
         """The node number of the row set of each dataset."""
         found, number = [], 0

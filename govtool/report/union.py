@@ -158,12 +158,7 @@ def _edge_keys(view: LineageView) -> dict[_EdgeKey, set[str]]:
 
 
 def _key(view: LineageView, edge: EdgeView) -> _EdgeKey:
-    return _EdgeKey(_text(view, edge.source), _text(view, edge.target), edge.kind)
-
-
-def _text(view: LineageView, ref: ViewNode) -> tuple[str, str]:
-    dataset = view.datasets[ref.dataset]
-    return dataset.name, "*" if ref.column == ROWS else dataset.columns[ref.column].path
+    return _EdgeKey(view.name_of(edge.source), view.name_of(edge.target), edge.kind)
 
 
 def _edge_change(old: set[str] | None, new: set[str]) -> str | None:

@@ -17,10 +17,10 @@ from govtool.app.erasure.certificate_keys import is_certificate
 from govtool.app.erasure.columns import parse_subject
 from govtool.app.erasure.corrected import CorrectedDataset, left_over
 from govtool.app.erasure.report import PlannedErasure, file_digest
-from govtool.app.erasure.search import value_text
 from govtool.clock import iso, now
 from govtool.errors import FormatError, UsageError
 from govtool.given_files import read_given
+from govtool.records.cells import key_text
 from govtool.records.execute.inputs import local_path
 from govtool.release import __version__
 
@@ -235,6 +235,6 @@ def _holds(paths: Sequence[Path], key: Mapping[str, Any], salt: str) -> bool:
             values = pq.read_table(path, columns=[key["column"]]).column(0).unique().to_pylist()
         except (OSError, pa.ArrowException):
             continue
-        if any(subject_digest(salt, value_text(value)) in wanted for value in values if value is not None):
+        if any(subject_digest(salt, key_text(value)) in wanted for value in values if value is not None):
             return True
     return False

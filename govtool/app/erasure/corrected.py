@@ -17,11 +17,11 @@ from govtool.app.erasure.deltas import DatasetDelta, table_file
 from govtool.app.erasure.found import ErasedOutput, RowErasure
 from govtool.app.erasure.keys import Wanted, meets_any
 from govtool.app.erasure.report import PlannedErasure
-from govtool.app.erasure.search import value_text
 from govtool.app.records.engines import engines
 from govtool.app.records.opened import OpenedWrite, open_write
 from govtool.errors import EngineError, EvidenceError
 from govtool.model.token import ROW_BITS
+from govtool.records.cells import key_text
 from govtool.records.execute.compare import same_rows
 from govtool.records.execute.places import Place, place_of
 from govtool.records.lake.files import TABLES
@@ -323,7 +323,7 @@ class _Copies:
                 given = {each.value for each in wanted}
                 for row in source.rows().values():
                     for column in found:
-                        text = value_text(row.cells[names.index(column)])
+                        text = key_text(row.cells[names.index(column)])
                         if len(found) == 1 or text in given:
                             found[column][text] = None
         return tuple((column, tuple(values)) for column, values in found.items())

@@ -10,7 +10,6 @@ from govtool.app.erasure.deltas import Drops, in_schema
 from govtool.app.erasure.keys import Wanted, meets_any
 from govtool.app.erasure.step import python_rows
 from govtool.model.token import FILE_BITS, ROW_BITS
-from govtool.records.cells import json_value
 from govtool.records.execute.places import Place, place_of
 from govtool.records.plan.expressions import Named, passed
 from govtool.records.plan.nodes import Distinct, Filter, Project, Relation
@@ -111,9 +110,3 @@ def _searched(lineage: Lineage, leaf: Relation, wanted: Sequence[Wanted]) -> Sea
         place = files[packed >> ROW_BITS & (1 << FILE_BITS) - 1]
         rows.append(FoundRow(place, packed & (1 << ROW_BITS) - 1, token, tuple(cells)))
     return SearchedInput(whole, tuple(rows))
-
-
-def value_text(value: Any) -> str:
-    """A cell as the text of a subject has it."""
-    shown = json_value(value)
-    return ("true" if shown else "false") if isinstance(shown, bool) else str(shown)

@@ -260,14 +260,10 @@ class _State:
         return replace(
             self.extraction,
             derivations=tuple(self.derivations),
-            diagnostics=tuple(sorted(dict.fromkeys(self.notes), key=_order)),
+            diagnostics=tuple(sorted(dict.fromkeys(self.notes), key=Diagnostic.sort_key)),
             understood=self.understood,
             partial=self.counts["partial"],
             opaque=self.counts["opaque"],
             runs=runs,
             shortfalls=tuple(self.shortfalls),
         )
-
-
-def _order(note: Diagnostic) -> tuple[object, ...]:
-    return (note.file or "", note.line or 0, note.column or 0, note.code, note.message)

@@ -65,11 +65,11 @@ class Kept:
         for key, registers in sorted(state.entities.items()):
             if key.kind == DATASET:
                 known = self._datasets.setdefault(DatasetName(key.namespace, key.name).id, {})
-                _newest(known, parts(registers, "self").get(EntityPart("self"), {}))
+                keep_newest(known, parts(registers, "self").get(EntityPart("self"), {}))
             elif key.kind in (RUN, JOB):
                 file = job_file(key.namespace, key.name)
                 self.jobs[file] = (key.namespace, key.name)
-                _newest(self._jobs.setdefault(file, {}), parts(registers, "job").get(EntityPart("job"), {}))
+                keep_newest(self._jobs.setdefault(file, {}), parts(registers, "job").get(EntityPart("job"), {}))
                 if key.kind == RUN:
                     self._runs[file, key.run] = parts(registers, "run").get(EntityPart("run"), {})
                     self.runs[file, key.run] = {
@@ -77,8 +77,8 @@ class Kept:
                     }
                 for role in ("in", "out"):
                     for part, facets in parts(registers, role).items():
-                        _newest(self._datasets.setdefault(part.dataset.id, {}), facets)
-                        _newest(self._roles.setdefault((file, key.run, role, part.dataset.id), {}), facets)
+                        keep_newest(self._datasets.setdefault(part.dataset.id, {}), facets)
+                        keep_newest(self._roles.setdefault((file, key.run, role, part.dataset.id), {}), facets)
 
     def dataset(self, identity: str, producer: str) -> dict[str, Any]:
         """The kept facets of a dataset."""
@@ -97,7 +97,8 @@ class Kept:
         return _written(self._jobs.get(file, {}), _JOB, producer)
 
 
-def _newest(known: dict[str, RegisterValue], facets: Mapping[str, RegisterValue]) -> None:
+def keep_newest(known: dict[str, RegisterValue], facets: Mapping[str, RegisterValue]) -> None:
+    """Take in facets that are newer than those that are known."""
     for name, value in facets.items():
         known[name] = max(known.get(name, value), value)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from govtool.capture.openlineage.events import DATASET, FIELDWISE, EntityPart
+from govtool.capture.openlineage.facets import keep_newest
 from govtool.capture.openlineage.identity import DatasetName, Fields
 from govtool.capture.openlineage.merge import MergedEvents, RegisterValue, parts
 from govtool.model.fact import Fact
@@ -20,22 +21,17 @@ def facts_of(state: MergedEvents, source: str) -> list[Fact]:
     for key, registers in state.entities.items():
         if key.kind == DATASET:
             name = DatasetName(key.namespace, key.name)
-            _newest(found.setdefault(name, {}), parts(registers, "self").get(EntityPart("self"), {}))
+            keep_newest(found.setdefault(name, {}), parts(registers, "self").get(EntityPart("self"), {}))
         else:
             for role in ("in", "out"):
                 for part, facets in parts(registers, role).items():
-                    _newest(found.setdefault(part.dataset, {}), facets)
+                    keep_newest(found.setdefault(part.dataset, {}), facets)
     facts: set[Fact] = set()
     for name, facets in found.items():
         for column, key_, value in _stated_values({facet: value.load() for facet, value in facets.items()}):
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
             facts.add(Fact(name.id, column, key_, text, "openlineage", name.id, source))
     return sorted(facts, key=lambda fact: tuple(part or "" for part in fact))
-
-
-def _newest(known: dict[str, RegisterValue], facets: Mapping[str, RegisterValue]) -> None:
-    for name, value in facets.items():
-        known[name] = max(known.get(name, value), value)
 
 
 def _stated_values(facets: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:

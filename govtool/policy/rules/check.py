@@ -338,8 +338,8 @@ class _Form(NamedTuple):
     """True if a rule has nothing to speak of: no column of its class, or no dataset at its place."""
 
 
-def _says_itself(governed: Governed, rule: PlacedPart[Rule]) -> bool:
-    """Rules that may look at anything are never idle."""
+def _never_idle(governed: Governed, rule: PlacedPart[Rule]) -> bool:
+    """Rules that may look at anything always have something to speak of."""
     return False
 
 
@@ -349,7 +349,7 @@ _FORMS: Mapping[str, _Form] = {
     "purpose": _Form(_other_purposes, _has_no_class),
     "metadata": _Form(_undescribed, _has_no_class),
     "join": _Form(_joins, _has_no_pair),
-    "change": _Form(_changed, _says_itself),
-    "python": _Form(judge_python, _says_itself),
+    "change": _Form(_changed, _never_idle),
+    "python": _Form(judge_python, _never_idle),
 }
 """By ``Rule.form``."""

@@ -275,6 +275,11 @@ class Named(Term):
         """The column as what reads it refers to it."""
         return Attribute(self.id, self.name, self.value.type)
 
+    @property
+    def is_passed(self) -> bool:
+        """True of a column that is passed on."""
+        return isinstance(self.value, Attribute) and self.value.id == self.id
+
 
 def passed(attribute: Attribute) -> Named:
     """A column that is passed on as it is."""

@@ -58,7 +58,7 @@ def aggregate(
     made = Aggregate(child, tuple(builder.keys.values()), tuple(builder.measures.values()))
     own = [each.id for each in made.keys + made.measures]
     _require_known(columns, frozenset(own))
-    is_same = [each.id for each in columns] == own and all(_is_passed(each) for each in columns)
+    is_same = [each.id for each in columns] == own and all(each.is_passed for each in columns)
     return made if is_same else Project(made, columns)
 
 
@@ -91,10 +91,6 @@ def _require_known(columns: tuple[Named, ...], known: frozenset[int]) -> None:
         for term in walk(column.value):
             if isinstance(term, Attribute) and term.id not in known:
                 raise ValueError(f"column {term.name} is neither grouped by nor aggregated")
-
-
-def _is_passed(column: Named) -> bool:
-    return isinstance(column.value, Attribute) and column.value.id == column.id
 
 
 class _Builder:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.token import FILE_BITS, ROW_BITS, KeyToken, PositionToken, Token
-from govtool.records.cells import column_key, json_value, zoned
+from govtool.records.cells import column_key, json_value, key_text, zoned
 from govtool.records.plan.expressions import Attribute, Call, Expression, Named, SortKey, passed
 from govtool.records.plan.nodes import (
     Distinct,
@@ -319,7 +319,7 @@ class TracedRows:
         name = leaf_name(leaf)
         key = self.lineage.keys.get(name)
         if key and all(values[column] is not None for column in key):  # NULL is no value of a key
-            return KeyToken(name, tuple((column, _key_text(values[column])) for column in key))
+            return KeyToken(name, tuple((column, key_text(values[column])) for column in key))
         version = leaf.version if isinstance(leaf, Relation) else ""
         return PositionToken(name, version or "current", file, row)
 
@@ -387,8 +387,3 @@ class TracedRows:
 def part_name(part: Part) -> str:
     """Return the place of rows, for people."""
     return leaf_name(part.leaf) if isinstance(part, ReachedRows) else part.stage.operator
-
-
-def _key_text(value: Any) -> str:
-    shown = json_value(value)
-    return ("true" if shown else "false") if isinstance(shown, bool) else str(shown)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from govtool.records.cells import json_value
 from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.layout.table import Table, markdown, plain, to_csv
 
@@ -67,3 +68,11 @@ def cells(row: Iterable[Cell]) -> tuple[object, ...]:
 
 def _text(cell: Cell) -> object:
     return " ".join(cell) if isinstance(cell, tuple) else "" if cell is None else cell
+
+
+def cell(value: object) -> str:
+    """A value of a row of data in a table for people."""
+    shown = json_value(value)
+    if shown is None:
+        return "NULL"
+    return shown if isinstance(shown, str) else compact(shown)

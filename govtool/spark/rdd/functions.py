@@ -144,7 +144,7 @@ def _names(function: types.FunctionType, file: Path) -> str:
     while waiting:
         current = waiting.pop()
         defaults = (current.__defaults__, current.__kwdefaults__)
-        found.update(repr(("defaults", defaults)).encode() if _is_plain(defaults) else _unknown("its defaults"))
+        found.update(repr(("defaults", defaults)).encode() if is_plain(defaults) else _unknown("its defaults"))
         node = _definition(tree, current.__code__) if tree is not None else None
         found.update(imported_source(node, current).encode() if node is not None else b"")
         for name, value in sorted(used_globals(current).items()):
@@ -170,12 +170,13 @@ def _named(name: str, value: Any) -> str:
     if callable(value) and getattr(value, "__module__", None) not in (None, "__main__"):
         of_user = own_source(sys.modules.get(value.__module__))
         return f"{value.__module__}.{getattr(value, '__qualname__', name)}{of_user}"
-    if _is_plain(value):
+    if is_plain(value):
         return repr(value)
     return _unknown(name).decode()
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Return whether a value is a literal of Python, and comes back from its text."""
     try:
         return bool(ast.literal_eval(repr(value)) == value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

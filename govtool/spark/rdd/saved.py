@@ -138,7 +138,7 @@ def _arguments(node: RddNode) -> dict[str, Any]:
         if callable(value):
             plain = getattr(value, "__govtool_per_record__", None)
             found[name] = {"function": functions.reference(plain or value), "per_record": plain is not None}
-        elif _is_plain(value):
+        elif functions.is_plain(value):
             found[name] = {"value": repr(value)}
         else:
             raise ValueError(f"its argument {name} is no plain data")
@@ -147,13 +147,6 @@ def _arguments(node: RddNode) -> dict[str, Any]:
 
 def _nothing() -> None:
     """Stand for operators that are no method of an RDD."""
-
-
-def _is_plain(value: Any) -> bool:
-    try:
-        return bool(ast.literal_eval(repr(value)) == value)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return False
 
 
 def decode(text: str, context: ProgramBuilder, files: Iterable[Path]) -> tuple[dict[str, RddNode], dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from govtool.records.plan.expressions import Attribute, Call, Literal, Named, passed
+from govtool.records.plan.expressions import Attribute, Call, Literal, passed
 from govtool.records.plan.nodes import (
     Aggregate,
     Distinct,
@@ -34,7 +34,7 @@ from govtool.workflow.annotate.joins import join, lateral
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, pruned
 from govtool.workflow.annotate.sets import set_operation
 from govtool.workflow.annotate.unions import united
-from govtool.workflow.annotate.values import with_columns
+from govtool.workflow.annotate.values import each_once, with_columns
 from govtool.workflow.annotate.windows import limit, window
 
 
@@ -56,12 +56,8 @@ def project(a: Annotator, node: Project, context: Context | None) -> Rows:
     rows, values = a.local(rows, [each.value for each in node.columns], context)
     rows, values = valued(a, rows, values, context)
     named = [replace(each, value=value) for each, value in zip(node.columns, values, strict=True)]
-    rows = with_columns(a, rows, _once(named))
+    rows = with_columns(a, rows, each_once(named))
     return pruned(rows, (each.attribute for each in named))
-
-
-def _once(columns: list[Named]) -> list[Named]:
-    return list({each.id: each for each in columns}.values())
 
 
 def filtered(a: Annotator, node: Filter, context: Context | None) -> Rows:

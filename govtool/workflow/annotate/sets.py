@@ -16,6 +16,7 @@ from govtool.workflow.annotate.circuit import NONE, ZERO, Delta, Inputs, Monus, 
 from govtool.workflow.annotate.groups import grouped
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, extended, is_there, joined, shifted, there
 from govtool.workflow.annotate.term_lists import Groups
+from govtool.workflow.annotate.values import each_once
 
 
 def set_operation(a: Annotator, node: SetOperation, context: Context | None) -> Rows:
@@ -40,7 +41,7 @@ def set_operation(a: Annotator, node: SetOperation, context: Context | None) -> 
     }
     rest = [passed(c) for c in made.hidden]
     return replace(
-        made, node=Project(made.node, (*_once(values), *rest)), columns=node.columns, origins=origins
+        made, node=Project(made.node, (*each_once(values), *rest)), columns=node.columns, origins=origins
     )  # fmt: skip
 
 
@@ -56,10 +57,6 @@ def _with_origins(a: Annotator, rows: Rows, number: Attribute, found: Groups) ->
         added.append(a.ids.named("origin", shifted(number, start)))
         origins[column] = added[-1].attribute
     return replace(rows, node=extended(rows, added), origins=origins)
-
-
-def _once(columns: tuple[Named, ...]) -> list[Named]:
-    return list({each.id: each for each in columns}.values())
 
 
 def _under(a: Annotator, rows: Rows, columns: tuple[Attribute, ...]) -> Rows:

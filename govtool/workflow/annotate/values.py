@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -40,7 +40,7 @@ def with_columns(a: Annotator, rows: Rows, added: Sequence[Named]) -> Rows:
         if isinstance(each.value, Attribute) and each.value.id in rows.cells:
             cells[each.id] = rows.cells[each.value.id]
     columns = _appended(rows.columns, made)
-    wider = replace(rows, node=extended(rows, [each for each in made if not _is_passed(each)]), columns=columns)
+    wider = replace(rows, node=extended(rows, [each for each in made if not each.is_passed]), columns=columns)
     sources = [(each.id, without_casts(each.value)) for each in made]
     copies = {
         number: rows.origins[source.id]
@@ -53,8 +53,9 @@ def with_columns(a: Annotator, rows: Rows, added: Sequence[Named]) -> Rows:
     return wider
 
 
-def _is_passed(column: Named) -> bool:
-    return isinstance(column.value, Attribute) and column.value.id == column.id
+def each_once(columns: Iterable[Named]) -> list[Named]:
+    """Columns by their ids, each once."""
+    return list({each.id: each for each in columns}.values())
 
 
 def _appended(columns: tuple[Attribute, ...], added: Sequence[Named]) -> tuple[Attribute, ...]:

@@ -174,9 +174,9 @@ def findings_in(data: bytes | memoryview) -> tuple[Findings, dict[str, Any]]:
     found = Findings(
         Coverage(**value["coverage"]),
         Counter(value["codes"]),
-        [_noted(d) for d in value["diagnostics"]],
+        [Diagnostic.of(each) for each in value["diagnostics"]],
         {(code, message): Cost(n, runs, (file, line)) for code, message, n, runs, (file, line) in value["costs"]},
-        [Shortfall(status, _noted(note), *rest) for status, note, *rest in value["failures"]],
+        [Shortfall(status, Diagnostic.of(note), *rest) for status, note, *rest in value["failures"]],
         derivations=value["sizes"][0],
         edges=value["sizes"][1],
         datasets=set(value["datasets"]),
@@ -195,11 +195,6 @@ def table_in(data: bytes | memoryview) -> Any:
 
 def _note(note: Diagnostic) -> list[Any]:
     return [note.code, note.severity, note.message, note.file, note.line, note.column, note.target, note.candidates]
-
-
-def _noted(value: list[Any]) -> Diagnostic:
-    code, severity, message, file, line, column, target, candidates = value
-    return Diagnostic(code, severity, message, file, line, column, target, tuple(candidates))
 
 
 def bucketed(tables: Iterable[Any], first: int, last: int, buckets: int) -> Iterator[tuple[bytes, int, int]]:

@@ -268,16 +268,12 @@ def part_of(file: str, memo: ScriptMemo) -> ScriptPart:
     part.counts.update({str(outcome): int(number) for outcome, number in counts.items()})
     part.runs = {str(outcome): int(number) for outcome, number in runs.items()}
     part.defined = [(str(target), int(line)) for target, line in defined]
-    part.read, part.apart, part.noted = ([_note(value) for value in values] for values in notes)
+    part.read, part.apart, part.noted = ([Diagnostic.of(value) for value in values] for values in notes)
     part.shortfalls = [
-        Shortfall(str(status), _note(note), int(times), "", str(dialect)) for status, note, times, dialect in shortfalls
+        Shortfall(str(status), Diagnostic.of(note), int(times), "", str(dialect))
+        for status, note, times, dialect in shortfalls
     ]
     return part
-
-
-def _note(value: Value) -> Diagnostic:
-    code, severity, message, file, line, column, target, candidates = value
-    return Diagnostic(code, severity, message, file, line, column, target, tuple(candidates))
 
 
 def script_of(file: str, session: str, dialect: str, memo: ScriptMemo) -> ScriptState:
