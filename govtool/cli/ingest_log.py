@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from govtool.app.ingest.logs.request import log_formats
 from govtool.cli.shared.complete import complete_engine, complete_log_format
 from govtool.cli.shared.ingests import run_ingest
 from govtool.cli.shared.options import (
@@ -36,8 +37,7 @@ def ingest_log(
             "--from",
             metavar="FORMAT",
             autocompletion=complete_log_format,
-            help="Format of the log: auto, jsonl, csv, postgres-csv, postgres-json, snowflake, bigquery, databricks, "
-            "redshift, redshift-text, trino, mysql, thrift, sql.",
+            help=f"Format of the log: {', '.join(log_formats())}.",
         ),
     ] = "auto",
     map: Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from govtool.app.why.rows import SEMIRINGS, read_values
 from govtool.cli.graph_files import AllRunsOption
 from govtool.cli.shared.common import refuse
 from govtool.cli.shared.diagnostics import show_mistake
@@ -43,8 +44,7 @@ def why(
         typer.Option(
             "--as",
             metavar="A,B…",
-            help="polynomial, how, why, why-minimal, which, where, count, bool, cost, trust, prob, shapley, banzhaf, "
-            "responsibility. Default: polynomial,which,count; of a run polynomial,count.",
+            help=f"{', '.join(SEMIRINGS)}. Default: polynomial,which,count; of a run polynomial,count.",
         ),
     ] = None,
     key: KeyOption = None,
@@ -74,7 +74,6 @@ def why(
     """
     from govtool.api.opening import open as open_version
     from govtool.api.why import why as evaluate
-    from govtool.app.why.rows import read_values
     from govtool.render.why import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from govtool.render.formats.envelope import compact, envelope, json_lines
+from govtool.answers.envelope import envelope
+from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.layout.table import Table, TableColumn, markdown, plain
 from govtool.render.layout.text import count, printable
 

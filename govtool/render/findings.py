@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from govtool.answers.check import level as level
+from govtool.answers.check import level
 from govtool.render.layout.text import count
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.render.formats.envelope import envelope, json_lines
+from govtool.answers.envelope import envelope
+from govtool.render.formats.envelope import json_lines
 from govtool.render.layout.rows import laid_out
 from govtool.render.layout.table import Table, TableColumn
 from govtool.render.layout.text import Prose, count, printable

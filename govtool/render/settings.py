@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from govtool.answers.envelope import envelope
 from govtool.config import Setting
 from govtool.redaction import clean_value
-from govtool.render.formats.envelope import envelope, json_lines
+from govtool.render.formats.envelope import json_lines
 from govtool.render.layout.rows import laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
 

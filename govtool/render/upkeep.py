@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from govtool.render.formats.envelope import compact, envelope, json_lines
+from govtool.answers.envelope import envelope
+from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.layout.rows import ROW_FORMATS, laid_out
 from govtool.render.layout.table import Table, TableColumn, to_csv
 from govtool.render.layout.text import count, size

@@ -7,8 +7,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from govtool.answers.envelope import envelope
 from govtool.release import __version__
-from govtool.render.formats.envelope import envelope, json_lines
+from govtool.render.formats.envelope import json_lines
 from govtool.render.layout.table import Table, TableColumn, lines, markdown, plain, to_csv
 from govtool.render.layout.text import width
 

@@ -10,10 +10,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.why.query import OpenedQuery as OpenedQuery
-from govtool.app.why.query import evaluated as evaluated
-from govtool.app.why.query import opened_query, provenance
-from govtool.app.why.query import session as session
+from govtool.app.why.columns import ANNOTATIONS, Request
+from govtool.app.why.query import OpenedQuery, evaluated, opened_query, provenance
 from govtool.errors import UnknownNameError, UsageError
 from govtool.given_files import read_given_text
 
@@ -22,10 +20,7 @@ if TYPE_CHECKING:
     from govtool.workflow.annotate.tables import Executor
     from govtool.workflow.why import QueryProvenance
 
-SEMIRINGS = (
-    "polynomial", "how", "why", "why-minimal", "which", "where", "count", "bool", "cost", "trust", "prob", "shapley",
-    "banzhaf", "responsibility",
-)  # fmt: skip
+SEMIRINGS = tuple(ANNOTATIONS)
 DEFAULT = ("polynomial", "which", "count")
 MOST = 20
 """Parts of a sum that a capped polynomial has."""
@@ -107,7 +102,6 @@ def _answer(
     most: int | None,
 ) -> WhyAnswer:
     from govtool.answers.why import WhyAnswer, WhyTuple
-    from govtool.app.why.columns import ANNOTATIONS, Request
     from govtool.arrays.long_text import Annotations
 
     rows = found.rows

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from govtool.answers.why import WhyAnswer
-    from govtool.app.why.rows import OpenedQuery
+    from govtool.app.why.query import OpenedQuery
     from govtool.app.workflow_runs.addresses import AddressedRelation, RowAddress
     from govtool.app.workflow_runs.opened import OpenedRun
     from govtool.workflow.modules.run_circuit import RunCircuit

@@ -10,8 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from govtool.answers.envelope import envelope as envelope
-
 _LINE = 120
 _MANY = 200
 """Lists longer than this get one item a line, however long the item: measuring each would cost more than writing it."""

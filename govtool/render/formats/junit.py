@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
-from govtool.render.findings import level, sentence, way
+from govtool.answers.check import level
+from govtool.render.findings import sentence, way
 
 if TYPE_CHECKING:
     from govtool.policy.rules.check import CheckResult

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from govtool.answers.check import level
 from govtool.release import __version__
-from govtool.render.findings import level, sentence, way
+from govtool.render.findings import sentence, way
 
 if TYPE_CHECKING:
     from govtool.app.project.checkout import Checkout

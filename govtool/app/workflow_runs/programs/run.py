@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.workflow_runs.programs import facts as facts
+from govtool.app.workflow_runs.programs import facts
 from govtool.app.workflow_runs.programs.actions import SQL_SOURCE
 from govtool.app.workflow_runs.programs.sql import ProgramStatement, SqlProgram, StatementKind
 from govtool.app.workflow_runs.state import StateFolder, write_atomically
@@ -272,7 +272,7 @@ class _Warehouse:
         raise self._wrong(statement, f"{column.name} is of type {there}, what is inserted of {here}: CAST it")
 
     def _plan(self, statement: ProgramStatement) -> Plan:
-        from govtool.app.why.rows import session
+        from govtool.app.why.query import session
         from govtool.records.plan.from_sql import from_sql
 
         try:
@@ -315,7 +315,7 @@ class _Warehouse:
         self._tables[name] = replace(made, files=(*before, _file(len(before), path)))
 
     def _evaluated(self, statement: ProgramStatement, plan: Plan) -> Any:
-        from govtool.app.why.rows import evaluated
+        from govtool.app.why.query import evaluated
 
         try:
             return evaluated(lambda executor: executor.arrow(_distinct(plan.root)))[0]
