@@ -222,6 +222,8 @@ def test_options_of_the_other_kind_are_refused(folder, capsys):
             govtool.run_workflow("report.sql", "in", **options)
     with pytest.raises(UsageError, match="--dialect applies only to SQL"):
         govtool.run_workflow(govtool.Workflow("flow", {}, {}), "in", dialect="duckdb")
+    with pytest.raises(UsageError, match="there is no such file"):
+        govtool.run_workflow("flow.py:other", "in")
     assert main(["workflow", "run", "report.sql", "--inputs", "nowhere"]) == 2
     assert main(["workflow", "run", "nothing.sql", "--inputs", "in"]) == 2
     assert "internal" not in capsys.readouterr().err
