@@ -133,7 +133,8 @@ def transfers(
     measured = MeasuredEdges(index, meter)
     if len(open_):
         chosen = open_ if meter is not None else open_[_may_show(index, known, open_)]
-        _show(index, known, aggregates, chosen, today, paths, edge, kinds, masks, measured)
+        for number, shown in _shown(index, known, aggregates, chosen, today, paths, measured):
+            edge[number] = kinds.setdefault((*masks[label[number]], *shown), len(kinds))
     numbered = list(kinds)
     for number, applied in declared.items():
         transfer = (*numbered[edge[number]], *applied)
@@ -183,19 +184,16 @@ def _may_show(index: Index, known: tuple[Declassify, ...], edges: Array) -> Arra
     return enough
 
 
-def _show(
+def _shown(
     index: Index,
     known: tuple[Declassify, ...],
     aggregates: list[tuple[int, ...]],
     edges: Array,
     today: date,
     paths: ColumnPaths,
-    edge: Array,
-    kinds: dict[Transfer, int],
-    masks: list[Transfer],
     measured: MeasuredEdges,
-) -> None:
-    """Add the aggregates whose k is shown to the transfers of some edges. What is measured too small is never shown."""
+) -> Iterator[tuple[int, Transfer]]:
+    """Edges with the aggregates whose k is shown, or may be. What is measured too small is never shown."""
     thresholds = {i: Thresholds(index, d, paths) for i, d in enumerate(known) if d.kind == "aggregate"}
     signed = {
         i: {
@@ -207,10 +205,9 @@ def _show(
         for i in thresholds
     }
     for number in edges.tolist():
-        label = index.arrays["edge_label"][number]
         target = index.edge_target[number]
         shown = []
-        for i in aggregates[label]:
+        for i in aggregates[index.arrays["edge_label"][number]]:
             found = measured.measure(number, i, known[i], thresholds[i].entity)
             truth = Truth.YES if target in signed[i] else thresholds[i].shown(number, found)
             if found is Truth.NO:
@@ -218,7 +215,7 @@ def _show(
             if truth is not Truth.NO:
                 shown.append(Applied(i, unkeyed=False, unsure=truth is Truth.UNKNOWN))
         if shown:
-            edge[number] = kinds.setdefault((*masks[label], *shown), len(kinds))
+            yield number, tuple(shown)
 
 
 def _masks(known: tuple[Declassify, ...], functions: tuple[str, ...]) -> Transfer:
