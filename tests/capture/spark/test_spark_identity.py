@@ -174,6 +174,7 @@ def test_long_values_are_cut_and_errors_are_one_line() -> None:
         ("x.url", "jdbc:mysql://(host=h,user=u,password=p)/db", "jdbc:mysql://(host=h,user=***,password=***)/db"),
         ("x.url", "jdbc:oracle:thin:scott/ti@ger@h:1521:sid", "jdbc:oracle:thin:@h:1521:sid"),
         ("spark.driver.extraJavaOptions", "-Da=1 -DtrustStorePassword=p -Db=2", "-Da=1 -DtrustStorePassword=*** -Db=2"),
+        ("spark.driver.extraJavaOptions", "-Dx.signature=p -Db=2", "-Dx.signature=*** -Db=2"),
         ("spark.hadoop.fs.s3a.access.key", "AKIA", "***"),
         ("spark.jars", "s3://b/key=1/a.jar,file:/c.jar", "s3://b/key=1/a.jar,file:/c.jar"),
     ],
