@@ -335,7 +335,8 @@ class _Duck:
             hidden AS MATERIALIZED (
                 SELECT node FROM walk WHERE node NOT IN (FROM starts)
                 UNION SELECT node FROM starts JOIN nodes USING (node) WHERE type = 5),
-            unread AS (SELECT nodes.node FROM nodes JOIN edges ON source = nodes.node LEFT JOIN hidden ON target = hidden.node
+            unread AS (SELECT nodes.node FROM nodes JOIN edges ON source = nodes.node
+                       LEFT JOIN hidden ON target = hidden.node
                        WHERE type IN (1, 7) GROUP BY nodes.node HAVING bool_and(hidden.node IS NOT NULL))
             FROM hidden UNION SELECT node FROM unread ANTI JOIN edges ON target = node""")
 
