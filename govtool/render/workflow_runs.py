@@ -31,7 +31,7 @@ def render_workflow_runs(form: str, answer: WorkflowRunsAnswer) -> Table | Itera
             TableColumn("captured"),
         ),
         rows=[
-            (run.status, when(run.started), run.workflow, run.id, _spans(run.executions), run.mode)
+            (run.status, when(run.started), run.workflow, run.id, _spans(run.executions) or "none", run.mode)
             for run in answer.runs
         ],
         summary=count(len(answer.runs), "run")

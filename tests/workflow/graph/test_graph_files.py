@@ -142,6 +142,19 @@ def test_prov_has_used_and_generated_and_derived():
         assert {relation["prov:generatedEntity"], relation["prov:usedEntity"]} <= known
 
 
+def test_prov_is_read_by_the_library_of_prov():
+    model = pytest.importorskip("prov.model", reason="prov is not installed: pip install govtool[prov]")
+    written_ = written(GraphView(graph_of(Drawing(5, 6).body())), "prov-json")
+    read = model.ProvDocument.deserialize(content=written_, format="json")
+    again = read.serialize(format="json")
+    own, found = (json.loads(text) for text in (written_, again))
+    assert model.ProvDocument.deserialize(content=again, format="json") == read
+    assert (found["entity"].keys(), found["activity"].keys()) == (own["entity"].keys(), own["activity"].keys())
+    for kind in ("used", "wasGeneratedBy", "wasDerivedFrom"):  # a tuple that is used twice is used
+        distinct, kept = ({json.dumps(each, sort_keys=True) for each in body[kind].values()} for body in (own, found))
+        assert len(kept) == len(distinct)
+
+
 def lines(*nodes, edges=()):
     """A file with a node or an edge a line; nodes begin in line 2."""
     parts = [",\n".join(json.dumps(each) for each in part) for part in (nodes, edges)]
