@@ -48,6 +48,8 @@ class ForgetAnswer(Answer):
     """The folders of this machine's cache that were emptied."""
     held: tuple[Remainder, ...] = ()
     """Objects of this store that hold the text and cannot be changed."""
+    lost: tuple[Remainder, ...] = ()
+    """Fragments that were damaged before, and shared a pack with a removed one."""
     unreached: tuple[Remainder, ...] = ()
     """Copies elsewhere that no command on this store can remove."""
 
@@ -69,6 +71,7 @@ class ForgetAnswer(Answer):
             "indexes": list(self.indexes),
             "caches": list(self.caches),
             "held": [{"place": each.place, "reason": each.reason} for each in self.held],
+            "lost": [{"place": each.place, "reason": each.reason} for each in self.lost],
             "unreached": [{"place": each.place, "reason": each.reason} for each in self.unreached],
         }
 
@@ -79,5 +82,7 @@ class ForgetAnswer(Answer):
             yield state, f"{each.table}/{each.sha256[:12]}", ", ".join(each.sources)
         for held in self.held:
             yield "still there", held.place, held.reason
+        for gone in self.lost:
+            yield "lost", gone.place, gone.reason
         for copy in self.unreached:
             yield "out of reach", copy.place, copy.reason

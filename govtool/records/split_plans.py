@@ -19,6 +19,7 @@ from govtool.records.lake.leaf_options import table_options, without_table
 from govtool.records.leaves import with_relations
 from govtool.records.plan import codec
 from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, Union
+from govtool.records.plan.size import refuse_large
 from govtool.records.plan.tree import field_names
 from govtool.records.plan.types import Struct
 
@@ -111,7 +112,8 @@ def put_together(body: str, listings: str, values: str | None, names: dict[int, 
         names: Datasets by leaf, as the graph calls them.
 
     Raises:
-        UsageError: The plan has private values, and they were removed (``usage.forgotten``).
+        UsageError: The plan has private values, and they were removed (``usage.forgotten``); or it is too large
+            (``usage.trace-size``).
         FormatError: A part is not what was written.
     """
     around = codec.loads(listings)
@@ -123,6 +125,7 @@ def put_together(body: str, listings: str, values: str | None, names: dict[int, 
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise FormatError("a stored plan cannot be read: a part of it is missing", code="store.format-plan") from error
     bare = codec.decode(encoded)
+    refuse_large(bare.root)
 
     def placed(leaf: Relation) -> Relation:
         own = listed.get(leaf.leaf)

@@ -44,7 +44,9 @@ def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Ta
 
 def render_fsck(form: str, result: Check, store: str, unknown: Sequence[UnknownAncestor] = ()) -> Table | Iterable[str]:
     """Render the damage, if any, and the input versions whose writing is not known."""
-    problems: list[Mapping[str, object]] = [{**p._asdict(), "hint": p.remedy} for p in result.problems]
+    problems: list[Mapping[str, object]] = [
+        {"code": p.code, "key": p.key, "message": p.message, "hint": p.remedy} for p in result.problems
+    ]
     counts = {"commits": result.commits, "nodes": result.nodes, "fragments": result.fragments}
     sentence = (
         f"{count(result.commits, 'commit')}, {count(result.nodes, 'manifest node')}, "

@@ -103,7 +103,7 @@ def test_the_private_values_of_a_run_are_removed_and_others_stay(store, project)
     assert store("store", "forget", "--run", "app-1", "-f", "json").code == 0
     assert holding(project, "value of app-1") == []
     assert holding(project, "value of app-2/0")
-    assert store("store", "fsck").code == 0
+    assert store("store", "fsck", "--no-contents").code == 0
     assert store("store", "forget", "--run", "nothing").code == 2
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import decimal
 import json
 
 import pytest
 
-from govtool.errors import FormatError
-from govtool.records.plan import codec
+from govtool.errors import FormatError, UsageError
+from govtool.records.plan import codec, nodes
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import (
     AggregateCall,
@@ -51,6 +52,8 @@ from govtool.records.plan.nodes import (
     outputs,
 )
 from govtool.records.plan.tree import fold, rewrite, walk, walk_nodes
+from govtool.records.trace.normal import normalized, spare_ids
+from govtool.records.trace.rules import traceable
 
 SESSION = Session("4.3.0", True, "Europe/Amsterdam", False, (("spark.sql.mapKeyDedupPolicy", "EXCEPTION"),))
 A, B, C = Attribute(1, "a", t.LONG), Attribute(2, "b", t.Decimal(10, 2)), Attribute(3, "c", t.Array(t.STRING))
@@ -139,6 +142,54 @@ def test_plans_may_be_thousands_of_levels_deep():
     renamed = rewrite(again.root.condition, lambda term: Outer(term) if term == A else term)
     assert A not in list(walk(renamed))
     assert Outer(A) in list(walk(renamed))
+
+
+def filters(depth):
+    node = LEAF
+    for _ in range(depth):
+        node = Filter(node, is_(A, A))
+    return node
+
+
+def definitions(depth):
+    """A definition that a definition refers to, and so on: deep when they are written out."""
+    node, made = LEAF, []
+    for number in range(depth):
+        made.append(Definition(node, number))
+        node = Filter(Reference(number, (A, B, C)), is_(A, A))
+    return With(tuple(made), node)
+
+
+def doubled(depth):
+    condition = is_(A, A)
+    for _ in range(depth):
+        condition = Call("or", (condition, condition), t.BOOLEAN)
+    return Filter(LEAF, condition)
+
+
+@pytest.mark.parametrize("root", [filters(400), definitions(201), doubled(18)], ids=["depth", "definitions", "size"])
+def test_plans_that_are_too_large_to_trace_are_refused(root):
+    for ask in (traceable, lambda node: normalized(node, spare_ids(node))):
+        with pytest.raises(UsageError, match="cannot be traced") as caught:
+            ask(root)
+        assert caught.value.code == "usage.trace-size"
+
+
+def test_plans_that_are_nearly_too_deep_are_traced():
+    segment, *_ = traceable(filters(399))
+    assert [each.id for each in outputs(segment.node)] == [1, 2, 3, segment.sources[0].record.id]
+
+
+def test_columns_are_looked_up_once_for_each_operator(monkeypatch):
+    calls = []
+    real = nodes._outputs
+    monkeypatch.setattr(nodes, "_outputs", lambda node, inputs: calls.append(node) or real(node, inputs))
+    node = filters(300)
+    while isinstance(node, Filter):
+        assert outputs(node) == LEAF.columns
+        assert outputs(copy.copy(node)) == LEAF.columns  # which a copy does not take along
+        node = node.child
+    assert len(calls) <= 2 * 300 + 1
 
 
 def test_columns_of_operators():

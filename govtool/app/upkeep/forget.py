@@ -13,11 +13,13 @@ from govtool import clock
 from govtool.answers.forget import ForgetAnswer, Remainder, RemovedFragment
 from govtool.app.project.project import existing_branch
 from govtool.app.project.user import user_name
-from govtool.app.upkeep.fragment_text import TextForms, rows_without
-from govtool.errors import StoreError, UnknownNameError, UsageError
-from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, RecordRun, decode_record_runs
+from govtool.app.upkeep.fragment_text import SHORTEST, TextForms, rows_without
+from govtool.app.upkeep.record_fragments import RecordFragments, read_record_fragments
+from govtool.errors import IntegrityError, StoreError, UnknownNameError, UsageError
+from govtool.model.records import PRIVATE_POSITIONS, PRIVATE_VALUES, RECORD_RUNS, RECORD_TABLES
 from govtool.store import cache
 from govtool.store.names import FORGOTTEN
+from govtool.store.tombstones import FragmentName
 from govtool.store.upkeep.forget import Forgotten, Removal, StandIn, forget, fragments_in_history
 from govtool.store.upkeep.gc import collect
 
@@ -31,6 +33,10 @@ _History = Mapping[tuple[str, str], Sequence["FragmentRef"]]
 _Chosen = dict[tuple[str, str], "StandIn | None"]
 _UNUSED = ("frag/", "pack/", "tmp/")
 """Folders in which a writer that was killed leaves objects that no version refers to."""
+_UNREAD = (
+    "damaged, so it could not be looked through: restore it from a backup and run this again,"
+    " or remove all of its source: --source '{}'"
+)
 _CACHES = ("blobs", "memos", "sidecars")
 """Folders of the local cache that hold copies of text; what is in them is made again when it is needed."""
 
@@ -72,9 +78,16 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
     history = {name: refs for name, refs in everything.items() if refs[0].source != FORGOTTEN}
     # Stand-ins of earlier removals are not removed; where they hold the text, the answer says so.
     tombstones = [refs[0] for name, refs in everything.items() if name not in history]
-    chosen = {**_of_sources(history, request.sources), **_of_runs(store, history, request.runs)}
+    chosen = _of_sources(history, request.sources)
+    doubts: list[Remainder] = []
+    records = read_record_fragments(store, (RECORD_RUNS, PRIVATE_VALUES)) if request.runs else None
+    if records is not None:
+        of_runs, doubts = _of_runs(store, history, request.runs, records)
+        chosen.update(of_runs)
     if forms is not None:
-        chosen.update(_with_text(store, history, forms, progress, chosen))
+        with_text, unread = _with_text(store, history, forms, progress, chosen)
+        chosen.update(with_text)
+        doubts += unread
     removal = Removal(chosen, frozenset(request.sources), request.reason)
     done = Forgotten(())
     if (chosen or removal.sources) and not request.dry_run:
@@ -89,7 +102,8 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
         objects=done.removed,
         indexes=done.indexes,
         caches=emptied,
-        held=(*_shared(history, request.sources), *(_held(store, forms, tombstones) if forms else ())),
+        held=(*_shared(history, request.sources), *doubts, *(_held(store, forms, tombstones) if forms else ())),
+        lost=tuple(_lost(history[name][0]) for name in done.lost),
         unreached=_unreached(store),
     )
 
@@ -120,35 +134,65 @@ def _shared(history: _History, sources: Sequence[str]) -> Iterator[Remainder]:
             yield Remainder(f"{table}/{sha256[:12]}", f"source {', '.join(sorted(others))} has the same content")
 
 
-def _of_runs(store: Store, history: _History, runs: Sequence[str]) -> _Chosen:
-    """The private values and positions of runs, removed from their fragments."""
-    if not runs:
-        return {}
-    records = [record for record in _record_runs(store, history) if any(_is_part(record, run) for run in runs)]
+def _of_runs(
+    store: Store, history: _History, runs: Sequence[str], found: RecordFragments
+) -> tuple[_Chosen, list[Remainder]]:
+    """The private values and positions of runs, removed from their fragments; and what may be of them, and stays."""
+    names: set[str] = set()
+    whole: set[FragmentName] = set()
+    doubtful: set[FragmentName] = set()
     for run in runs:
-        if not any(_is_part(record, run) for record in records):
-            raise UnknownNameError(f"no records of run {run}", code="usage.unknown-run", hint="govtool runs")
-    names = sorted({record.run for record in records})
-    positions = {record.positions for record in records if record.positions}
-    chosen: _Chosen = {name: None for name in history if name[0] == PRIVATE_POSITIONS and name[1] in positions}
+        parts = found.parts_of(
+            lambda name, run=run: _is_part(name, run),  # type: ignore[misc]
+            lambda source, run=run: _is_known(store, history, source, run),  # type: ignore[misc]
+        )
+        if not parts.runs and not parts.fragments:
+            raise _unknown_run(run, found)
+        names, whole, doubtful = names | parts.runs, whole | parts.fragments, doubtful | parts.doubtful
+    for group in found.groups:
+        whole.update((PRIVATE_POSITIONS, group.runs[name].positions) for name in names & group.runs.keys())
+    chosen: _Chosen = {name: None for name in whole if name in history}
     for name, refs in history.items():
         # Several runs may share a fragment of values: the others keep theirs, in a fragment that stands in for it.
-        data = _read(store, refs[0]) if name[0] == PRIVATE_VALUES else None
-        if data is not None and (left := rows_without(data, "run", names)) is not None:
+        data = _read(store, refs[0]) if name[0] == PRIVATE_VALUES and name not in found.damaged else None
+        if data is not None and (left := rows_without(data, "run", sorted(names))) is not None:
             chosen[name] = StandIn(*left)
-    return chosen
+    return chosen, [_doubtful(name, history[name]) for name in sorted(doubtful - whole) if name in history]
 
 
-def _record_runs(store: Store, history: _History) -> Iterator[RecordRun]:
-    for (table, _), refs in history.items():
-        data = _read(store, refs[0]) if table == RECORD_RUNS else None
-        if data is not None:
-            yield from decode_record_runs(data)
+def _doubtful(name: FragmentName, refs: Sequence[FragmentRef]) -> Remainder:
+    reason = (
+        "damaged, or named by what is damaged, and perhaps of this run: restore it from a backup and run this again,"
+        f" or remove all of its source: --source '{refs[0].source}'"
+    )
+    return Remainder(_short(name), reason)
 
 
-def _is_part(record: RecordRun, run: str) -> bool:
-    """Return whether records are of a run, or of one of an application."""
-    return record.run == run or record.run.startswith(f"{run}/")
+def _short(name: FragmentName) -> str:
+    return f"{name[0]}/{name[1][:12]}"
+
+
+def _unknown_run(run: str, found: RecordFragments) -> UnknownNameError:
+    message, hint = f"no records of run {run}", "govtool runs"
+    if found.damaged:
+        sources = sorted({group.source for group in found.groups if group.damaged})
+        message += f"; damaged fragments of {', '.join(sources[:3])} may hold them"
+        hint = f"govtool store fsck lists them; govtool store forget --source '{sources[0]}' removes all of a source"
+    return UnknownNameError(message, code="usage.unknown-run", hint=hint)
+
+
+def _is_known(store: Store, history: _History, source: str, run: str) -> bool:
+    """Return whether a fragment of a source that is none of records names a run."""
+    if len(run) < SHORTEST:
+        return False
+    forms = TextForms([run])
+    refs = (refs[0] for (table, _), refs in history.items() if table not in RECORD_TABLES)
+    return any(forms.in_fragment(_content(store, ref)[0]) for ref in refs if ref.source == source)
+
+
+def _is_part(name: str, run: str) -> bool:
+    """Return whether a run is the one that is meant, or one of an application."""
+    return name == run or name.startswith(f"{run}/")
 
 
 def _read(store: Store, ref: FragmentRef) -> bytes | None:
@@ -165,27 +209,50 @@ def _read(store: Store, ref: FragmentRef) -> bytes | None:
         raise
 
 
+def _content(store: Store, ref: FragmentRef) -> tuple[bytes, bool]:
+    """The bytes of a fragment, and whether they are as they were written; of a damaged one, what is left."""
+    try:
+        return _read(store, ref) or b"", True
+    except IntegrityError:
+        data = store.objects.get(ref.key) or b""
+        return (data[ref.offset : ref.offset + ref.size] if ref.pack else data), False
+
+
 def _with_text(
     store: Store, history: _History, forms: TextForms, progress: Progress | None, chosen: _Chosen
-) -> _Chosen:
-    """Fragments that hold a text, each with what is read instead; of those chosen before what stands in their place."""
+) -> tuple[_Chosen, list[Remainder]]:
+    """Fragments that hold a text, each with what is read instead; of those chosen before what stands in their place.
+
+    Also those that are damaged so that they cannot be looked through.
+    """
     found: _Chosen = {}
+    unread: list[Remainder] = []
     for done, (name, refs) in enumerate(history.items(), 1):
         stands = chosen.get(name)
-        data = _read(store, refs[0]) if name not in chosen else stands.data if stands is not None else None
+        if name in chosen:
+            data, sound = (stands.data if stands is not None else b""), True
+        else:
+            data, sound = _content(store, refs[0])
         if data and forms.in_fragment(data):
-            left = forms.without(data)
-            # Where the names of columns hold it, nothing can stand in its place.
+            left = forms.without(data) if sound else None
+            # Where the names of columns hold it, nothing can stand in its place; nor for what is damaged.
             found[name] = None if left is None or forms.in_fragment(left[0]) else StandIn(*left)
+        elif data and not (sound and forms.can_read(data)):
+            unread.append(Remainder(_short(name), _UNREAD.format(refs[0].source)))
         if progress:
             progress(done, len(history))
-    return found
+    return found, unread
 
 
 def _removed(history: _History, chosen: _Chosen) -> Iterator[RemovedFragment]:
     for table, sha256 in sorted(chosen):
         sources = tuple(sorted({ref.source for ref in history[table, sha256]}))
         yield RemovedFragment(table, sha256, sources, chosen[table, sha256] is not None)
+
+
+def _lost(ref: FragmentRef) -> Remainder:
+    reason = f"damaged before, and gone with its pack: ingest {ref.source} again"
+    return Remainder(_short((ref.table, ref.sha256)), reason)
 
 
 def _held(store: Store, forms: TextForms, tombstones: Sequence[FragmentRef]) -> Iterator[Remainder]:

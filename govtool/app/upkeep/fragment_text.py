@@ -60,11 +60,8 @@ class TextForms:
 
         Columns are looked through as arrays, without a Python object for each value.
         """
-        import pyarrow as pa
-
-        try:
-            table = read_parquet(data)
-        except (pa.ArrowException, OSError):
+        table = _table(data)
+        if table is None:
             return self.in_bytes(data)
         metadata = (table.schema.metadata or {}).values()
         if any(map(self.in_bytes, metadata)) or any(map(self.in_text, table.schema.names)):
@@ -72,6 +69,11 @@ class TextForms:
         return any(
             self._in_array(leaf) for column in table.columns for chunk in column.chunks for leaf in leaves(chunk)
         )
+
+    @staticmethod
+    def can_read(data: bytes) -> bool:
+        """Return whether a fragment can be looked through: no Parquet file that is damaged."""
+        return not data.startswith(_PARQUET) or _table(data) is not None
 
     def in_object(self, data: bytes) -> bool:
         """Return whether an object holds one of them: a fragment, or a pack of several."""
@@ -91,9 +93,8 @@ class TextForms:
         """A fragment with ``***`` in place of each text, and its rows; None if it is no Parquet file."""
         import pyarrow as pa
 
-        try:
-            table = read_parquet(data)
-        except (pa.ArrowException, OSError):
+        table = _table(data)
+        if table is None:
             return None
         metadata = {name: self._value(value) for name, value in (table.schema.metadata or {}).items()}
         rows = [self._value(row) for row in table.to_pylist()]
@@ -112,6 +113,16 @@ class TextForms:
         if isinstance(value, (list, tuple)):
             return type(value)(self._value(item) for item in value)
         return value
+
+
+def _table(data: bytes) -> Any:
+    """The table of a Parquet file; None if it is none, or a damaged one."""
+    try:
+        table = read_parquet(data)
+        table.validate(full=True)
+    except Exception:  # of a damaged file: what pyarrow and Python make of it
+        return None
+    return table
 
 
 def _forms(text: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -13,12 +13,14 @@ from govtool.app.project.user import user_name
 from govtool.errors import IntegrityError, StoreError, UnknownNameError
 
 if TYPE_CHECKING:
-    from govtool.store import Commit, CommitResult, Reader, Store
+    from govtool.store import Commit, CommitResult, FragmentRef, Reader, Store
     from govtool.store.upkeep.copy import Copied
     from govtool.store.upkeep.fsck import Check, Problem
     from govtool.store.upkeep.gc import Collection
 
 Progress = Callable[[int, int], None]
+_SHOWN = 3
+"""Runs that a message names."""
 
 
 def compact(store: Store, branch: str | None, author: str | None) -> CommitResult:
@@ -43,14 +45,59 @@ def collect(store: Store, *, hours: float, dry_run: bool, progress: Progress) ->
 
 
 def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = False, progress: Progress) -> Check:
-    """Check a store, against an anchor if there is one; ``deep``: build published indexes again and compare them."""
+    """Check a store, against an anchor if there is one.
+
+    Args:
+        store: The store.
+        anchor: Of an earlier time.
+        contents: Read every fragment, and decode those of recorded runs.
+        deep: Build published indexes again and compare them.
+        progress: Called with (fragments checked, fragments).
+    """
     from govtool.store.upkeep import fsck
 
     against = fsck.parse_anchor(anchor) if anchor is not None else None
     result = fsck.fsck(store, against=against, contents=contents, progress=progress)
-    if not deep:
-        return result
-    return replace(result, problems=tuple(sorted({*result.problems, *_index_problems(store)})))
+    records = list(_record_problems(store)) if contents else []
+    # Of an object with one fragment, what is known of its runs says more.
+    named = {(problem.code, problem.key) for problem in records if problem.key.startswith("frag/")}
+    problems = [problem for problem in result.problems if (problem.code, problem.key) not in named]
+    problems += [*records, *(_index_problems(store) if deep else ())]
+    return replace(result, problems=tuple(sorted(set(problems))))
+
+
+def _record_problems(store: Store) -> Iterator[Problem]:
+    """Fragments of recorded runs that cannot be read: of which runs they are, and what to do."""
+    from govtool.app.upkeep.record_fragments import read_record_fragments, unreadable_runs
+    from govtool.store.upkeep.fsck import Problem
+
+    try:
+        found = read_record_fragments(store)
+    except StoreError:  # of a slot, a node or a tombstone, which is a problem of its own
+        return
+    for name, why in sorted(found.damaged.items()):
+        ref, runs = found.refs[name], found.runs_of(name)
+        whose = _listed(runs) or "runs that are not known"
+        yield Problem(
+            "store.corrupt-fragment", ref.key, f"{ref.table} of {ref.source}, of {whose}: {why}", _remedy(ref, runs)
+        )
+    for name, run, why in unreadable_runs(found):
+        ref = found.refs[name]
+        yield Problem(
+            "store.corrupt-fragment", ref.key, f"{ref.table} of {ref.source}, of {run.run}: {why}",
+            f"run the program again with --records, or remove its source: govtool store forget --source '{ref.source}'",
+        )  # fmt: skip
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def _remedy(ref: FragmentRef, runs: Sequence[str]) -> str:
+    from govtool.model.records import PRIVATE
+
+    forget = f"--run {runs[0]}" if runs and ref.table.startswith(PRIVATE) else f"--source '{ref.source}'"
+    return f"restore this object from a backup or a copy of the store, or: govtool store forget {forget}"
 
 
 def check_published_index(store: Reader, commit: Commit) -> None:

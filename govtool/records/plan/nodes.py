@@ -316,12 +316,27 @@ class Plan:
 
 
 def outputs(node: Node) -> tuple[Attribute, ...]:
-    """The columns of a node, in order. Nothing is cached."""
-    return fold_nodes(node, _outputs, lambda each: () if isinstance(each, _OWN_COLUMNS) else each.nodes())
+    """The columns of a node, in order; looked up once and kept with the node."""
+    known: tuple[Attribute, ...] | None = getattr(node, _KEPT, None)
+    if known is not None:
+        return known
+    return fold_nodes(node, _kept, lambda each: () if _is_known(each) else each.nodes())
 
 
+_KEPT = "_outputs"
 _OWN_COLUMNS = (Relation, LocalRows, Range, Union, SetOperation, Expand, Reference, Break, Project, Aggregate)
 """Operators whose columns do not depend on those of their inputs: nothing below them need be looked at."""
+
+
+def _is_known(node: Node) -> bool:
+    return isinstance(node, _OWN_COLUMNS) or hasattr(node, _KEPT)
+
+
+def _kept(node: Node, inputs: tuple[tuple[Attribute, ...], ...]) -> tuple[Attribute, ...]:
+    if not hasattr(node, _KEPT):
+        object.__setattr__(node, _KEPT, _outputs(node, inputs))
+    found: tuple[Attribute, ...] = getattr(node, _KEPT)
+    return found
 
 
 def _outputs(node: Node, inputs: tuple[tuple[Attribute, ...], ...]) -> tuple[Attribute, ...]:

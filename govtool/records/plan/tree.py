@@ -66,7 +66,8 @@ class Term(Tree):
 class Node(Tree):
     """An operator."""
 
-    __slots__ = ()
+    __slots__ = ("_outputs",)
+    """Kept by ``nodes.outputs``; no field, so no part of the operator's value."""
 
 
 _NO_PARTS: tuple[tuple[Term, ...], tuple[Node, ...]] = ((), ())

@@ -23,8 +23,9 @@ from govtool.records.plan.nodes import (
     Write,
     outputs,
 )
+from govtool.records.plan.size import refuse_large
 from govtool.records.plan.subqueries import everywhere, with_subqueries
-from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.tree import Node, Term, fold_nodes, rewrite, rewrite_nodes, walk, walk_nodes
 from govtool.records.plan.types import Type
 from govtool.records.trace.segment import everything, subqueries
 
@@ -59,7 +60,11 @@ def normalized(node: Node, ids: Ids) -> Node:
     Raises:
         UsageError: The plan has more operators than can be traced.
     """
-    return everywhere(everywhere(_inlined(node, ids), _at_its_order), lambda each: _simpler(each, ids))
+    refuse_large(node)
+    inlined = _inlined(node, ids)
+    if inlined is not node:
+        refuse_large(inlined)
+    return everywhere(everywhere(inlined, _at_its_order), lambda each: _simpler(each, ids))
 
 
 def _inlined(node: Node, ids: Ids) -> Node:
@@ -102,13 +107,25 @@ def _size(node: Node, sizes: dict[int, int]) -> int:
     return size
 
 
-def _without_with(node: Node, opened: Callable[[Node], Node]) -> Node:
+def _without_with(root: Node, opened: Callable[[Node], Node]) -> Node:
     """Open the outermost definitions, wherever they stand."""
-    if isinstance(node, With):
-        return opened(node)
-    if not any(isinstance(each, With) for each in walk_nodes(node)):
-        return node
-    return node.replaced(nodes=tuple(_without_with(child, opened) for child in node.nodes()))
+    holding: set[int] = set()
+
+    def holds(node: Node, below: tuple[bool, ...]) -> bool:
+        found = isinstance(node, With) or any(below)
+        if found:
+            holding.add(id(node))
+        return found
+
+    def without(node: Node) -> Node:
+        if isinstance(node, With):
+            return opened(node)
+        if id(node) not in holding:
+            return node
+        return node.replaced(nodes=tuple(map(without, node.nodes())))
+
+    fold_nodes(root, holds, lambda node: () if isinstance(node, With) else node.nodes())
+    return without(root)
 
 
 def refreshed(node: Node, ids: Ids) -> Node:

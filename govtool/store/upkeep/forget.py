@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from govtool.errors import IntegrityError
 from govtool.store import log, published
 from govtool.store.branches import again, existing, list_branches
 from govtool.store.codec import JsonValue, digest
@@ -67,6 +68,8 @@ class Forgotten:
     """The keys of the deleted objects, sorted."""
     indexes: tuple[str, ...] = field(default=())
     """The ids of commits whose published index was deleted."""
+    lost: tuple[FragmentName, ...] = ()
+    """Fragments that were damaged before, and went with the pack that they shared with a removed one."""
 
 
 def fragments_in_history(store: Store) -> dict[FragmentName, list[FragmentRef]]:
@@ -105,13 +108,13 @@ def forget(store: Store, removal: Removal, branch: str, *, author: str, message:
         message: The commits' message.
 
     Raises:
-        IntegrityError: something that is read on the way is damaged; nothing was removed.
+        IntegrityError: a slot, a manifest node or a tombstone is damaged; nothing was removed.
         UnknownNameError: ``usage.unknown-branch``.
         StoreError: the store cannot be written. The same command again completes what was begun.
     """
     known = read_tombstones(store.objects)
     history = fragments_in_history(store)
-    moved = _moved(store, history, removal, known)
+    moved, lost = _moved(store, history, removal, known)
     tombstone = _write(store, removal, moved, known)
     commits = []
     for name in dict.fromkeys((branch, *(each.name for each in list_branches(store)))):
@@ -122,26 +125,34 @@ def forget(store: Store, removal: Removal, branch: str, *, author: str, message:
     removed = sorted(_objects_there(store) & forgotten_keys(store.objects))
     for key in removed:
         store.objects.delete(key)
-    return Forgotten(tuple(commits), tuple(removed), indexes)
+    return Forgotten(tuple(commits), tuple(removed), indexes, lost)
 
 
 def _moved(
     store: Store, history: Mapping[FragmentName, list[FragmentRef]], removal: Removal, known: Tombstones
-) -> dict[FragmentName, int]:
+) -> tuple[dict[FragmentName, int], tuple[FragmentName, ...]]:
     """Give fragments that share a pack with a removed one an object of their own.
 
-    One that was forgotten before stays where it is, and goes with the pack, unless it was ingested again since.
+    One that was forgotten before stays where it is, and goes with the pack, unless it was ingested again since. One
+    that is damaged goes with the pack, too: what is read in its place may be a part of the removed one.
+
+    Returns:
+        The size of each, and those of them that are damaged.
     """
     packs = {ref.pack for name in removal.fragments for ref in history.get(name, ()) if ref.pack}
     again = _live_names(store) if packs and known.forgotten else frozenset()
     moved: dict[FragmentName, int] = {}
+    lost: list[FragmentName] = []
     for name, refs in history.items():
         packed = [ref for ref in refs if ref.pack in packs]
         if not packed or name in removal.fragments or (name in known.forgotten and name not in again):
             continue
-        _create(store, packed[0]._replace(pack="", offset=0), store.read(packed[0]))
+        try:
+            _create(store, packed[0]._replace(pack="", offset=0), store.read(packed[0]))
+        except IntegrityError:
+            lost.append(name)
         moved[name] = packed[0].size
-    return moved
+    return moved, tuple(lost)
 
 
 def _live_names(store: Store) -> frozenset[FragmentName]:

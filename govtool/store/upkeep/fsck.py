@@ -94,10 +94,14 @@ class Problem(NamedTuple):
     code: str
     key: str
     message: str
+    command: str = ""
+    """The way to mend it, where the code alone does not tell."""
 
     @property
     def remedy(self) -> str:
         """The way to mend it."""
+        if self.command:
+            return self.command
         if self.key.startswith("hint/") and self.code == "store.corrupt":
             return "remove it: the next commit writes it again"
         if self.key.startswith("hint/"):

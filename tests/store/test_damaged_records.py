@@ -1,0 +1,192 @@
+"""Damaged fragments of recorded runs: fsck names their runs, and what is forgotten is gone in spite of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from store_doubles import Wrapped
+
+from govtool.app.upkeep.forget import ForgetRequest, forget_text
+from govtool.app.upkeep.store import check
+from govtool.errors import UnknownNameError
+from govtool.model.positions import PRIVATE_POSITIONS, StoredPositions, encode_positions
+from govtool.model.records import (
+    PLANS,
+    PRIVATE_VALUES,
+    RECORD_RUNS,
+    RECORD_TABLES,
+    PrivateValues,
+    RecordRun,
+    StoredPlan,
+    encode_plan,
+    encode_private,
+    encode_record_runs,
+)
+from govtool.records.plan.nodes import LocalRows, Plan, Session
+from govtool.records.split_plans import taken_apart
+from govtool.store import Changes, Fragment, Store
+from govtool.store.codec import digest
+
+
+def application(number):
+    """The fragments of one application with one run, by table."""
+    run = f"app-{number}/0"
+    parts = taken_apart(Plan(LocalRows(0, (), ((f"secret of {run}",),)), Session(f"{number}", True, "UTC")))
+    body = parts.body.replace('"session"', f'"x{number}":0,"session"')
+    positions = encode_positions(StoredPositions({"tables": [], "run": run}, (np.array([[number, 1]]),)))
+    record = RecordRun(run, digest(body.encode()), "out", (), parts.listings, positions=digest(positions))
+    return {
+        PLANS: encode_plan(StoredPlan(record.plan, body)),
+        RECORD_RUNS: encode_record_runs([record]),
+        PRIVATE_VALUES: encode_private([PrivateValues(run, parts.values)]),
+        PRIVATE_POSITIONS: positions,
+    }
+
+
+def commit(store, *numbers):
+    """A commit of a job that carries what earlier applications recorded along."""
+    made = [(table, data) for number in numbers for table, data in application(number).items()]
+    add = [Fragment("job", table, data, 1) for table, data in made]
+    add.append(Fragment("job", "notes", f"runs of app-{numbers[-1]}/0".encode(), 1))
+    store.commit(Changes(("job",), tuple(add)), message="m", author="ann", batch=f"b{numbers}")
+
+
+@pytest.fixture
+def store():
+    made = Store.init("memory://")
+    commit(made, 1)
+    commit(made, 1, 2)
+    return made
+
+
+def key(number, table):
+    return f"frag/{table}/{digest(application(number)[table])}.parquet"
+
+
+def problems(store):
+    return check(store, anchor=None, contents=True, progress=None).problems
+
+
+def forgotten(store, run, **options):
+    return forget_text(store, ForgetRequest(runs=(run,), author="ann", **options))
+
+
+def flipped(place):
+    return lambda data: data[: int(place * len(data))] + b"\xa5" + data[int(place * len(data)) + 1 :]
+
+
+def cut(place):
+    return lambda data: data[: int(place * len(data))]
+
+
+DAMAGES = [change(place) for place in (0, 0.03, 0.2, 0.5, 0.8, 0.97) for change in (flipped, cut)]
+
+
+def damage(store, number, table, change):
+    store.objects.put(key(number, table), change(store.objects.get(key(number, table))))
+
+
+@pytest.mark.parametrize("table", RECORD_TABLES)
+def test_damage_is_named_with_its_run_and_blocks_no_other(table):
+    for change in DAMAGES:
+        store = Store.init("memory://")
+        commit(store, 1)
+        commit(store, 1, 2)
+        damage(store, 1, table, change)
+        (problem,) = [each for each in problems(store) if each.key == key(1, table)]
+        assert problem.code == "store.corrupt-fragment"
+        assert f"{table} of job, of app-1/0:" in problem.message
+        assert "restore this object" in problem.remedy
+        assert "govtool store forget --" in problem.remedy
+        answer = forgotten(store, "app-2")
+        assert answer.held == ()
+        assert {each.table for each in answer.fragments} == {PRIVATE_VALUES, PRIVATE_POSITIONS}
+        assert store.objects.get(key(2, PRIVATE_VALUES)) is None
+        assert store.objects.get(key(1, PRIVATE_VALUES)) is not None
+        assert {each.key for each in problems(store)} == {key(1, table)}
+
+
+@pytest.mark.parametrize("table", [RECORD_RUNS, PRIVATE_VALUES, PRIVATE_POSITIONS])
+def test_a_run_of_which_a_part_is_damaged_is_forgotten(store, table):
+    damage(store, 1, table, flipped(0.5))
+    answer = forgotten(store, "app-1")
+    assert answer.held == ()
+    assert store.objects.get(key(1, PRIVATE_VALUES)) is None
+    assert store.objects.get(key(1, PRIVATE_POSITIONS)) is None
+    assert store.objects.get(key(2, PRIVATE_VALUES)) is not None
+    assert [each.key for each in problems(store)] == ([key(1, RECORD_RUNS)] if table == RECORD_RUNS else [])
+
+
+def test_a_run_of_which_nothing_can_be_read_is_forgotten_if_its_source_names_it(store):
+    for table in (RECORD_RUNS, PRIVATE_VALUES):
+        damage(store, 1, table, cut(0.5))
+    with pytest.raises(UnknownNameError, match="damaged fragments of job may hold them"):
+        forgotten(store, "app-3/0")
+    assert forgotten(store, "app-1/0").held == ()
+    assert store.objects.get(key(1, PRIVATE_VALUES)) is None
+    assert store.objects.get(key(2, PRIVATE_VALUES)) is not None
+
+
+def test_values_that_may_be_of_the_run_stay_and_are_listed():
+    """One run of the source was forgotten before, so that what is missing may have been its own."""
+    store = Store.init("memory://")
+    commit(store, 1, 2)
+    forgotten(store, "app-2")
+    damage(store, 1, PRIVATE_VALUES, flipped(0.5))
+    (held,) = forgotten(store, "app-1").held
+    assert held.place.startswith(PRIVATE_VALUES)
+    assert "--source 'job'" in held.reason
+
+
+@pytest.mark.parametrize(
+    ("table", "data", "word"),
+    [
+        (RECORD_RUNS, b"no Parquet", "no records"),
+        (PRIVATE_VALUES, encode_record_runs([]), "no records"),
+        (PRIVATE_POSITIONS, b"PAR1", "no positions"),
+        (PLANS, encode_plan(StoredPlan("x", "{}")), "its plan is not in the store"),
+        (PLANS, encode_plan(StoredPlan(digest(b"{}"), "{")), "a part of it is missing"),
+    ],
+)
+def test_content_that_was_never_right_is_named_though_its_digest_is(table, data, word):
+    parts = application(1)
+    if table in (PLANS, PRIVATE_POSITIONS):
+        listings = taken_apart(Plan(LocalRows(0, (), ()), Session("", True, "UTC"))).listings
+        record = RecordRun("app-1/0", digest(b"{}"), "out", (), listings, positions=digest(data))
+        parts[RECORD_RUNS] = encode_record_runs([record])
+    store = Store.init("memory://")
+    add = [Fragment("job", name, content, 1) for name, content in {**parts, table: data}.items()]
+    store.commit(Changes(("job",), tuple(add)), message="m", author="ann", batch="b")
+    assert any(word in each.message for each in problems(store)), problems(store)
+
+
+def test_a_text_in_what_is_damaged_is_removed_or_the_fragment_is_listed(store):
+    damage(store, 1, PRIVATE_VALUES, cut(0.5))
+    held = forget_text(store, ForgetRequest(texts=("secret of app-2",), author="ann")).held
+    assert [each.place for each in held] == [f"{PRIVATE_VALUES}/{key(1, PRIVATE_VALUES).split('/')[2][:12]}"]
+    store.objects.put(key(1, PRIVATE_VALUES), b"PAR1 secret of app-1/0")
+    assert forget_text(store, ForgetRequest(texts=("secret of app-1",), author="ann")).held == ()
+    assert store.objects.get(key(1, PRIVATE_VALUES)) is None
+
+
+class Packing(Wrapped):
+    """Objects in memory on which small fragments are packed, as on a server."""
+
+    is_remote = True
+
+
+def test_what_is_damaged_in_the_same_pack_is_lost_and_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path))
+    made = Store.init("memory://")
+    store = Store(Packing(made.objects), made.store_id)
+    commit(store, 1)
+    commit(store, 1, 2)
+    (pack,) = {ref.key for ref in store.fragments(store.head()) if ref.pack and ref.table == "notes"} or {""}
+    data = made.objects.get(pack)
+    assert data
+    made.objects.put(pack, data.replace(b"runs of app-2", b"runs of app-X"))
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "other"))
+    answer = forgotten(store, "app-2")
+    assert [each.place.split("/")[0] for each in answer.lost] == ["notes"]
+    assert made.objects.get(pack) is None
+    assert [each.message for each in problems(store)] == ["the fragment is missing"]
