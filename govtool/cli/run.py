@@ -85,6 +85,8 @@ def run(
             raise
         what = str(error) if isinstance(error, GovtoolError) else failure_of(error)
         ui.note(f"warning: {what}: what the job did is not in the graph")
+        if isinstance(error, GovtoolError) and error.hint:
+            ui.hint(error.hint)
         ui.hint(f"govtool run --commit {finished.spool}")
     return exit_as(finished.code)
 

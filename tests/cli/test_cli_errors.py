@@ -50,6 +50,7 @@ def test_terminal_escapes_in_an_error_are_made_visible():
         (["policy", "validate"], 2, "hint          one of lint, test, explain, schema"),
         (["init", "--stor", "x"], 2, "usage.arguments] no such option: --stor"),
         (["ingest", "sql"], 2, "usage.arguments] missing argument"),
+        (["erase", "plan", "--where", "id = 1"], 2, "--subject TABLE.COLUMN=VALUE"),
         (["lineage"], 2, "nothing to read"),
         (["lineage", "nowhere.sql"], 2, "usage.no-such-path"),
         (["lineage", "-", "--dialect", "postgrse"], 2, "did you mean  postgres"),

@@ -366,6 +366,10 @@ def test_mistakes_in_the_expression_have_a_caret(run, where, code, caret):
     assert lines[4].index("^") == 5 + caret - 1
 
 
+def test_columns_are_listed_where_none_has_a_near_name(run):
+    assert "one of land, total, n" in run("trace", "back", "report", "--where", "_c0 = 'de'")[2]
+
+
 def test_a_value_is_no_condition(run):
     code, _, err = run("trace", "back", "report", "--where", "land")
     assert code == 2

@@ -89,6 +89,8 @@ def as_usage_error(error: TyperException) -> UsageError:
     text = error.message if near else error.format_message()
     hint = f"{path} --help"
     option = str(getattr(error, "option_name", "")).removeprefix("--")
+    if path.endswith(" erase plan") and option == "where":
+        near, hint = (), "rows are named by a key: --subject TABLE.COLUMN=VALUE; by a condition: govtool trace forward"
     if path.endswith(" ingest all") and _is_of_a_source(option):
         near, hint = (
             (),

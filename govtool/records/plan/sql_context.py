@@ -108,6 +108,8 @@ _MOST_DIGITS = 38
 """Digits of a number that Spark has a decimal for."""
 _NEAR = 40
 """Characters of the word at which a text stops to parse."""
+_LISTED = 12
+"""Names that an error lists where none is near."""
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(\s*(?:distinct\s+)?$", re.I)
 """The name of a function, before its first argument."""
 _REASONS = {
@@ -277,10 +279,17 @@ class Context:
         return UsageError(message, code="usage.sql-meaning", location=self.position(at))
 
     def unknown(self, kind: str, name: str, names: Iterable[str], at: exp.Expr) -> UnknownNameError:
-        """The error of a name that nothing has, with the nearest ones."""
-        near = tuple(difflib.get_close_matches(name.lower(), list(names), n=3))
+        """The error of an unknown name, with the nearest names or, where none is near, the first of all names."""
+        known = list(dict.fromkeys(names))
+        by_lower = {each.lower(): each for each in known}
+        near = tuple(by_lower[each] for each in difflib.get_close_matches(name.lower(), by_lower, n=3))
+        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         return UnknownNameError(
-            f"unknown {kind} '{name}'", code=f"usage.unknown-{kind}", nearest=near, location=self.position(at)
+            f"unknown {kind} '{name}'",
+            code=f"usage.unknown-{kind}",
+            nearest=near,
+            location=self.position(at),
+            hint=f"one of {', '.join(known[:_LISTED])}{more}" if known and not near else None,
         )
 
     def position(self, at: Any) -> str:

@@ -111,7 +111,7 @@ class TypedTerms(ABC):
         nested = self._nested(at)
         if nested is not None:
             return nested
-        known = [c.name.lower() for alias, columns in self.scope.tables if qualifier in ("", alias) for c in columns]
+        known = [c.name for alias, columns in self.scope.tables if qualifier in ("", alias) for c in columns]
         raise self.context.unknown("column", at.name, known, at)
 
     def _nested(self, at: exp.Column) -> Expression | None:
@@ -140,7 +140,7 @@ class TypedTerms(ABC):
         fits = [n for n, each in enumerate(names) if each == name]
         fits = fits or [n for n, each in enumerate(names) if each.lower() == name.lower()]
         if len(fits) != 1:
-            raise self.context.unknown("field", name, [each.lower() for each in names], at)
+            raise self.context.unknown("field", name, names, at)
         options = (("field", names[fits[0]]), ("ordinal", fits[0]))
         return Call("get field", (value,), value.type.fields[fits[0]].type, options=options)
 
