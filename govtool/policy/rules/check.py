@@ -302,14 +302,24 @@ def _question(governed: Governed, rule: PlacedPart[Rule]) -> Question:
             {0: Truth.YES},
             "the purposes of the dataset are not known",
             _PURPOSES,
+            "" if governed.places.states("purposes") else "no dataset is in a zone with purposes",
         )
     sinks = governed.places.where(body.to)
     modes = {Mode.UNKNOWN: _BAD} if form == "opaque" else _MODES[body.via]
-    region = "the region of the source or of the dataset is not known"
-    return Question(rule, body.class_, sinks, modes, governed.groups(body.from_), region, _REGION)
+    asks = body.to.region or (body.from_ is not None and body.from_.region)
+    return Question(
+        rule,
+        body.class_,
+        sinks,
+        modes,
+        governed.groups(body.from_),
+        "the region of the source or of the dataset is not known",
+        _REGION,
+        "no dataset is in a zone with a region" if asks and not governed.places.states("regions") else "",
+    )
 
 
-_REGION = "put both into zones with a region: (zones: in a policy)"
+_REGION = "put them into zones with a region: (zones: in a policy)"
 _PURPOSES = "put it into a zone with purposes: (zones: in a policy)"
 
 
