@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from govtool.render.answer import closing
 from govtool.render.findings import levelled, reason, summary, way
@@ -33,7 +33,7 @@ def render(form: str, answer: CheckAnswer, *, where: Checkout, limit: int | None
         form: The format.
         answer: The outcome.
         where: The repository, and where in it the files are, for SARIF and GitHub.
-        limit: Findings to show in a table at most.
+        limit: Findings to show in a table at most; rules share it.
 
     Raises:
         UsageError: A file of the evidence lies outside the repository.
@@ -68,17 +68,19 @@ def _style(line: str) -> str:
 
 
 def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
-    """A block of lines for the findings of a rule that follow each other, then remarks, then the sentence."""
+    """A block of lines for the findings of each rule, then remarks, then the sentence."""
     result, strict = answer.result, answer.strict
-    shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
-    for heading, group in groupby(shown[:limit], key=_heading):
-        yield printable(heading)
-        for reason_text, alike in groupby((finding for _, finding in group), key=reason):
+    sections = _sections(answer, limit)
+    for section in sections:
+        yield printable(section.heading)
+        for reason_text, alike in groupby(section.shown, key=reason):
             for finding in alike:
                 place = f"  [{finding.evidence.position}]" if finding.evidence else ""
                 yield printable(f"  {way(finding)}{place}")
             if reason_text:
                 yield printable(f"    {reason_text}")
+        if section.hidden:
+            yield f"  … {section.hidden:,} more"
         yield ""
     for remark in result.remarks:
         yield printable(f"{remark.severity}[{remark.code}] {remark.message}  {remark.place}")
@@ -88,13 +90,48 @@ def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
         yield printable(f"{one.declassifier} at {one.group.dataset}: {one.group.text(one.k)}")
     if result.measured:
         yield ""
-    left = f" · {len(shown) - limit:,} more (--all)" if limit is not None and len(shown) > limit else ""
+    hidden = sum(section.hidden for section in sections)
+    left = f" · {hidden:,} more (--all)" if hidden else ""
     yield closing(answer.version, summary(result, strict=strict) + left)
 
 
-def _heading(levelled_finding: tuple[str, Finding]) -> str:
+class _Section(NamedTuple):
+    """The findings of one rule and level."""
+
+    kind: str
+    heading: str
+    shown: list[Finding]
+    hidden: int
+
+
+def _sections(answer: CheckAnswer, limit: int | None) -> list[_Section]:
+    """The worst first; where not all findings are shown, a rule with many does not push out the others."""
+    found = [(kind, f) for kind, f in levelled(answer.result, strict=answer.strict) if kind in _SHOWN]
+    groups = [(kind, heading, [f for _, f in group]) for (kind, heading), group in groupby(found, key=_heading)]
+    shares = _shares([len(group) for _, _, group in groups], limit)
+    return [
+        _Section(kind, heading, group[:share], len(group) - share)
+        for (kind, heading, group), share in zip(groups, shares, strict=True)
+    ]
+
+
+def _shares(sizes: list[int], limit: int | None) -> list[int]:
+    """How many of each of some groups are shown, at most ``limit`` together; all have a like share."""
+    shares = [0] * len(sizes)
+    left = sum(sizes) if limit is None else min(limit, sum(sizes))
+    while left:
+        wanting = [i for i, size in enumerate(sizes) if shares[i] < size]
+        each = max(1, left // len(wanting))
+        for i in wanting[:left]:
+            more = min(each, sizes[i] - shares[i])
+            shares[i] += more
+            left -= more
+    return shares
+
+
+def _heading(levelled_finding: tuple[str, Finding]) -> tuple[str, str]:
     kind, finding = levelled_finding
-    return f"{finding.rule} {kind}  {finding.title}  {finding.place}"
+    return kind, f"{finding.rule} {kind}  {finding.title}  {finding.place}"
 
 
 def markdown(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
@@ -103,23 +140,24 @@ def markdown(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
     yield MARKER
     yield f"### govtool check: {markdown_text(summary(result, strict=strict))}"
     yield ""
-    shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
-    if shown:
+    sections = _sections(answer, limit)
+    if sections:
         yield "| | rule | column | way | why |"
         yield "| --- | --- | --- | --- | --- |"
-    for kind, finding in shown[:limit]:
+    for kind, finding in ((section.kind, finding) for section in sections for finding in section.shown):
         rule = f"{finding.rule} {finding.title}"
         yield (
             "| "
             + " | ".join(markdown_text(c) for c in (kind, rule, finding.column, way(finding), reason(finding)))
             + " |"
         )
-    if shown:
+    if sections:
         yield ""
-    if limit is not None and len(shown) > limit:
-        yield f"{len(shown) - limit:,} more findings are not shown."
+    hidden = sum(section.hidden for section in sections)
+    if hidden:
+        yield f"{hidden:,} more findings are not shown."
         yield ""
-    yield from fenced(check_drawing([finding for _, finding in shown]))
+    yield from fenced(check_drawing([f for kind, f in levelled(result, strict=strict) if kind in _SHOWN]))
     for remark in result.remarks:
         yield f"- {markdown_text(remark.message)} ({markdown_text(remark.place)})"
     yield markdown_text(closing(answer.version))

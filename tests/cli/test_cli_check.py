@@ -67,6 +67,18 @@ def test_a_violation_is_told_with_its_way_and_exits_1(warehouse):
     assert lines[-1].startswith("1 error, 4 warnings, 0 rules held · coverage 100.0%")
 
 
+def test_a_rule_with_many_findings_does_not_push_out_the_others(warehouse):
+    shown = warehouse("check", "--limit", "2").out
+    assert re.findall(r"^\w+ \w+|^  … .*", shown, re.M)[:3] == ["PII1 error", "OWN1 warning", "  … 3 more"]
+    assert " · 3 more (--all) · " in shown
+    markdown = warehouse("check", "--limit", "2", "-f", "markdown").out
+    assert [row.split(" | ")[1][:4] for row in markdown.splitlines() if row.startswith(("| error", "| warning"))] == [
+        "PII1",
+        "OWN1",
+    ]
+    assert "3 more findings are not shown." in markdown
+
+
 def test_findings_of_one_rule_have_one_heading_and_one_reason(warehouse):
     shown = warehouse("check", "--policy", "pack:starter").out
     found = json.loads(warehouse("check", "--policy", "pack:starter", "-f", "json").out)["findings"]

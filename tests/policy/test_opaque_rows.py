@@ -129,15 +129,19 @@ def test_a_call_is_no_place_and_has_no_owner():
     text = """
 classes: {personal: {}}
 classify: [{class: personal, columns: ["crm.u.email"]}]
+zones: %s
 rules:
   - {id: R, title: region, deny: {flow: {class: personal, to: {region: us}}}}
   - {id: P, title: purpose, require: {purpose: {class: personal, any_of: [care]}}}
   - {id: M, title: owner, require: {metadata: {class: personal, keys: [owner]}}}
 """
     index = sql("insert into share.t(x) exec crm.p;", dialect="tsql")
-    assert {(r, c) for r, c, _ in reported(checked(index, policy(text)))} == {
-        ("R", "share.t.?"), ("R", "share.t.x"), ("P", "share.t.?"), ("P", "share.t.x"), ("M", "share.t")
+    elsewhere = policy(text % "{lab: {datasets: [share.t], region: eu, purposes: [ads]}}")
+    assert {(r, c) for r, c, _ in reported(checked(index, elsewhere))} == {
+        ("P", "share.t.?"), ("P", "share.t.x"), ("M", "share.t")
     }  # fmt: skip
+    (region, *_) = (f for f in checked(index, policy(text % "{}")).findings if f.rule == "R")
+    assert (region.column, region.why.partition(": ")[2]) == ("any dataset", "not known of 2 columns (1 datasets)")
 
 
 def test_what_a_star_leaves_out_by_name_may_come_from_a_call_by_another():

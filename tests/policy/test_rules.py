@@ -227,6 +227,23 @@ def test_a_dataset_without_a_region_is_unknown_never_held():
     assert reported(checked(at_home, rules)) == []
 
 
+@pytest.mark.parametrize(
+    ("rule", "fact"),
+    [
+        (REGION, "a region"),
+        ("\n  - {id: R, title: care, require: {purpose: {class: health, any_of: [care]}}}\n", "purposes"),
+    ],
+)
+def test_what_no_dataset_states_is_one_unknown_finding_for_all_of_them(rule, fact):
+    rules = policy(CLASSES + rule)
+    index = sql("create table x.t as select diagnosis as c from lab.p", {"lab.p": ["diagnosis"]})
+    (finding,) = checked(index, rules).findings
+    assert (finding.verdict.label, finding.column, finding.classes) == ("unknown", "any dataset", ("health",))
+    assert finding.why == f"no dataset is in a zone with {fact}: not known of 2 columns (2 datasets)"
+    healthy = sql("create table x.t as select bed as c from lab.p", {"lab.p": ["bed"]})
+    assert reported(checked(healthy, rules)) == []
+
+
 JOIN = """
   - {id: J, title: never joined, deny: {join: {classes: [health, personal.contact], in: "**"}}}
 """

@@ -168,6 +168,10 @@ class DatasetFacts:
         """Return the facts of a dataset; most have none."""
         return self.known.get(dataset, _NOTHING)
 
+    def states(self, what: str) -> bool:
+        """Return whether any dataset has a fact: ``regions``, ``purposes``, or another field of ``About``."""
+        return any(getattr(about, what) for about in self.known.values())
+
     def tagged(self, tags: Iterable[str]) -> set[int]:
         """Columns with any of some tags, by themselves or by their dataset."""
         wanted = set(tags)

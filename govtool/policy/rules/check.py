@@ -167,9 +167,11 @@ def _flows(governed: Governed, rule: PlacedPart[Rule], today: date, base: Govern
     """Data of a class that reaches a place, or, of the form ``opaque``, that may through a step nobody understood."""
     body = rule.value.body
     modes = {Mode.UNKNOWN: _BAD} if rule.value.form == "opaque" else _MODES[body.via]
-    region = "the region of the source or of the dataset is not known"
-    sinks = governed.places.where(body.to)
-    question = Question(rule, body.class_, sinks, modes, governed.groups(body.from_), region, _REGION)
+    sinks, groups = governed.places.where(body.to), governed.groups(body.from_)
+    asks = body.to.region or (body.from_ is not None and body.from_.region)
+    unstated = "no dataset is in a zone with a region" if asks and not governed.places.states("regions") else ""
+    lacking = "the region of the source or of the dataset is not known"
+    question = Question(rule, body.class_, sinks, modes, groups, lacking, _REGION, unstated)
     return judge(governed.spread, question, governed.seeds, governed.possible, today)
 
 
@@ -183,7 +185,8 @@ def _other_purposes(governed: Governed, rule: PlacedPart[Rule], today: date, bas
     body: Purpose = rule.value.body
     lacking = "the purposes of the dataset are not known"
     sinks, groups = _purposes(governed, body), {0: Truth.YES}
-    question = Question(rule, body.class_, sinks, _MODES["direct"], groups, lacking, _PURPOSES)
+    unstated = "" if governed.places.states("purposes") else "no dataset is in a zone with purposes"
+    question = Question(rule, body.class_, sinks, _MODES["direct"], groups, lacking, _PURPOSES, unstated)
     return judge(governed.spread, question, governed.seeds, governed.possible, today)
 
 
@@ -191,7 +194,7 @@ def _has_no_class(governed: Governed, rule: PlacedPart[Rule]) -> bool:
     return not _occurs(governed, rule, rule.value.body.class_, (0,))
 
 
-_REGION = "put both into zones with a region: (zones: in a policy)"
+_REGION = "put them into zones with a region: (zones: in a policy)"
 _PURPOSES = "put it into a zone with purposes: (zones: in a policy)"
 
 

@@ -20,6 +20,9 @@ SEVERITIES = ("error", "warning", "note")
 FAILED = "error"
 """The state of a finding that says that its rule, which is Python, failed: nothing else has it."""
 
+ANYWHERE = "any dataset"
+"""The column of a finding that says of all datasets that its rule could not judge them."""
+
 
 class RuleVerdict(IntEnum):
     """The verdicts of a rule on columns, the worst first."""
@@ -54,7 +57,7 @@ class Finding:
     source: str
     """The column that the data comes from; two, joined by `` + ``, for joins; empty where there is none."""
     column: str
-    """The place of the verdict: a column, ``dataset.*`` for its rows, or a dataset."""
+    """The place of the verdict: a column, ``dataset.*`` for its rows, a dataset, or ``ANYWHERE``."""
     classes: tuple[str, ...]
     state: str
     """The state of the data on arrival: ``value``, ``influence``, ``unknown``, with the declassifiers it has passed."""

@@ -71,6 +71,7 @@ class _Joins:
         self.source, self.derivation = np.asarray(a["edge_source"]), np.asarray(a["edge_derivation"])
         self.kind = np.asarray(a["edge_tag"]) & KIND_MASK
         self.nodes = [self._holding(t) for t in self.taints]
+        self._arrivals: dict[tuple[int, int, bool], tuple[int, ...]] = {}
 
     def _holding(self, taints: frozenset[Taint]) -> tuple[Array, Array]:
         """bool[nodes] twice: has the data for certain; or maybe."""
@@ -197,6 +198,14 @@ class _Joins:
 
     def _way(self, number: int, side: Side) -> list[WayStep]:
         """From where the data comes to the statement, the statement included."""
+        key = (number, side.node, side.certain)
+        if key not in self._arrivals:  # one side may meet many others
+            self._arrivals[key] = self._arrival(number, side)
+        last = (side.edge,) if side.edge >= 0 else ()
+        return [step(self.index, edge) for edge in (*self._arrivals[key], *last)]
+
+    def _arrival(self, number: int, side: Side) -> tuple[int, ...]:
+        """The edges from where the data comes to the node of a side."""
         index, taints = self.index, self.taints[number]
         around = {side.node, *index.containers(side.node), *index.fields(side.node)}
         useful, seeds = leading_to(index, around), self.spread.seeds
@@ -213,8 +222,7 @@ class _Joins:
         ]
         mode = Mode.VALUE if side.certain else Mode.UNKNOWN
         found = ways(self.spread, starts, around, lambda s: s.taint in taints and s.mode in (mode, Mode.VALUE), useful)
-        edges = list(min(found, key=lambda f: len(f.edges)).edges) if found else []
-        return [step(index, e) for e in (*edges, *([side.edge] if side.edge >= 0 else []))]
+        return min(found, key=lambda f: len(f.edges)).edges if found else ()
 
 
 def _rank(one: Side, other: Side) -> tuple[bool, int, int, int, int]:

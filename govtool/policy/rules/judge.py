@@ -16,7 +16,7 @@ from govtool.policy.classes.unknown_columns import is_call
 from govtool.policy.files.model import Rule
 from govtool.policy.files.policy_set import PlacedPart
 from govtool.policy.files.terms import NONE
-from govtool.policy.rules.finding import Finding, RuleVerdict
+from govtool.policy.rules.finding import ANYWHERE, Finding, RuleVerdict
 from govtool.policy.rules.reasons import explain, remedy, unseen
 from govtool.query.evidence import step
 from govtool.query.selection.patterns import Patterns
@@ -38,6 +38,8 @@ class Question:
     """The missing knowledge where a sink is ``UNKNOWN``."""
     supply: str = ""
     """The remedy for that."""
+    unstated: str = ""
+    """Set where no dataset has the fact that the rule asks for, so that nothing can be judged: the reason."""
 
 
 class Approvals:
@@ -81,9 +83,9 @@ def judge(
         possible: Per group of sources the columns that are not known and may be of classes.
         today: For approvals.
     """
-    return _Search(
-        spread, question, seeds, possible, Approvals(question.rule.value, today, spread.index.paths_root)
-    ).run()
+    approved = Approvals(question.rule.value, today, spread.index.paths_root)
+    search = _Search(spread, question, seeds, possible, approved)
+    return search.undecided() if question.unstated else search.run()
 
 
 def _reported(findings: Collection[Finding]) -> list[Finding]:
@@ -140,6 +142,32 @@ class _Search:
                 self._walk(group, node, {n for n in sinks if n not in covered}, useful, found, covered)
         self._walk_unseen({n for n in sinks if n not in covered}, useful, found, covered)
         return _reported(found.values())
+
+    def undecided(self) -> list[Finding]:
+        """One finding for all that cannot be judged; none where nothing would have been."""
+        sinks = self._sinks()
+        if not sinks:
+            return []
+        datasets = len({self.index.node_dataset[node] for node in sinks})
+        return [
+            Finding(
+                rule=self.rule.id,
+                title=self.rule.title,
+                severity=self.rule.severity,
+                verdict=RuleVerdict.UNKNOWN,
+                source="",
+                column=ANYWHERE,
+                classes=tuple(sorted({taint.name for taint in self.taints if self._reaches(taint)})),
+                state=Mode.UNKNOWN.name.lower(),
+                why=f"{self.question.unstated}: not known of {len(sinks):,} columns ({datasets:,} datasets)",
+                fix=self.question.supply,
+                place=self.question.rule.place,
+            )
+        ]
+
+    def _reaches(self, taint: Taint) -> bool:
+        """Return whether data of a class is anywhere in a way that the rule asks for."""
+        return any(len(self.spread.having(mode, (taint,))) for mode in self.question.modes)
 
     def _walk_unseen(
         self, sinks: set[int], useful: Array, found: dict[tuple[str, str], Finding], covered: set[int]
