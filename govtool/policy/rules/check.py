@@ -168,8 +168,8 @@ def _flows(governed: Governed, rule: PlacedPart[Rule], today: date, base: Govern
     body = rule.value.body
     modes = {Mode.UNKNOWN: _BAD} if rule.value.form == "opaque" else _MODES[body.via]
     sinks, groups = governed.places.where(body.to), governed.groups(body.from_)
-    asks = body.to.region or (body.from_ is not None and body.from_.region)
-    unstated = "no dataset is in a zone with a region" if asks and not governed.places.states("regions") else ""
+    by_region = body.to.region or (body.from_ is not None and body.from_.region)
+    unstated = "no dataset is in a zone with a region" if by_region and not governed.places.states("regions") else ""
     lacking = "the region of the source or of the dataset is not known"
     question = Question(rule, body.class_, sinks, modes, groups, lacking, _REGION, unstated)
     return judge(governed.spread, question, governed.seeds, governed.possible, today)
