@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ ATOMS = st.sampled_from(["a", "b", ".", "_", "[ab]", "[^a]", "(?:a|b)", "(a|ab)"
 REPEATS = st.sampled_from(["", "", "?", "*", "+", "{2}"])
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(
     st.lists(st.tuples(ATOMS, REPEATS), max_size=5),
     st.booleans(),
@@ -83,7 +84,7 @@ def within(part: str, name: str) -> bool:
     return re.fullmatch(part.replace("*", ".*").replace("?", "."), name, re.DOTALL) is not None
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(GLOBS, NAMES)
 def test_globs_match_part_by_part(parts, names):
     assert Pattern(".".join(parts)).matches(".".join(names)) == by_hand(parts, names)

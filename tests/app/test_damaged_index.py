@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +82,7 @@ def test_any_flipped_bit_that_was_written_is_found(
 ) -> None:
     monkeypatch.setattr(kept_files, "ALWAYS_VERIFIED", 1 << 30 if small else 0)
 
-    @settings(max_examples=60, deadline=None, database=None)
+    @settings(max_examples=examples(60), deadline=None, database=None)
     @given(FLIPS, st.sampled_from(range(len(QUESTIONS))))
     def check(flip: tuple[float, int], number: int) -> None:
         warehouse.damage(flipped(warehouse.good, *flip), unnoticed=small)
@@ -94,7 +95,7 @@ def test_a_rotten_bit_of_a_large_index_is_never_a_bug(warehouse: Warehouse, monk
     """No write, no noticing: what is wrong but possible is answered; what is impossible is found out."""
     monkeypatch.setattr(kept_files, "ALWAYS_VERIFIED", 0)
 
-    @settings(max_examples=150, deadline=None, database=None)
+    @settings(max_examples=examples(150), deadline=None, database=None)
     @given(FLIPS, st.sampled_from(range(len(QUESTIONS))))
     def check(flip: tuple[float, int], number: int) -> None:
         warehouse.damage(flipped(warehouse.good, *flip), unnoticed=True)

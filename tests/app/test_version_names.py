@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,7 +68,7 @@ def test_the_beginning_of_two_digests_is_neither():
         named_version(written("d", "abcdef11", "abcdef22", kind="listing"), "d@abcdef")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.text("ab01/#@- ", min_size=1, max_size=8), min_size=1, max_size=6, unique=True))
 def test_every_version_is_found_by_its_printed_name(texts):
     history = written("x@y", *texts)

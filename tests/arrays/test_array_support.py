@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from array_samples import Question, graphs, has_proof, questions
+from depth import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +59,7 @@ def small_enough(question: Question) -> bool:
 def test_a_deletion_takes_what_has_no_proof_any_longer(strategy):
     edges, thin = STRATEGIES[strategy]
 
-    @settings(deadline=None, max_examples=400)
+    @settings(deadline=None, max_examples=examples(400))
     @given(questions())
     def holds(question: Question) -> None:
         assume(small_enough(question))
@@ -71,7 +72,7 @@ def test_a_deletion_takes_what_has_no_proof_any_longer(strategy):
     holds()
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(questions(), st.sampled_from([-1, 10**6]), st.sampled_from([0, 48]))
 def test_each_lost_node_comes_after_the_reason_for_its_loss(question, small, thin):
     with pytest.MonkeyPatch.context() as patch:
@@ -88,7 +89,7 @@ def test_each_lost_node_comes_after_the_reason_for_its_loss(question, small, thi
         known.add(node)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(questions())
 def test_ranks_are_an_order_of_derivation_and_slack_is_what_can_be_lost(question):
     assume(small_enough(question))
@@ -104,7 +105,7 @@ def test_ranks_are_an_order_of_derivation_and_slack_is_what_can_be_lost(question
             assert whole.slack[node] == lower - needs[node] >= 0
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(questions(), st.data())
 def test_deleting_more_takes_more_and_deleting_again_nothing(question, data):
     whole = Support.of(question.sample.graph, question.needs, question.idle)
@@ -114,7 +115,7 @@ def test_deleting_more_takes_more_and_deleting_again_nothing(question, data):
     assert set(whole.delete(first).nodes) == first
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(questions())
 def test_without_circles_it_is_the_propagation_of_lipstick(question):
     """Def. 4.2: a node with inputs goes if all of them went, or, labelled joint, one; sources go only if deleted."""
@@ -132,7 +133,7 @@ def test_without_circles_it_is_the_propagation_of_lipstick(question):
         assert set(losses(graph, needs_of(graph, rules), question.deleted, small=small).nodes) == gone
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(graphs(), st.data())
 def test_with_alternatives_only_support_is_reachability(sample, data):
     nodes = list(range(sample.count))

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from array_samples import Sample, graphs
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +54,7 @@ def test_the_order_of_edges_brings_their_other_arrays_along(sample, small):
     assert [w.split("#")[0] for w in moved] == [f"{s}>{t}" for s, t in ends]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(graphs(), st.data())
 def test_reach_is_what_networkx_finds(sample, data):
     nodes = list(range(sample.count))
@@ -85,7 +86,7 @@ def test_reach_is_what_networkx_finds(sample, data):
     assert len({repr(answer) for answer in found.values()}) == 1, "both strategies answer alike"
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(graphs(), st.data())
 def test_a_subgraph_has_all_edges_between_its_nodes(sample, data):
     nodes = data.draw(st.sets(st.sampled_from(range(sample.count)))) if sample.count else set()
@@ -98,7 +99,7 @@ def test_a_subgraph_has_all_edges_between_its_nodes(sample, data):
     assert named == [whole[edge] for edge in part.edges.tolist()]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(graphs())
 def test_ranks_are_the_longest_ways_and_none_behind_circles(sample):
     other = oracle(sample)

@@ -10,6 +10,7 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,7 +177,7 @@ def test_iceberg_manifests_that_cannot_be_read_do_not_tell():
     assert iceberg_files(metadata(), table("s3://lake/t", "snappy").get) is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_damaged_avro_is_an_error_and_never_more(data):
     whole = bytearray(table("s3://lake/t", data.draw(st.sampled_from(["null", "deflate"])))["metadata/m1.avro"])

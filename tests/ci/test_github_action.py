@@ -212,6 +212,7 @@ def test_a_pull_request_is_judged_by_what_it_brings(runner):
     assert git(runner.repository, "status", "--porcelain") == ""
 
 
+@pytest.mark.long
 def test_a_comment_that_is_there_is_changed(runner, monkeypatch):
     monkeypatch.setenv("KNOWN", "77")
     code, _, reported = runner(paths="etl", dialect="postgres", install="none")
@@ -243,12 +244,17 @@ def test_a_store_gets_a_branch_for_the_pull_request_and_again_at_the_next_push(r
 @pytest.mark.parametrize(
     ("given", "code"),
     [
-        ({"policy": "missing.yml"}, 2),
-        ({"fail-on": "none"}, 0),
         ({"min-coverage": "100"}, 3),
-        ({"dialect": "klingon"}, 2),
-        ({"paths": "etl\n  docs of nothing\n"}, 2),
-        ({"policy": "policies/privacy.yml\npack:pci", "fail-on": "error"}, 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in [
+                ({"policy": "missing.yml"}, 2),
+                ({"fail-on": "none"}, 0),
+                ({"dialect": "klingon"}, 2),
+                ({"paths": "etl\n  docs of nothing\n"}, 2),
+                ({"policy": "policies/privacy.yml\npack:pci", "fail-on": "error"}, 1),
+            ]
+        ),
     ],
 )
 def test_the_exit_code_is_that_of_the_check(runner, given, code):
@@ -263,6 +269,7 @@ def test_the_exit_code_is_that_of_the_check(runner, given, code):
 UNREADABLE = "CREATE TABEL mart.fresh ASS SELECTT ((email FROM crm.users;\n"
 
 
+@pytest.mark.long
 def test_a_pull_request_of_which_nothing_is_understood_is_not_passed(runner):
     (runner.repository / "etl/before.sql").write_text(UNREADABLE)
     runner.commit("change")
@@ -280,6 +287,7 @@ def test_a_pull_request_below_the_coverage_of_the_ingest_is_not_passed(runner):
     assert (code, outputs["exit-code"]) == (3, "3"), reported
 
 
+@pytest.mark.long
 def test_a_pull_request_onto_what_nobody_understands_is_judged_as_a_whole(runner):
     runner.write("etl/before.sql", UNREADABLE)
     runner.base = runner.commit("base")

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from answers import check
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -150,7 +151,7 @@ def test_hostile_sql_is_answered(sql):
     assert found[1]["edges"] == [["t.a", ".a"]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.binary(max_size=80).filter(lambda line: b"\n" not in line and line.strip()))
 def test_any_bytes_get_an_answer(line):
     assert len(answers(line, {"id": "after", "sql": "select 1"})) == 2

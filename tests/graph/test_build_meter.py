@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.graph.builder.meter import BuildMeter
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.integers(0, 50_000_000), max_size=6), st.integers(0, 1_000_000))
 def test_it_never_runs_back_and_ends_whole(sizes, derivations):
     told = []

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +82,7 @@ names = st.sampled_from(
 
 
 @pytest.mark.usefixtures("tiny")
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(random_graph(), names, names)
 def test_answers_are_those_of_the_whole_index(derivations, name, other):
     index = graph(*derivations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from policy_samples import TODAY, policy, random_graph, sql
 
@@ -179,7 +180,7 @@ def test_a_circle_shares_a_place():
     assert order == {"crm.users": 1, "a": 2, "b": 2, "c": 3}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(random_graph())
 def test_nothing_that_copies_a_planned_value_is_left_out(derivations):
     index = index_of(derivations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from depth import examples
 from hypothesis import given, settings
 from policy_samples import MASKS, checked, policy, random_graph, reported
 
@@ -18,7 +19,7 @@ rules:
 """
 ANY = policy(MASKS + RULES % "any")
 DIRECT = policy(MASKS + RULES % "direct")
-relaxed = settings(deadline=None, max_examples=100)
+relaxed = settings(deadline=None, max_examples=examples(100))
 
 
 @relaxed

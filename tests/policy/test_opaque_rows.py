@@ -141,7 +141,7 @@ rules:
         ("P", "share.t.?"), ("P", "share.t.x"), ("M", "share.t")
     }  # fmt: skip
     (region, *_) = (f for f in checked(index, policy(text % "{}")).findings if f.rule == "R")
-    assert (region.column, region.why.partition(": ")[2]) == ("any dataset", "not known of 2 columns (1 datasets)")
+    assert (region.column, region.why.partition(": ")[2]) == ("any dataset", "not known of 2 columns (1 dataset)")
 
 
 def test_what_a_star_leaves_out_by_name_may_come_from_a_call_by_another():

@@ -9,6 +9,7 @@ from collections import defaultdict
 import networkx as nx
 import numpy as np
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_samples import MASKS, TODAY, policy, random_graph, random_seeds
@@ -28,7 +29,9 @@ from govtool.query.networkx import to_networkx
 from govtool.query.selection.patterns import ColumnPaths
 
 POLICY = policy(MASKS)
-relaxed = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+relaxed = settings(
+    deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 VALUE, INFLUENCE, UNKNOWN = Mode
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from depth import examples
 from graph_samples import edge, graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,7 +80,7 @@ def test_names_that_the_graph_says_are_the_same_are_one():
 edges = st.sets(st.tuples(st.sampled_from("abc"), st.sampled_from("xy")), max_size=6)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(edges, edges)
 def test_one_hop_is_a_difference_of_sets(one, other):
     def side(chosen):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 import pytest
+from depth import examples
 from graph_samples import DATASETS, edge, graph, random_edge, random_graph, view
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -46,7 +47,7 @@ def edges(index):
     return {(names[start], names[end], kind.label) for start, end, kind in found.edges(data="kind")}
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(random_graph(), random_graph(), st.sets(st.integers(0, 6)), st.booleans())
 def test_it_is_the_difference_of_the_graphs(before, after, kept, indexed):
     """Some files stay as they are; their fragments may be shared, or not."""
@@ -169,7 +170,7 @@ def edited(draw, before):
     return [d._replace(statement=d.statement._replace(line=down + 2 * n)) for n, d in enumerate(after)]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), script(), st.integers(0, 2), st.integers(0, 2), st.sampled_from(["both", "none", "one"]))
 def test_it_is_what_the_whole_graphs_say(data, before, cut, recut, indexed):
     """Whatever became of lines, files, fragments, and of tables that are temporary, dropped or renamed."""
@@ -181,7 +182,7 @@ def test_it_is_what_the_whole_graphs_say(data, before, cut, recut, indexed):
     assert diff_commits(store, old, new) == differences(graph(*before), graph(*after))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script(), st.integers(0, 2), st.integers(3, 5), st.booleans())
 def test_other_fragments_are_no_difference(derivations, cut, recut, indexed):
     store = Store.init("memory://")
@@ -191,7 +192,7 @@ def test_other_fragments_are_no_difference(derivations, cut, recut, indexed):
     assert diff_commits(store, old, new).changes == ()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data(), script())
 def test_datasets_with_equal_digests_say_the_same(data, before):
     left, right = graph(*before), graph(*data.draw(edited(before)))

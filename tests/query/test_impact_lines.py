@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from depth import examples
 from graph_samples import graph, random_graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,7 +46,7 @@ def test_the_limit_counts_lines(small):
 
 
 @pytest.mark.parametrize("direction", ["down", "up"])
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     derivations=random_graph(),
     numbers=st.sets(st.integers(0, 30), min_size=1, max_size=4),

@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import networkx as nx
 import pytest
+from depth import examples
 from graph_samples import DATASETS, graph, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from govtool.query.path import paths
 from govtool.query.selection.select import Subject
 
 Node = tuple[str, str]
-relaxed = settings(deadline=None, max_examples=150)
+relaxed = settings(deadline=None, max_examples=examples(150))
 derivations_ = random_graph()
 subjects_ = st.integers(0, 10**6)
 changes_ = st.sampled_from([Change(c, {"rename": "n", "retype": "geometry"}.get(c)) for c in CHANGES])
@@ -80,7 +81,7 @@ def test_what_logic_reaches_is_the_closure(derivations: list[Derivation], number
 
 
 @pytest.mark.parametrize("small", [0, 10**6])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(derivations=derivations_)
 def test_upstream_is_downstream_turned_round(small: int, derivations: list[Derivation]) -> None:
     index = graph(*derivations)
@@ -178,7 +179,7 @@ def fixpoint(derivations: list[Derivation], index: Index, seeds: set[tuple[Reach
     return hops
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=examples(250))
 @given(derivations_, subjects_, changes_, st.booleans())
 def test_states_and_hops_are_the_fixpoint_of_the_rules(
     derivations: list[Derivation], number: int, change: Change, large: bool

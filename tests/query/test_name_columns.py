@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from depth import examples
 from graph_samples import graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,14 +56,14 @@ def one_by_one(pattern: Pattern, names: list[str]) -> list[int]:
     return [place for place, name in enumerate(names) if pattern.matches(name)]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(GLOBS | OTHERS, st.lists(NAMES, max_size=40), st.sampled_from(["", ROOT]))
 def test_a_column_of_names_matches_as_its_names_do(text, names, root):
     pattern = Pattern(text, root)
     assert matching(pattern, pa.array(names, pa.large_string())).tolist() == one_by_one(pattern, names)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(GLOBS, st.lists(NAMES, max_size=40))
 def test_the_last_parts_of_a_column_of_names_match_as_each_does(text, names):
     pattern = Pattern(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from depth import examples
 from graph_samples import edge, graph, random_graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -159,7 +160,7 @@ def test_a_type_that_only_a_definition_gives_may_still_be_declared_otherwise():
     assert impact(index, "crm.v.k", change=Change("retype", "int")).unchanged == ()
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(random_graph(), st.integers(0, 10**6), st.sampled_from(["logic", "drop", "rename", "retype"]))
 def test_whatif_counts_as_impact_does(derivations, number, kind):
     index = graph(*derivations)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from depth import examples
 from graph_samples import edge, graph, random_graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,7 +70,7 @@ def test_the_limit_counts_them():
 
 
 @pytest.mark.parametrize("small", [0, 10**6])
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(derivations=random_graph(), numbers=st.sets(st.integers(0, 30), min_size=2, max_size=5), change=_changes)
 def test_each_against_a_question_about_the_others(small, derivations, numbers, change):
     index = graph(*derivations)
@@ -98,7 +99,7 @@ def test_a_selected_column_upstream_of_another_has_an_entry_and_counts():
 
 
 @pytest.mark.parametrize("small", [0, 10**6])
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(derivations=random_graph(), numbers=st.sets(st.integers(0, 30), min_size=2, max_size=5))
 def test_upstream_against_walks_from_every_other_one(small, derivations, numbers):
     index = graph(*derivations)

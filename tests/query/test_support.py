@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from depth import examples
 from graph_samples import edge, graph, random_graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -141,13 +142,13 @@ def proved(node: int, goals: list[Goal], gone: frozenset[int], open_: frozenset[
     return False
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(random_goals(), st.frozensets(nodes_, max_size=3))
 def test_support_is_what_has_a_finite_proof(goals, gone):
     assert settle(goals, gone) == {node for node in range(7) if proved(node, goals, gone)}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(random_goals(), st.frozensets(nodes_, max_size=3), st.frozensets(nodes_, max_size=3))
 def test_deleting_more_leaves_less(goals, gone, more):
     assert settle(goals, gone | more) <= settle(goals, gone)
@@ -163,7 +164,7 @@ def graph_with_arms(draw):
     ]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(graph_with_arms(), st.data())
 def test_the_region_of_a_deletion_decides_what_the_whole_graph_does(derivations, data):
     index = index_of(derivations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from depth import examples
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
 
@@ -14,8 +15,8 @@ def test_erasures_are_the_programs_without_the_subject(tmp_path, monkeypatch):
     monkeypatch.delenv("GOVTOOL_STORE", raising=False)
     monkeypatch.chdir(tmp_path)
     total = Erasures()
-    for seed in range(30):
+    for seed in range(examples(60)):
         total.add(check(seed, tmp_path / str(seed)))
     assert total.wrong == []
-    assert total.rewritten > 10
+    assert total.rewritten > examples(60) // 3
     assert total.unknown * 10 < total.datasets

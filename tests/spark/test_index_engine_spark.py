@@ -103,11 +103,13 @@ def test_the_index_is_that_of_the_local_build_and_can_be_published(spark, hard, 
     assert check(hard, anchor=None, contents=True, deep=True, progress=None).problems == ()
 
 
+@pytest.mark.long
 def test_an_empty_graph(session, tmp_path):
     store = Store.init(str(tmp_path / "store"))
     assert written(store, session, tmp_path / "index") == local(store)
 
 
+@pytest.mark.long
 def test_a_generated_warehouse_in_many_partitions(session, tmp_path, monkeypatch):
     monkeypatch.setattr("govtool.app.versions.spark_index.build._OF_A_PARTITION", 8_000)
     write_store(str(tmp_path / "store"), 4_000)

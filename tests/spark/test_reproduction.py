@@ -149,7 +149,10 @@ Two changes share a run where no output depends on both.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", CAUSES)
+@pytest.mark.parametrize(
+    "change",
+    [name if name in ("operator, zone", "driver") else pytest.param(name, marks=pytest.mark.long) for name in CAUSES],
+)
 def test_the_first_cause_is_what_was_changed(fresh, base, change):
     act, causes = CAUSES[change]
     done = act(fresh)
@@ -164,7 +167,7 @@ def test_the_first_cause_is_what_was_changed(fresh, base, change):
         assert (answer["verdict"], answer["changes"]) == ("equal", [])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_input_that_is_replaced_between_its_listing_and_the_read_is_unknown(fresh, base):
     answer = fresh.diff(base["agg"], fresh.run(SWAP="between")["agg"])
     assert ("input", "second") in [(each["aspect"], each["which"]) for each in answer["unknown"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_doubles import counting
@@ -24,7 +25,7 @@ class Nodes(dict):
         return [self[key] for key in keys]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(STEP, max_size=60))
 def test_folding_changes_nothing(steps):
     saved = manifest.TAIL, manifest.FAN, manifest.LEAF

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_doubles import At, Wrapped, counting, speak, unreachable
@@ -352,7 +353,7 @@ def test_damage_is_not_copied(busy, target):
 STEP = st.tuples(st.sampled_from("abcdefgh"), st.lists(st.integers(0, 9), max_size=3), st.booleans())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEP, min_size=2, max_size=30), st.data())
 def test_changes_are_the_difference_of_the_versions(steps, data):
     saved = manifest.TAIL, manifest.FAN, manifest.LEAF

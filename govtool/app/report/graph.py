@@ -358,7 +358,6 @@ def _is_known(every: Selector, text: str) -> bool:
 
 def _findings(snapshot: Snapshot, rules: PolicyChoice, view: LineageView) -> CheckAnswer | None:
     from govtool.app.questions.check import check_answer
-    from govtool.policy.rules.finding import ANYWHERE
 
     if snapshot.governance.policies_if_any(rules.policy) is None:
         return None
@@ -366,7 +365,7 @@ def _findings(snapshot: Snapshot, rules: PolicyChoice, view: LineageView) -> Che
     here = {dataset.name for dataset in view.datasets}
     names = {f"{dataset.name}.{column.path}" for dataset in view.datasets for column in dataset.columns}
     shown = here | names | {f"{name}.*" for name in here}
-    kept = tuple(f for f in answer.findings if f.column in shown or f.failed or f.column == ANYWHERE)
+    kept = tuple(f for f in answer.findings if f.column in shown or f.of_no_dataset)
     return replace(answer, result=replace(answer.result, findings=kept))
 
 

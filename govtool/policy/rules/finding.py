@@ -96,6 +96,11 @@ class Finding:
         return self.state == FAILED
 
     @property
+    def of_no_dataset(self) -> bool:
+        """True if it speaks of its rule as a whole: the rule failed, or could not judge any dataset."""
+        return self.failed or self.column == ANYWHERE
+
+    @property
     def evidence(self) -> Evidence | None:
         """The statement that makes the offending edge: the last of the way."""
         return self.steps[-1].evidence if self.steps else None

@@ -20,6 +20,7 @@ from govtool.policy.rules.finding import ANYWHERE, Finding, RuleVerdict
 from govtool.policy.rules.reasons import explain, remedy, unseen
 from govtool.query.evidence import step
 from govtool.query.selection.patterns import Patterns
+from govtool.wording import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,8 @@ class _Search:
         sinks = self._sinks()
         if not sinks:
             return []
-        datasets = len({self.index.node_dataset[node] for node in sinks})
+        datasets = {self.index.node_dataset[node] for node in sinks}
+        unknown = f"{count(len(sinks), 'column')} ({count(len(datasets), 'dataset')})"
         return [
             Finding(
                 rule=self.rule.id,
@@ -159,7 +161,7 @@ class _Search:
                 column=ANYWHERE,
                 classes=tuple(sorted({taint.name for taint in self.taints if self._reaches(taint)})),
                 state=Mode.UNKNOWN.name.lower(),
-                why=f"{self.question.unstated}: not known of {len(sinks):,} columns ({datasets:,} datasets)",
+                why=f"{self.question.unstated}: not known of {unknown}",
                 fix=self.question.supply,
                 place=self.question.rule.place,
             )

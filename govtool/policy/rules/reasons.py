@@ -80,12 +80,14 @@ def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
         words.append(f"{', '.join(sorted(taint.passed))} is not accepted by {rule.id}")
     if arrival.state.mode is Mode.INFLUENCE:
         words.append("the value itself does not get there, it decides over it")
-    if not words:
-        if not arrival.edges:
-            return "the column itself is of the class"
-        copied = all(index.kind(edge) is EdgeKind.IDENTITY for edge in arrival.edges)
-        return "copied as it is" if copied else "no function is known that hides it"
-    return "; ".join(dict.fromkeys(word for word in words if word))
+    return "; ".join(dict.fromkeys(word for word in words if word)) if words else _unchanged(spread, arrival)
+
+
+def _unchanged(spread: Propagation, arrival: Arrival) -> str:
+    if not arrival.edges:
+        return "the column itself is of the class"
+    copied = all(spread.index.kind(edge) is EdgeKind.IDENTITY for edge in arrival.edges)
+    return "copied as it is" if copied else "no function is known that hides it"
 
 
 def _is_tried(function: str, name: str, accepted: Sequence[Declassify], spread: Propagation) -> bool:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,7 +105,7 @@ _KEYS = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.dictionaries(st.sampled_from(_KEYS), _JSON), st.sampled_from(["model", "source", "seed", "exposure", "snapshot"])
 )

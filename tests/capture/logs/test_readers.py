@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -227,7 +228,7 @@ def test_times_of_all_kinds(text):
     assert parse_time(text) - datetime(2026, 11, 20, 22, 10, 0, 500000, UTC) < timedelta(milliseconds=1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(NAMES[1:]))
 def test_no_bytes_raise(data, format):
     for entry in read(data, format):
@@ -257,7 +258,7 @@ _NAMES = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from(_NAMES), _VALUES, max_size=6), max_size=4),
     st.sampled_from(

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -260,7 +261,7 @@ def test_owners_tags_versions_and_figures_are_facts():
 # Merging.
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.randoms(use_true_random=False))
 def test_order_and_repetition_do_not_matter(chance: random.Random):
     events = fixture_events()
@@ -269,7 +270,7 @@ def test_order_and_repetition_do_not_matter(chance: random.Random):
     assert merged(shuffled)[0].digest() == merged(events)[0].digest()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.randoms(use_true_random=False), st.integers(0, 12))
 def test_merging_states_is_merging_events(chance: random.Random, cut: int):
     events = fixture_events()
@@ -336,7 +337,7 @@ junk = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["run", "job", "inputs", "outputs", "dataset", "eventTime", "eventType", "events"]), junk
@@ -348,7 +349,7 @@ def test_no_event_breaks_the_reader(value):
     facts_of(state, "s")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_no_facet_breaks_the_reader(data):
     names = [

@@ -152,3 +152,13 @@ def test_a_case_of_statements_depends_on_what_its_conditions_read(head):
     text = f"{head} insert into d (x) select y from e; end case;"
     found = extract([Script("a.sql", text)], Options(dialect="bigquery")).derivations
     assert ("s", "c", "*") in {(e.source.dataset, e.source.path, e.target_path) for d in found for e in d.edges}
+
+
+def rename(dialect: str) -> set[str]:
+    text = "create table s (a int); create view v as select a from s; alter table s rename column a to z;"
+    return edges(f"{text} insert into s (z) select x from q;", dialect)
+
+
+def test_views_read_a_renamed_column_under_its_new_name_where_they_follow_renames():
+    assert rename("postgres") == {"s.a -> v.a", "s.a -> s.z", "s.z -> s.a", "q.x -> s.z"}
+    assert rename("snowflake") == {"s.a -> v.a", "s.a -> s.z", "q.x -> s.z"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -152,7 +153,7 @@ def _after(state: State, kind: str, table: str, column: str) -> State:
     return tuple(sorted(tables.items()))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(BLOCKS)
 def test_what_is_left_is_what_some_run_leaves(block: Block) -> None:
     lines: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,7 +66,7 @@ def warehouses(draw: st.DrawFn) -> list[str]:
     return statements
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(warehouses(), st.randoms(use_true_random=False))
 def test_statements_may_come_in_any_order_in_one_file_or_several(
     statements: list[str], shuffler: random.Random
@@ -78,7 +79,7 @@ def test_statements_may_come_in_any_order_in_one_file_or_several(
     assert in_order.partial == in_order.opaque == 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(warehouses())
 def test_extraction_is_deterministic(statements: list[str]) -> None:
     assert run(*statements).derivations == run(*statements).derivations
@@ -338,7 +339,7 @@ SEEDS = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(SEEDS), st.data())
 def test_mutilated_statements_never_raise(sql: str, data: st.DataObject) -> None:
     words = sql.split(" ")
@@ -364,7 +365,7 @@ def test_mutilated_statements_never_raise(sql: str, data: st.DataObject) -> None
     assert not any("could not be analysed" in note.message for note in extraction.diagnostics)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_answered(text: str) -> None:
     extraction = run(text)

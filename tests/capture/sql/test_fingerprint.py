@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp, parse_one
@@ -179,7 +180,7 @@ _PARTS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_PARTS)
 def test_what_is_left_determines_all_but_literals(parts: list[str]):
     """Taking the literals out of the text itself and out of its normal form leaves the same words in the same order."""
@@ -191,14 +192,14 @@ def test_what_is_left_determines_all_but_literals(parts: list[str]):
     assert "".join(kept).translate(strip).replace("\\x20;", "") == "".join(plain).translate(strip)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(max_size=80), st.sampled_from(["", "bigquery", "mysql", "postgres", "tsql", "snowflake"]))
 def test_any_text_has_a_fingerprint(text: str, dialect: str):
     assert re.fullmatch("[0-9a-f]{32}", fingerprint(text, dialect))
     assert len(redact(text, dialect)) <= MAX_REDACTED
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.from_regex(r"[A-Z][a-z]{4,9}@[a-z]{5}\.org", fullmatch=True), st.integers(100_000_000, 999_999_999))
 def test_people_do_not_survive_redaction(address: str, number: int):
     for template in (
@@ -299,7 +300,7 @@ _PIECES = [
     st.lists(st.sampled_from(_PIECES), max_size=12).map("".join),
     st.sampled_from(["", "postgres", "snowflake", "bigquery", "tsql"]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_one_scan_yields_what_two_do(text: str, dialect: str):
     assert identified(text, dialect) == (*script_identity(text, dialect), redact(text, dialect))
 

@@ -1,10 +1,14 @@
-"""Texts of sqlglot's own tests, in all dialects, whole and as parts of a query: nothing of them may raise."""
+"""Texts of sqlglot's own tests, in all dialects, whole and as parts of a query: nothing of them may raise.
+
+An ordinary run takes every eighth of them.
+"""
 
 from __future__ import annotations
 
 import subprocess
 
 import pytest
+from depth import LONG
 
 from bench.oracles.strings import sqlglot_texts
 from govtool.build_form import COMPILED, form
@@ -21,6 +25,8 @@ def test_sqlglots_own_texts():
     except subprocess.CalledProcessError:
         pytest.skip("sqlglot's source distribution, which holds the texts, cannot be downloaded")
     assert len(texts) > 10_000
+    if not LONG:
+        texts = texts[::8]
     failed = []
     for number, (dialect, text) in enumerate(texts):
         for sql in (text, FORMS[number % len(FORMS)].replace("{}", text)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -467,7 +468,7 @@ _DIALECTS = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(_WORDS, max_size=40).map(" ".join) | st.text(max_size=60), _DIALECTS)
 def test_no_text_raises_and_nothing_is_silent(text: str, dialect: str):
     for statement in parse_script(text, dialect, file="f"):
@@ -478,7 +479,7 @@ def test_no_text_raises_and_nothing_is_silent(text: str, dialect: str):
         assert statement.diagnostics or statement.status in ("parsed", "ignored")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.lists(
         st.sampled_from(["select a from t", "insert into u select b from t", "drop table x", "grant x to y"]),

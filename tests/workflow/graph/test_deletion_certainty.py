@@ -7,6 +7,7 @@ from collections import Counter
 from decimal import Decimal
 
 import pytest
+from depth import examples
 from drawn_graphs import Drawing, bodies, graph_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,7 +61,7 @@ def outcome(body, deleted):
     return counts
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(bodies, st.integers(0, 1 << 30))
 def test_nothing_that_is_reported_is_contradicted_by_a_new_run(body, seed):
     body = with_recorded_values(body)

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from decimal import Decimal
 
 import pytest
+from depth import examples
 from drawn_graphs import Drawing, bodies, graph_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +38,7 @@ def as_plain(graph):
     return body["nodes"], sorted(body["edges"], key=json.dumps)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(bodies)
 def test_every_form_gives_the_same_graph_again(body):
     graph = graph_of(body)
@@ -287,7 +288,7 @@ def test_damaged_fragments_are_refused(part):
         graph_from([b"PAR1"], [])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.binary(max_size=40), st.integers(0, 400))
 def test_damaged_files_are_refused_or_read(noise, place):
     data = written(GraphView(graph_of(Drawing(2, 3).body()))).encode()

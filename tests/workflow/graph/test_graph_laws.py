@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import combinations
 
 import numpy as np
+from depth import examples
 from drawn_graphs import MODULES, bodies, graph_of, plain, shown
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from govtool.workflow.subgraph import lineage, subgraph
 from govtool.workflow.zoom import GraphView
 
 seeds = st.integers(0, 1 << 30)
-few = settings(max_examples=100, deadline=None)
+few = settings(max_examples=examples(100), deadline=None)
 
 
 def chosen(body, seed, most=3):

@@ -10,7 +10,13 @@ pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govto
 from spark_workflows import run
 
 
-@pytest.mark.parametrize("seed", [1009, 1041])  # rows that come into an empty relation; bags of another module
+@pytest.mark.parametrize(
+    "seed",
+    [
+        1009,  # rows that come into an empty relation
+        pytest.param(1041, marks=pytest.mark.long),  # bags of another module
+    ],
+)
 def test_answers_are_those_of_the_reference_and_of_a_run_anew(spark, seed):
     wrong, report, cases = run(range(seed, seed + 1), spark)
     assert (wrong, cases) == ([], 1)

@@ -53,18 +53,12 @@ def resolve_column(walk: Walk, node: exp.Column, scope: Scope) -> Deps:
             return found
         name = walk.plain_names.get(text) or walk.name(this)
         if name not in scope.merged:  # the common case: one source of this scope is known to have it
-            owner = None
-            for source in scope.sources:
-                if name in source.known and not source.hidden:
-                    if owner is not None:
-                        break
-                    owner = source
-            else:
-                if owner is not None and scope.aliases_first is None:
-                    known = owner.get(name, walk.interner) or ()
-                    scope.seen[text] = known
-                    walk.named.update(known)
-                    return known
+            owner = _only_owner(name, scope)
+            if owner is not None and scope.aliases_first is None:
+                known = owner.get(name, walk.interner) or ()
+                scope.seen[text] = known
+                walk.named.update(known)
+                return known
         return walk.noted(unqualified(walk, name, node, scope, text))
     key = (table.args["this"], text)
     found = scope.seen.get(key)
@@ -73,6 +67,17 @@ def resolve_column(walk: Walk, node: exp.Column, scope: Scope) -> Deps:
         if found and not args.get("db") and not table.args.get("quoted"):
             scope.seen[key] = found
     return found
+
+
+def _only_owner(name: str, scope: Scope) -> Source | None:
+    """Return the one source of a scope that is known to have a column; None if none or several are."""
+    owner = None
+    for source in scope.sources:
+        if name in source.known and not source.hidden:
+            if owner is not None:
+                return None
+            owner = source
+    return owner
 
 
 def _is_address(walk: Walk, this: exp.Expr, table: exp.Expr | None) -> bool:

@@ -166,7 +166,7 @@ def _unmatched(walk: Walk, output: QueryOutput, names: list[str], tree: exp.Expr
 def _on_conflict(
     walk: Walk, node: exp.OnConflict, table: exp.Expr, write: Write, env: Environment | None, query: exp.Expr | None
 ) -> None:
-    """ON CONFLICT DO UPDATE: SET values come from ``excluded`` (the inserted row) or the target."""
+    """ON CONFLICT: keys decide which rows come in; SET values are of ``excluded`` (the inserted row) or the target."""
     scope = Scope(None)
     inserted = Source("excluded", output=write.output)
     scope.add(target_source(walk, table))
@@ -176,6 +176,13 @@ def _on_conflict(
         scope.by_alias.setdefault(alias, inserted)
     if node.args.get("duplicate") and query is not None:
         _inserted(walk, query, inserted, scope, env)
+    known = write.output.index()
+    for key in node.args.get("conflict_keys") or ():
+        names = {walk.name(column.this) for column in key.find_all(nodes.Column)}
+        incoming = [dep for name in names & known.keys() for dep in write.output.deps[known[name]]]
+        walk.refer((*collect(walk, key, scope, env, FILTER, 0), *incoming), FILTER, key)
+    write.rows.update(walk.rows)
+    walk.rows = {}
     sets = [item for item in node.expressions if isinstance(item, nodes.EQ)]
     if not sets:
         return
