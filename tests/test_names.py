@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -64,6 +65,7 @@ def words(identifier: str) -> set[str]:
     return set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", identifier).lower().split("_"))
 
 
+@functools.cache
 def identifiers(file: Path) -> set[str]:
     """All names in the code of a file; those of an f-string apart, which are names elsewhere."""
     text = io.BytesIO(file.read_bytes())

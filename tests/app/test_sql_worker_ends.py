@@ -100,6 +100,7 @@ def test_the_work_of_a_worker_that_is_killed_is_done_all_the_same(ingest, tmp_pa
     assert graph(tmp_path / "store") == graph(tmp_path / "other")
 
 
+@pytest.mark.long
 def test_without_a_temporary_folder_or_a_cache_it_is_the_same(ingest, tmp_path):
     (tmp_path / "file").write_text("no folder")
     nowhere = str(tmp_path / "file" / "x")

@@ -40,6 +40,7 @@ def test_hard_queries():
     assert report.refused == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     [

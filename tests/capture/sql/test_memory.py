@@ -52,7 +52,15 @@ def test_trees_that_are_not_held_change_no_answer(dialect: str, monkeypatch: pyt
                 assert run_case(case) == held, case.id
 
 
-@pytest.mark.parametrize(("bound", "value"), [("ROOM", 0), ("ROOM", 500), ("ROOM", 5_000), ("MANY", -1)])
+@pytest.mark.parametrize(
+    ("bound", "value"),
+    [
+        ("ROOM", 0),
+        pytest.param("ROOM", 500, marks=pytest.mark.long),
+        pytest.param("ROOM", 5_000, marks=pytest.mark.long),
+        ("MANY", -1),
+    ],
+)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_bound_on_trees_changes_an_answer_of_a_batch(
     dialect: str, bound: str, value: int, monkeypatch: pytest.MonkeyPatch
