@@ -55,6 +55,11 @@ def test_other_columns_and_whole_datasets_as_well(shop, opened, name):
     assert listed(page, "up") == entries(shop.impact(name, upstream=True))
 
 
+def test_a_table_whose_sources_are_left_out_is_no_base_table(shop, opened):
+    bases = "[...document.querySelectorAll('#list .base')].map((one) => one.parentElement.querySelector('a').title)"
+    assert opened(shop.report("mart.customers", "crm.users")).run(bases) == ["crm.users"]
+
+
 def test_the_walks_of_the_page_are_those_of_impact_on_random_graphs(shop, opened):
     page = opened(shop.report("crm.teams"))
     differing = []

@@ -96,6 +96,7 @@ class Graph {
   }
 
   isRows(node) { return this.base[this.of[node]] === node; }
+  isBase(d) { return !this.near.up[d].size && !this.datasets[d].omitted_sources; }
   isShown(d) { return !this.datasets[d].temporary; }
   name(node) { return `${this.datasets[this.of[node]].name}.${this.path[node]}`; }
   column(node) { return this.datasets[this.of[node]].columns[node - this.base[this.of[node]] - 1]; }

@@ -22,7 +22,7 @@ class Lists {
     this.list.replaceChildren(...[page[2]()].flat(3).filter(Boolean));
   }
 
-  // Datasets by zone; those that nothing here makes are base tables.
+  // Datasets by zone; those that nothing makes, in the report or left out of it, are base tables.
   tables() {
     const { graph, state } = this, groups = new Map();
     graph.datasets.forEach((_, d) => {
@@ -31,11 +31,11 @@ class Lists {
       if (!groups.has(group)) groups.set(group, []);
       groups.get(group).push(d);
     });
-    const bases = graph.datasets.filter((_, d) => graph.isShown(d) && !graph.near.up[d].size).length;
+    const bases = graph.datasets.filter((_, d) => graph.isShown(d) && graph.isBase(d)).length;
     const filter = el("label", { class: "check" }, el("input", { type: "checkbox", id: "bases" }), ` base tables only (${bases})`);
     filter.firstChild.checked = state.basesOnly;
     const items = [...groups].sort((a, b) => (state.drawing.groups[a[0]] < state.drawing.groups[b[0]] ? -1 : 1)).map(([group, members]) => {
-      const chosen = members.filter((d) => !state.basesOnly || !graph.near.up[d].size);
+      const chosen = members.filter((d) => !state.basesOnly || graph.isBase(d));
       if (!chosen.length) return "";
       const fold = el("details", { "data-group": group }, el("summary", {}, breakable(state.drawing.groups[group]),
         el("span", { class: "number" }, chosen.length)));
@@ -48,10 +48,10 @@ class Lists {
   }
 
   table(d) {
-    const { graph } = this, dataset = graph.datasets[d], base = !graph.near.up[d].size;
+    const { graph } = this, dataset = graph.datasets[d], base = graph.isBase(d);
     return el("li", { class: dataset.change || "" }, el("a", { href: "#", "data-focus": d, title: dataset.name },
       el("i", { class: "sort" }, kindMark(dataset.kind)), splitName(dataset.name)[1]),
-    base ? el("span", { class: "base", title: "base table: nothing in this report makes it" }, "base") : "",
+    base ? el("span", { class: "base", title: "base table: nothing that was read makes it" }, "base") : "",
     classesOf(graph, [d]).slice(0, 3).map((c) => chip(graph, c)));
   }
 
