@@ -40,7 +40,11 @@ def conditions(inputs: Sequence[str], where: Sequence[str]) -> tuple[tuple[str, 
         UsageError: They are not as many (``usage.arguments``).
     """
     if len(inputs) != len(where):
-        raise UsageError("each --without needs a --where, and each --where a --without", code="usage.arguments")
+        raise UsageError(
+            "each --without needs a --where, and each --where a --without",
+            code="usage.arguments",
+            hint="all rows: --where true",
+        )
     found: dict[str, str] = {}
     for name, condition in zip(inputs, where, strict=True):
         found[name] = f"({found[name]}) OR ({condition})" if name in found else condition

@@ -126,10 +126,13 @@ class InputRecords:
                 + (f", nor are {len(missing) - 1:,} more" if missing[1:] else ""),
                 code="usage.unknown-token",
                 nearest=near_tokens(missing[0], list(self.places)[:_NEAR]),
-                hint=self._hint(),
+                hint=self._hint(missing[0]),
             )
 
-    def _hint(self) -> str:
+    def _hint(self, missing: str) -> str:
+        datasets = {token.rpartition("@")[0] for token in self.places}
+        if any(missing == dataset or dataset.endswith(f"/{missing}") for dataset in datasets):
+            return f"a dataset as a whole: govtool replay {self._opened.run.id} --without {missing} --where true"
         example = next(iter(self.places), "")
         like = f"records are called as {example}; " if example else ""
         if not self._opened.has_modules and not self._opened.all_runs:

@@ -80,7 +80,8 @@ class ProgramFiles:
         """See ``RunFiles``."""
         path = relation.path
         if path in self.lost:
-            raise UsageError(f"{path} is lost: {self.lost[path]}", code="usage.no-columns")
+            hint = "govtool trace back reads files of other formats" if path in self.layout.outputs.values() else None
+            raise UsageError(f"{path} cannot be read: {self.lost[path]}", code="usage.no-rows", hint=hint)
         found, kinds = self.readable[path], self._kinds(path)
         if not found.columns or not set(found.columns) <= kinds.keys():
             raise UsageError(f"the columns of {path} are not known", code="usage.no-columns")
@@ -221,7 +222,7 @@ class ProgramFiles:
         except (NotExact, UsageError) as error:
             return None, str(error)
         if undetermined:
-            return None, f"its rows are not kept, and {undetermined[0]}"
+            return None, f"it is no Parquet file as it was written, and its plan may give other rows: {undetermined[0]}"
         for executor in self.executors(plan):
             try:
                 return executor.arrow(_distinct_columns(plan.root)), ""
