@@ -6,7 +6,6 @@ time zone UTC. An empty cell is NULL, a quoted empty one an empty text.
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,27 +25,23 @@ _BOOLEAN = r"^(?i:true|false)$"
 
 
 def read_csv(file: Path) -> pa.Table:
-    """Read a file with a header.
+    """Read a file with a header. A line with fewer cells ends in NULLs, as Spark reads it.
 
     Raises:
-        UsageError: There is no header, or a line has too many or too few cells (``usage.relation``).
+        UsageError: There is no header, or a line has more cells than it (``usage.relation``).
     """
     import pyarrow as pa
-    from pyarrow import csv
 
     header = _header(file)
-    options = csv.ConvertOptions(
-        column_types=dict.fromkeys(header, pa.string()),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
     try:
-        table = csv.read_csv(file, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
+        table = _texts(file, header)
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise _uneven_line(file, len(header)) or UsageError(
-            f"not a CSV file: {clean_failure(error)}", code="usage.relation", location=str(file)
-        ) from error
+        whole = _with_whole_lines(file, len(header))
+        if whole is None:
+            raise UsageError(
+                f"not a CSV file: {clean_failure(error)}", code="usage.relation", location=str(file)
+            ) from error
+        table = _texts(whole, header)
     columns = [inferred(table.column(at)) for at in range(table.num_columns)]
     return pa.table(columns, names=header)
 
@@ -82,19 +77,47 @@ def _header(file: Path) -> list[str]:
     return names
 
 
-def _uneven_line(file: Path, width: int) -> UsageError | None:
-    """The error about the first line that has more or fewer cells than the header, if one is found."""
+def _texts(source: Path | pa.BufferReader, header: list[str]) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(header, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    return csv.read_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
+
+
+def _with_whole_lines(file: Path, width: int) -> pa.BufferReader | None:
+    """The file with empty cells at the end of lines that have too few; None if no line of it has.
+
+    Raises:
+        UsageError: A line has more cells than the header.
+    """
     import csv
 
-    start = 1
-    with file.open(encoding="utf-8-sig", newline="", errors="replace") as stream, contextlib.suppress(csv.Error):
-        lines = csv.reader(stream)
-        for row in lines:
-            if row and len(row) != width:
+    import pyarrow as pa
+
+    found, start, is_short = [], 0, False
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            lines = stream.readlines()
+        rows = csv.reader(lines)
+        for row in rows:
+            own = "".join(lines[start : rows.line_num])
+            if len(row) > width:
                 problem = f"the line has {count(len(row), 'cell')}, and the header has {width:,}"
-                return UsageError(problem, code="usage.relation", location=f"{file}:{start}")
-            start = lines.line_num + 1
-    return None
+                raise UsageError(problem, code="usage.relation", location=f"{file}:{start + 1}")
+            if 0 < len(row) < width:
+                content = own.rstrip("\r\n")
+                own, is_short = content + "," * (width - len(row)) + own[len(content) :], True
+            found.append(own)
+            start = rows.line_num
+    except (csv.Error, UnicodeDecodeError):
+        return None
+    return pa.BufferReader("".join(found).encode()) if is_short else None
 
 
 def _is_number(text: str) -> bool:

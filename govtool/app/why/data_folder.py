@@ -50,7 +50,13 @@ def opened_folder(folder: Path, keys: Mapping[str, str]) -> Iterator[DataFolder]
         UsageError: No folder, no files, a file that is no relation, tokens that are not unique.
         UnknownNameError: A key of a relation or column that is not there.
     """
-    files = _files(folder)
+    with opened_files(_files(folder), keys) as found:
+        yield found
+
+
+@contextmanager
+def opened_files(files: Mapping[str, Path], keys: Mapping[str, str]) -> Iterator[DataFolder]:
+    """The relations that files are, CSV or Parquet, by name; as ``opened_folder`` has those of a folder."""
     names = [name.lower() for name in files]
     for name in keys:
         if name.lower() not in names:

@@ -133,8 +133,15 @@ def _refusals() -> Iterator[None]:
             yield
     except (PySparkException, Py4JError) as error:
         own = getattr(error, "java_exception", None)
-        text = _reason(str(error if own is None else own.getMessage()).strip())
+        text = _reason(str(error if own is None else _message(own)).strip())
         raise NotExact(f"Spark: {clean_failure(text) or type(error).__name__}") from error
+
+
+def _message(error: Any) -> str:
+    """The message of an exception of Java; of one that only says that a thread failed, that of its cause."""
+    while str(error.getMessage()).startswith("Exception thrown in awaitResult") and error.getCause() is not None:
+        error = error.getCause()
+    return str(error.getMessage())
 
 
 def _reason(text: str) -> str:

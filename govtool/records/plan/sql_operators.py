@@ -93,11 +93,17 @@ def arithmetic_call(terms: TypedTerms, at: exp.Expr, name: str) -> Expression:
     if isinstance(at.expression, exp.Interval) and name in ("+", "-"):
         return _shifted(terms, at, at.expression)
     left, right = terms.bound(at.this), terms.bound(at.expression)
-    kinds = arithmetic(name, left.type, right.type)
+    kinds = arithmetic(name, _beside(left, right), _beside(right, left))
     if kinds is None:
         raise terms.context.refused(f"'{name}' on operands that are no numbers", at=at)
-    mode = "ansi"
-    return Call(name, (terms.cast(left, kinds[0], at), terms.cast(right, kinds[0], at)), kinds[1], mode)  # type: ignore[arg-type]
+    return Call(name, (terms.cast(left, kinds[0], at), terms.cast(right, kinds[1], at)), kinds[2], "ansi")
+
+
+def _beside(value: Expression, other: Expression) -> Type:
+    """The type of an operand; a whole number that is written beside a decimal has only the digits that it needs."""
+    if isinstance(value, Literal) and value.type in (INTEGER, LONG) and isinstance(other.type, Decimal):
+        return Decimal(len(str(abs(value.value))), 0)
+    return value.type
 
 
 def _logical(terms: TypedTerms, at: exp.Expr) -> Expression:

@@ -91,23 +91,27 @@ def _wider(left: Type, right: Type) -> Type:
     if {left, right} & {FLOAT, DOUBLE}:
         return DOUBLE
     a, b = as_decimal(left), as_decimal(right)
-    scale = max(a.scale, b.scale)
-    return bounded(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+    scale, whole = max(a.scale, b.scale), max(a.precision - a.scale, b.precision - b.scale)
+    return Decimal(min(whole + scale, 38), min(scale, 38 - whole))
 
 
-def arithmetic(name: str, left: Type, right: Type) -> tuple[Type, Type] | None:
-    """The type that both operands of ``+ - * / div %`` are cast to, and the result's; None where they do not fit."""
+def arithmetic(name: str, left: Type, right: Type) -> tuple[Type, Type, Type] | None:
+    """The types that the operands of ``+ - * / div %`` are cast to, and the result's; None where they do not fit.
+
+    Decimals are not cast to one type: the result's digits are those of each as it is.
+    """
     if not (_number(left) and _number(right)):
         return None
-    if name == "/" and not (isinstance(left, Decimal) or isinstance(right, Decimal)):
-        return DOUBLE, DOUBLE
+    if name == "/" and (left == VOID or not (isinstance(left, Decimal) or isinstance(right, Decimal))):
+        return DOUBLE, DOUBLE, DOUBLE
+    left, right = (right if left == VOID else left), (left if right == VOID else right)
+    wide = common(left, right)
     if name == "div":
-        wide = common(left, right)
-        return None if wide is None or wide in (FLOAT, DOUBLE) else (wide, LONG)
-    wide = _wider(left, right) if VOID not in (left, right) else common(left, right)
-    if wide is None or VOID in (left, right) or not isinstance(wide, Decimal):
-        return None if wide is None else (wide, wide)
-    return wide, _decimal_result(name, as_decimal(left), as_decimal(right))
+        return None if wide is None or wide in (FLOAT, DOUBLE) else (wide, wide, LONG)
+    if wide is None or not isinstance(wide, Decimal):
+        return None if wide is None else (wide, wide, wide)
+    a, b = as_decimal(left), as_decimal(right)
+    return a, b, _decimal_result(name, a, b)
 
 
 def _number(kind: Type) -> bool:
@@ -129,14 +133,14 @@ def _decimal_result(name: str, a: Decimal, b: Decimal) -> Decimal:
 def summed(kind: Type) -> Type | None:
     """The type of SUM."""
     if isinstance(kind, Decimal):
-        return bounded(kind.precision + 10, kind.scale)
+        return Decimal(min(kind.precision + 10, 38), kind.scale)
     return LONG if kind in INTEGRAL else DOUBLE if kind in (FLOAT, DOUBLE, VOID) else None
 
 
 def averaged(kind: Type) -> Type | None:
     """The type of AVG."""
     if isinstance(kind, Decimal):
-        return bounded(kind.precision + 4, kind.scale + 4)
+        return Decimal(min(kind.precision + 4, 38), min(kind.scale + 4, 38))
     return DOUBLE if kind in (*_NUMERIC, VOID) else None
 
 

@@ -17,6 +17,8 @@ from govtool.render.layout.text import printable, width
 _URI = re.compile(r"[a-z][\w+.-]*://[^\s,]+")
 _SHORTEST_PREFIX = 8
 """Cells from which on a shared prefix is worth a line of its own."""
+_RECORD = re.compile(r"[^/]*@[0-9a-f]+:\d.*")
+"""What names a record below the folder of its dataset: the dataset, its version, and the row."""
 
 
 def shared_prefix(names: Sequence[str]) -> str:
@@ -41,10 +43,14 @@ def table_prefix(rows: Sequence[Sequence[str]], groups: Sequence[str]) -> str:
     'postgres://h/db.'
     >>> table_prefix([["postgres://h1/db.a.x", "postgres://h2/db.b.x"]], [])
     ''
+    >>> table_prefix([["file:///in/a.csv@0f:0/1, file:///in/a.csv@0f:0/2"]], [])
+    'file:///in/'
     """
     if groups:
         return shared_prefix(groups)
-    prefix = shared_prefix([name for row in rows for cell in row for name in _URI.findall(cell)])
+    names = [_RECORD.sub("", name) for row in rows for cell in row for name in _URI.findall(cell)]
+    is_folder = len(set(names)) == 1 and names[0].endswith("/")
+    prefix = names[0] if is_folder else shared_prefix(names)
     return prefix if prefix.count("/") > 2 else ""  # up to there it is a part of a host
 
 

@@ -93,7 +93,16 @@ def test_queries_become_operators(sql, expected):
         ("k / 2", t.DOUBLE),
         ("k % 2", t.INTEGER),
         ("k div 2", t.LONG),
-        ("d + 1", t.Decimal(13, 2)),
+        ("d + 1", t.Decimal(11, 2)),
+        ("d + k", t.Decimal(13, 2)),
+        ("d * 2.5", t.Decimal(13, 3)),
+        ("d * k", t.Decimal(21, 2)),
+        ("d / -3", t.Decimal(14, 6)),
+        ("0.2 / x", t.Decimal(22, 22)),
+        ("d % 100", t.Decimal(5, 2)),
+        ("d * NULL", t.Decimal(21, 4)),
+        ("NULL / d", t.DOUBLE),
+        ("coalesce(CAST(k AS decimal(38,0)), d)", t.Decimal(38, 0)),
         ("d * d", t.Decimal(21, 4)),
         ("d / d", t.Decimal(23, 13)),
         ("d + f", t.DOUBLE),
@@ -122,11 +131,18 @@ def test_types_are_those_of_spark(expression, kind):
     assert outputs(plan)[0].type == kind
 
 
+def test_operands_beside_a_decimal_keep_their_digits():
+    (value,) = plan_of("SELECT k * d AS v FROM r").columns
+    left, right = value.value.arguments
+    assert (left.type, right.type) == (t.Decimal(10, 0), t.Decimal(10, 2))
+
+
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
         ("count(*)", t.LONG), ("count(DISTINCT g)", t.LONG), ("sum(k)", t.LONG), ("sum(d)", t.Decimal(20, 2)),
         ("avg(k)", t.DOUBLE), ("avg(d)", t.Decimal(14, 6)), ("min(g)", t.STRING), ("max(day)", t.DATE),
+        ("sum(CAST(k AS decimal(38,10)))", t.Decimal(38, 10)), ("avg(CAST(k AS decimal(38,10)))", t.Decimal(38, 14)),
         ("collect_list(k)", t.Array(t.INTEGER, nullable=False)), ("count_if(k > 1)", t.LONG),
         ("sum(k) FILTER (WHERE g = 'a')", t.LONG),
     ],

@@ -144,17 +144,19 @@ def test_types_are_those_that_spark_infers(tmp_path):
     assert table.column("s").to_pylist() == ["a", ""]
     assert table.column("n").to_pylist() == [None, None]
     assert table.schema.field("big").type == pa.decimal128(20, 0)
-    file.write_text("a,b\n1\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="1 cell, and the header has 2") as uneven:
+    file.write_text('a,b,c\np\n\n"q\r\n",""\nr,,x', encoding="utf-8", newline="")
+    assert read_csv(file).to_pydict() == {"a": ["p", "q\r\n", "r"], "b": [None, "", None], "c": [None, None, "x"]}
+    file.write_text('a,b\n1\n"2\n",3,4\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="3 cells, and the header has 2") as uneven:
         read_csv(file)
-    assert uneven.value.location == f"{file}:2"
+    assert uneven.value.location == f"{file}:3"
     for text, problem in (("", "it is empty"), ("\na\n", "first line is empty"), ("a,\n", "column 2 has no name")):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(UsageError, match=problem):
             read_csv(file)
 
 
-def test_an_uneven_line_behind_a_cell_too_long_for_python_is_refused_without_its_number(tmp_path):
+def test_a_short_line_behind_a_cell_too_long_for_python_is_refused_without_its_number(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text(f'a,b\n1,"{"x" * 2_000}"\n2\n', encoding="utf-8")
     limit = csv.field_size_limit(1_000)

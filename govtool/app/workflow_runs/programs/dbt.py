@@ -125,7 +125,7 @@ class _Project:
         try:
             if not file.resolve().is_relative_to(self._root.resolve()):
                 raise self._refused(seed, "its file lies outside of the project", "put the file into the project")
-            return file if file.is_file() else None
+            return file if file.suffix.lower() == ".csv" and file.is_file() else None
         except (OSError, ValueError, RuntimeError):  # no path, or links in a circle
             return None
 

@@ -11,8 +11,7 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,7 +119,7 @@ class _Warehouse:
 
     def open_inputs(self, folder: Path | None) -> None:
         """Read the relations of a folder, then the program's own; CSV is kept as Parquet, with the types it has."""
-        from govtool.app.why.data_folder import opened_folder
+        from govtool.app.why.data_folder import opened_files, opened_folder
 
         with contextlib.ExitStack() as stack:
             if folder is not None:
@@ -128,8 +127,7 @@ class _Warehouse:
                 self._take(given.relations, {file.stem: file for file in folder.iterdir()})
             own = {name: file for name, file in self.program.inputs.items() if name not in self._tables}
             if own:
-                seeds = stack.enter_context(_linked(own, self.folder))
-                self._take(stack.enter_context(opened_folder(seeds, {})).relations, own)
+                self._take(stack.enter_context(opened_files(own, {})).relations, own)
 
     def _take(self, found: Mapping[str, Relation], files: Mapping[str, Path]) -> None:
         for name, leaf in found.items():
@@ -373,19 +371,6 @@ def _distinct(root: Node) -> Node:
 def _file(number: int, path: Path) -> File:
     found = path.stat()
     return File(number, path.as_uri(), found.st_size, found.st_mtime_ns // 1_000_000)
-
-
-@contextmanager
-def _linked(files: Mapping[str, Path], folder: Path) -> Iterator[Path]:
-    """A folder with files under the names of relations."""
-    place = folder / ".seeds"
-    place.mkdir()
-    try:
-        for name, file in files.items():
-            shutil.copyfile(file, place / f"{name}{file.suffix.lower()}")
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def _commit(store: Store, program: SqlProgram, warehouse: _Warehouse, branch: str) -> CommitResult:
