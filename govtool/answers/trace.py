@@ -171,7 +171,17 @@ class TraceReport(GraphAnswer):
             for part, group in self.parts
             for row in group.rows
         ]
-        return ("part", "dataset", *named), rows
+        header = ["part", "dataset"]
+        for name in named:
+            header.append(free_name(name, header))
+        return tuple(header), rows
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """The name of a column; one more underscore in front where another column has it."""
+    while name in taken:
+        name = f"_{name}"
+    return name
 
 
 def _text(value: object) -> str | None:

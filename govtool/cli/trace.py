@@ -117,7 +117,7 @@ def trace(ui: Ui, direction: str, dataset: str, where: str, options: TraceOption
 
     tables = [file for file in options.output or () if file.suffix.lower() == ".parquet"]
     files = [file for file in options.output or () if file not in tables]
-    outputs = chosen(options.format, files, FORMATS) if files or not tables else []
+    outputs = chosen(options.format, files, FORMATS, [".parquet"]) if files or not tables else []
     limit = _most(direction, options, {form for form, _ in outputs})
     try:
         report = _answer(direction, dataset, where, options, limit)

@@ -64,7 +64,7 @@ def _summary(report: ReplayReport) -> str:
         lines.append("Rows of inputs that these results were not made of were not given to the script.")
     shown = sum(min(len(rows), report.limit) for rows in (found.gone, found.changed, found.new))
     rest = len(found.gone) + len(found.changed) + len(found.new) - shown
-    lines += [f"{rest:,} more rows (--show N)"] if rest else []
+    lines += [f"{count(rest, 'more row')} (--show N)"] if rest else []
     lines += [f"{name} does not evaluate it exactly: {why}" for name, why in report.refusals]
     lines += [f"{each.dataset} was evaluated again by the plan of {each.run}" for each in report.evaluated]
     return "\n".join([*lines, *(f"NOT CERTAIN: {doubt}" for doubt in found.doubts)])

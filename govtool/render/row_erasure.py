@@ -121,7 +121,7 @@ def _values(answer: RowErasureAnswer) -> Iterator[str]:
             yield f"{each.dataset} ({', '.join(each.key)})"
             yield from lines[:SHOWN]
             if len(lines) > SHOWN:
-                yield f"  {len(lines) - SHOWN:,} more rows in JSON and CSV"
+                yield f"  {count(len(lines) - SHOWN, 'more row')} in JSON and CSV"
 
 
 def _certificate(answer: CertificateAnswer, checked: bool) -> Table:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from govtool.render.formats.envelope import compact
 from govtool.render.layout.rows import ROW_FORMATS, rendered
 from govtool.render.layout.table import Table, TableColumn
+from govtool.wording import count
 
 if TYPE_CHECKING:
     from govtool.answers.run_deletion import RunDeletionAnswer
@@ -35,7 +36,7 @@ def answer_lines(answers: Sequence[RunDeletionAnswer]) -> Iterator[str]:
 def _table(answer: RunDeletionAnswer, limit: int | None) -> Table:
     rows = list(answer.rows())
     shown = [["" if cell is None else str(cell) for cell in row] for row in islice(rows, limit)]
-    left = f"\n{len(rows) - len(shown):,} more rows (--all)" if len(shown) < len(rows) else ""
+    left = f"\n{count(len(rows) - len(shown), 'more row')} (--all)" if len(shown) < len(rows) else ""
     columns = tuple(TableColumn(name, "right" if name == "execution" else "left") for name in answer.fields)
     return Table(
         columns=columns,

@@ -151,8 +151,8 @@ def _rows(part: str, group: InputAnswer, show: int, room: int | None) -> Table:
     titles = (["record"] if any("_id" in row for row in shown) else []) + names
     cells = [[_cell(row, title) for title in titles] for row in shown]
     kept = _fitting(titles, cells, room)
-    rest = [f"{new - len(shown):,} more rows (--show N)"] if new > len(shown) else []
-    rest += [f"{len(titles) - kept} more columns (--format json)"] if kept < len(titles) else []
+    rest = [f"{count(new - len(shown), 'more row')} (--show N)"] if new > len(shown) else []
+    rest += [f"{count(len(titles) - kept, 'more column')} (--format json)"] if kept < len(titles) else []
     numbers = [all(_is_number(row.get(title)) for row in shown) for title in titles]
     columns = [
         TableColumn(title, "right" if number else "left", "yellow" if title == "record" else "")

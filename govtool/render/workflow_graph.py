@@ -48,7 +48,7 @@ def _table(answer: Answer, limit: int | None) -> Table:
     rows = list(answer.rows())
     shown = [tuple(map(_cell, row)) for row in islice(rows, limit)]
     kept = [at for at in range(len(answer.fields)) if not shown or any(row[at] for row in shown)]
-    left = f"\n{len(rows) - len(shown):,} more rows (--all)" if len(shown) < len(rows) else ""
+    left = f"\n{count(len(rows) - len(shown), 'more row')} (--all)" if len(shown) < len(rows) else ""
     return Table(
         columns=tuple(_column(answer.fields[at]) for at in kept),
         rows=[[row[at] for at in kept] for row in shown],

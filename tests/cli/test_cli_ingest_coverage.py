@@ -33,7 +33,7 @@ def test_the_summary_of_sql_says_what_cost_most(govtool, project):
     ("kind", "place", "partly", "reasons"),
     [
         ("prov", "prov", 5, {"the document names datasets and no columns": 5}),
-        ("spark", "spark/logs/spark-3.5.9.gz", 2, {"an RDD: what it was made of": 1, "the run failed": 1}),
+        ("spark", "spark/logs/spark-3.5.9.gz", 2, {"an RDD: what it was made of": 1, "a write failed": 1}),
         (
             "openlineage",
             "openlineage",

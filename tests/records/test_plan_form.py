@@ -9,7 +9,7 @@ import json
 import pytest
 
 from govtool.errors import FormatError, UsageError
-from govtool.records.plan import codec, nodes
+from govtool.records.plan import codec, leaves, nodes
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import (
     AggregateCall,
@@ -281,3 +281,26 @@ def test_types_are_sparks_json():
     assert not t.same(t.Array(t.LONG), t.Array(t.INTEGER))
     with pytest.raises(ValueError, match="no type"):
         t.from_json({"type": "what"})
+
+
+@pytest.mark.parametrize(
+    ("base", "roots", "files", "dataset"),
+    [
+        ("src", ["file:/w/src/a.json"], ["file:/w/src/a.json"], "file:/w/src"),
+        ("./src/", ["file:/w/src/p=1/a.json"], ["file:/w/src/p=1/a.json"], "file:/w/src"),
+        (".", ["file:/w/a.json"], ["file:/w/a.json"], "file:/w"),
+        ("file:/w/src", ["file:/w/src/a.json"], ["file:/w/src/a.json"], "file:/w/src"),
+        ("", ["sink"], ["file:/w/sink/b.parquet", "file:/w/sink/c.parquet"], "file:/w/sink"),
+        ("src", ["file:/else/a.json"], ["file:/else/a.json"], "src"),
+        (
+            "",
+            ["file:/w/a", "file:/w/b"],
+            ["file:/w/a/1.json", "file:/w/b/2.json", "file:/w/b/3.json"],
+            "file:/w/a,file:/w/b",
+        ),
+    ],
+)
+def test_the_place_of_files_is_known_from_the_root_on(base, roots, files, dataset):
+    options = [["basePath", base]] if base else []
+    found = {"options": {"$map": options}, "roots": roots, "files": [[file, 1, 1, []] for file in files]}
+    assert leaves._dataset({}, found) == dataset

@@ -85,12 +85,14 @@ def test_rows_beyond_a_limit_and_rows_against_are_in_it(house, tmp_path):
     ]
 
 
-def test_columns_of_the_data_never_take_the_place_of_those_about_rows(house, tmp_path):
+def test_columns_of_the_data_never_take_the_place_of_those_about_rows(house, tmp_path, capsys):
     house.table("odd", {"run": pa.int64(), "dataset": pa.string(), "_id": pa.int64()}, [(5, "x", 6)])
     house.commit(house.run("SELECT * FROM odd", "copy", "odd", run="d/0"))
     (row,) = written(tmp_path / "rows.parquet", "trace", "back", "copy", "--where", "run = 5").to_pylist()
     assert (row["run"], row["_run"], row["_dataset"], row["__id"]) == ("d/0", 5, "x", 6)
     assert row["_id"].endswith(":0/0")
+    assert main(["trace", "back", "copy", "--where", "run = 5", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "part,dataset,_id,_file,_row,run,_dataset,__id"
 
 
 def test_boundaries_and_nothing_at_all(house, tmp_path):

@@ -18,6 +18,7 @@ from recorded import BY_LAND, USERS, VIEWS
 import govtool
 from govtool.cli.main import main
 from govtool.errors import AmbiguousNameError, EvidenceError, UnknownNameError, UsageError
+from govtool.model.run import RunOutput
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "trace-1.json").read_text(encoding="utf-8"))
 VIEW_COLUMNS = {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}
@@ -217,6 +218,16 @@ def test_a_table_at_eighty_columns_names_steps_and_rows(run):
     assert [line.split() for line in lines[3:5]] == [["output", "1", "exact"], ["aggregate", "2", "exact"]]
     assert "1 row selected → 3 rows in 2 places · run app-1/0 · DuckDB" in lines
     assert " 0/2     bob      1     30" in lines
+
+
+def test_a_write_that_failed_is_named_and_not_said_to_lack_records(run, shop):
+    lost = replace(shop.runs[-1], id="app-3/0", status="failed", outputs=(RunOutput("file:///data/lost"),))
+    shop.runs.append(lost)
+    shop.commit(shop.run("SELECT land FROM users", "report", "users", run="app-4/0", part="new"))
+    code, _, err = run("trace", "back", "/data/lost", "--where", "land = 'de'")
+    assert code == 2
+    assert "run app-3/0 failed" in err
+    assert "govtool show app-3/0" in err
 
 
 # ---- which run ----------------------------------------------------------------------------------------

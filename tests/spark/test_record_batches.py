@@ -48,6 +48,7 @@ def job(spark, tmp_path_factory):
         for number, query in enumerate(queries):
             started = query.option("checkpointLocation", f"{folder}/c{number}").trigger(availableNow=True).start()
             started.awaitTermination()
+        spark.read.parquet(os.path.relpath(folder / "sink")).write.parquet(f"{folder}/after")
         rows = spark.read.parquet(f"{folder}/in")
         url = "jdbc:derby:memory:govtool_batches;create=true"
         rows.write.jdbc(url, "copied", properties=DRIVER)
@@ -100,6 +101,13 @@ def test_what_a_streaming_query_writes_by_itself_is_refused(job, trace):
     code, error = trace("sink")
     assert (code, "usage.untraceable" in error, "with foreachBatch" in error) == (2, True, True)
     assert any("a streaming query wrote it by itself" in warning for warning in job[1].warnings)
+
+
+def test_what_a_streaming_query_wrote_is_one_dataset_however_its_path_is_given(job, trace):
+    code, answer = trace("after", "id = 2")
+    assert (code, [each["dataset"] for each in answer["inputs"]]) == (0, [(job[0] / "sink").as_uri()])
+    found = [each for each in job[1].gathered.derivations() if each.target.endswith("/after")]
+    assert {edge.source.dataset for each in found for edge in each.edges} == {(job[0] / "sink").as_uri()}
 
 
 def test_rows_that_the_driver_had_in_between_are_a_break(job):

@@ -275,12 +275,19 @@ def _of_dataset(
         return [each for each in found if text not in names or text in names_of(each)]
     _refuse_untraceable(store, commit, concerned)
     is_read = names_of is inputs_of
-    for run in read_history(store, commit).runs:
-        if any(is_called(one.dataset, text) for one in (run.inputs if is_read else run.outputs)):
-            did = "read" if is_read else "wrote"
-            raise UsageError(
-                f"{problem} {text!r}, though runs that {did} it are known", code="usage.no-records", hint=RECORDING
-            )
+    others = [
+        run
+        for run in read_history(store, commit).runs
+        if any(is_called(one.dataset, text) for one in (run.inputs if is_read else run.outputs))
+    ]
+    if others and all(run.status == "failed" for run in others):
+        why = f"{problem} {text!r}: run {others[-1].id} failed"
+        raise UsageError(why, code="usage.no-records", hint=f"govtool show {others[-1].id}")
+    if others:
+        did = "read" if is_read else "wrote"
+        raise UsageError(
+            f"{problem} {text!r}, though runs that {did} it are known", code="usage.no-records", hint=RECORDING
+        )
     _refuse_other_direction(recorded(store, commit), text, names_of)
     every = sorted({name for each in writes for name in names_of(each) if name})
     near = _near(text, every)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from govtool.answers.trace import free_name
 from govtool.errors import UsageError, output_error
 from govtool.records.cells import json_value
 from govtool.records.trace.answer import text_table
@@ -53,15 +54,8 @@ def _table(run: str, part: str, group: InputAnswer) -> Any:
     about = [pa.array([text] * rows.num_rows, pa.string()) for text in (run, part, group.dataset)]
     names = list(ABOUT)
     for name in rows.column_names:
-        names.append(_free(name, names))
+        names.append(free_name(name, names))
     return pa.Table.from_arrays([*about, *rows.columns], names=names)
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    """The name of a column; one more underscore in front where another column has it."""
-    while name in taken:
-        name = f"_{name}"
-    return name
 
 
 def _joined(tables: Sequence[Any]) -> tuple[Any, tuple[str, ...]]:

@@ -62,10 +62,14 @@ def _from(made: Derivation, script: str, source: str) -> Derivation:
 
 
 def attempted(made: Derivation, status: str) -> Derivation:
-    """The intended writes of a run that did not succeed: it may have added to its target, and replaced nothing."""
-    reasons = {"failed": "the run failed", "aborted": "the application ended before the run did"}
+    """The intended writes of a run that did not succeed: it may have added to its target, and replaced nothing.
+
+    A run is one action: that it failed says nothing of the application, which may have caught the error.
+    """
+    what = "a query" if made.target_kind == "query" else "a write"
+    reasons = {"failed": f"{what} failed", "aborted": f"the application ended before {what} did"}
     code = "failed-run" if status in reasons else "unfinished-run"
-    text = reasons.get(status, "no event reports how the run ended")
+    text = reasons.get(status, f"no event reports how {what} ended")
     note = Diagnostic(code, "warning", text, target=made.target)
     return made._replace(
         mode="append" if made.mode == "replace" and made.target_kind != "query" else made.mode,

@@ -42,10 +42,16 @@ class OutputFile(NamedTuple):
     file: Path | None
 
 
-def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supported: Sequence[str]) -> list[OutputFile]:
+def chosen(
+    formats: Sequence[str] | None,
+    files: Sequence[Path] | None,
+    supported: Sequence[str],
+    others: Sequence[str] = (),
+) -> list[OutputFile]:
     """Pair formats with files, the last with the last; the first of ``supported`` is the default.
 
     ``-f table -f json -o answer.json`` shows the table and writes the JSON; ``-o answer.csv`` alone writes CSV.
+    ``others`` are suffixes of files that the command writes without a format of that name.
 
     Raises:
         UnknownNameError: the command has no such format, or a file's suffix names none.
@@ -54,7 +60,7 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
     names = list(formats or [])
     places = list(files or [])
     if not names:
-        names = [_of_suffix(place, supported) for place in places] or [supported[0]]
+        names = [_of_suffix(place, supported, others) for place in places] or [supported[0]]
     for number, name in enumerate(names):
         if name not in supported:
             other = name in _BY_SUFFIX.values()  # a format of another command is no slip of the pen
@@ -82,7 +88,7 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
     ]
 
 
-def _of_suffix(place: Path, supported: Sequence[str]) -> str:
+def _of_suffix(place: Path, supported: Sequence[str], others: Sequence[str]) -> str:
     """The format that a file's suffix names; the default of a file without one, and a table for text.
 
     Any other suffix promises a format that would not be in the file: ``answer.xlsx``.
@@ -92,7 +98,7 @@ def _of_suffix(place: Path, supported: Sequence[str]) -> str:
         return _BY_SUFFIX[suffix]
     if not suffix or str(place) in _STDOUT or (suffix in _TEXT and supported[0] == "table"):
         return supported[0]
-    known = [each for each, name in _BY_SUFFIX.items() if name in supported]
+    known = [*(each for each, name in _BY_SUFFIX.items() if name in supported), *others]
     raise UnknownNameError(
         f"no format is known by the suffix {suffix}",
         code="usage.unknown-format",

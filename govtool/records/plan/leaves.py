@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any
 
 from govtool.records.lake.leaf import table_relation, written_to
@@ -94,10 +95,21 @@ def _dataset(fields: Json, found: Json) -> str:
     if isinstance(table, dict) and "f" in table:
         return table_name(table)
     base = next((str(value) for key, value in found["options"]["$map"] if str(key).lower() == "basepath"), "")
-    absolute = base.startswith("/") or ":/" in base
-    if absolute and len(found["roots"]) == len(found["files"] or ()):  # the new files of a batch, of a folder
-        return base
-    return ",".join(found["roots"])
+    files = [str(each[0]) for each in found["files"] or ()]
+    if base and len(found["roots"]) == len(files):  # the new files of a batch, of a folder
+        return _from_the_root(base, files)
+    return ",".join(_from_the_root(each, files) for each in found["roots"])
+
+
+def _from_the_root(place: str, files: list[str]) -> str:
+    """The place of some files as they have it, where it was given from the folder in which the job ran."""
+    if place.startswith("/") or ":/" in place or not files:
+        return place
+    folder = files[0].rpartition("/")[0]
+    while "=" in folder.rpartition("/")[2]:  # a partition
+        folder = folder.rpartition("/")[0]
+    own = "/".join(part for part in posixpath.normpath(place).split("/") if part not in (".", ".."))
+    return folder if not own or folder.endswith(f"/{own}") else place
 
 
 def table_name(table: Json) -> str:

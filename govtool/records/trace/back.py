@@ -10,7 +10,8 @@ from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Exp
 from govtool.records.plan.nodes import Aggregate, Distinct, Filter, LateralJoin, Limit, Project, Relation, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
-from govtool.records.trace.push import semijoined
+from govtool.records.trace.deep import Evaluated, path_to_middle
+from govtool.records.trace.push import narrowed_part, semijoined
 from govtool.records.trace.segment import (
     EXACT,
     Grade,
@@ -70,12 +71,14 @@ class StagePosition:
             enclosing queries, those values' columns.
         grade: How close the choice is to the trace as defined.
         against: Whether the rows stand against the result's.
+        evaluated: Parts of the plan below with the rows that the trace of these rows needs of them.
     """
 
     stage: Stage
     rows: Node
     grade: Grade = EXACT
     against: bool = False
+    evaluated: Evaluated = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +117,9 @@ def step_back(executor: Executor, position: StagePosition) -> Step:
             values = executor.keep(link_values(source, kept))
             if exists(executor, values):
                 below = position.stage.below(number)
-                rows = matching(source.link, values)
-                found.append(StagePosition(below, rows, grade.worst(source.link.grade), against))
+                parts = evaluated_parts(executor, source.link, values, position.evaluated)
+                rows = matching(source.link, values, parts)
+                found.append(StagePosition(below, rows, grade.worst(source.link.grade), against, parts))
     return Step(position, count_rows(executor, kept), tuple(found))
 
 
@@ -160,12 +164,27 @@ def link_values(source: LinkSource, rows: Node) -> Node:
     return Distinct(Project(Filter(rows, source.present), chosen))
 
 
-def matching(link: Link, values: Relation) -> Node:
+def matching(link: Link, values: Relation, evaluated: Evaluated) -> Node:
     """The rows below a link that match values of its parameters."""
     child = link.child.node
     if link.free:
         return LateralJoin(values, child, "inner", link.condition, link.free)
-    return semijoined(child, values, link.condition)
+    return semijoined(child, values, link.condition, evaluated)
+
+
+def evaluated_parts(executor: Executor, link: Link, values: Relation, before: Evaluated) -> Evaluated:
+    """Parts of the plan below a link that need not be evaluated once more for each boundary above them.
+
+    Every boundary evaluates what is below it. Of a deep plan the half below the middle is evaluated at once: with the
+    rows that match the values, which are all that a trace of these comes to.
+    """
+    if link.free:
+        return {}
+    path = path_to_middle(link.child.node, before)
+    if not path:
+        return before
+    part = narrowed_part(path, values, link.condition, before)
+    return {**before, id(path[-1]): executor.keep(part)}
 
 
 def count_rows(executor: Executor, node: Node) -> int:

@@ -17,6 +17,7 @@ from govtool.records.trace.back import (
     link_values,
     with_source,
 )
+from govtool.records.trace.deep import path_to_middle, with_evaluated
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import (
@@ -57,6 +58,7 @@ class Forward:
         self._executor = executor
         self._ids = ids
         self._domains: dict[Stage, Relation] = {}
+        self._evaluated: dict[int, Relation] = {}
 
     def from_inputs(self, stage: Stage, chosen: Chosen, deep: bool = True) -> StagePosition | None:
         """The rows of a stage whose trace has a chosen input row; None where the stage cannot have any.
@@ -66,6 +68,7 @@ class Forward:
             chosen: The input rows.
             deep: Follow the links to the stages below; else only inputs of the segment itself.
         """
+        self._evaluate_middle(stage.segment.node)
         flags: list[tuple[Node, Expression]] = []
         through: list[tuple[LeafSource | LinkSource, Grade]] = []
         for number, source in enumerate(stage.segment.sources):
@@ -81,6 +84,13 @@ class Forward:
                     flags.append(self._matched(source, below))
                     through.append((source, below.grade.worst(source.link.grade)))
         return self._graded(self._flagged(stage, flags, EXACT), through) if flags else None
+
+    def _evaluate_middle(self, node: Node) -> None:
+        """Evaluate the lower half of a deep plan at once, not once more for each boundary above it."""
+        path = path_to_middle(node, self._evaluated)
+        if path:
+            part = with_evaluated(path[-1], self._evaluated)
+            self._evaluated[id(path[-1])] = self._executor.keep(part)
 
     def _graded(
         self, position: StagePosition, through: Sequence[tuple[LeafSource | LinkSource, Grade]]
@@ -111,7 +121,7 @@ class Forward:
 
     def every_row(self, stage: Stage) -> Node:
         """All rows of a stage, for all values of enclosing queries that it is evaluated for."""
-        node = stage.segment.node
+        node = with_evaluated(stage.segment.node, self._evaluated)
         if stage.source is None or stage.above is None or not stage.source.link.free:
             return node
         if stage not in self._domains:

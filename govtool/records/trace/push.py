@@ -7,6 +7,7 @@ repeated above; engines do not push one below aggregates and windows themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from govtool.records.plan.expressions import Attribute, Call, Expression, WindowCall
 from govtool.records.plan.nodes import (
@@ -27,16 +28,34 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN
+from govtool.records.trace.deep import Evaluated
 from govtool.records.trace.segment import both, conjuncts
 
 Pairs = dict[int, tuple[str, Attribute]]
 """For a column of a plan: the comparison, and the column of the values that it has to match."""
 
 
-def semijoined(node: Node, values: Relation, condition: Expression | None) -> Node:
-    """The rows of a plan that match one of the values, with what can be known early left out early."""
+def semijoined(node: Node, values: Relation, condition: Expression | None, evaluated: Evaluated | None = None) -> Node:
+    """The rows of a plan that match one of the values, with what can be known early left out early.
+
+    Args:
+        node: The plan.
+        values: The values.
+        condition: Over the columns of both; None: every row, if there is a value.
+        evaluated: Parts of the plan that are read instead of being evaluated again.
+    """
     pairs = matched_columns(node, values, condition)
-    return Join(_pushed(node, values, pairs), values, "left_semi", condition)
+    return Join(_pushed(node, values, pairs, evaluated or {}), values, "left_semi", condition)
+
+
+def narrowed_part(path: tuple[Node, ...], values: Relation, condition: Expression | None, evaluated: Evaluated) -> Node:
+    """The last operator of a path from a plan down, with the rows that ``semijoined`` needs of it."""
+    pairs = matched_columns(path[0], values, condition)
+    for node, child in pairwise(path):
+        parts = _below(node, pairs)
+        place = next(number for number, each in enumerate(node.nodes()) if each is child)
+        pairs = {} if parts is None else parts[place]
+    return _pushed(path[-1], values, pairs, evaluated)
 
 
 def matched_columns(node: Node, values: Relation, condition: Expression | None) -> Pairs:
@@ -52,18 +71,25 @@ def matched_columns(node: Node, values: Relation, condition: Expression | None) 
     return found
 
 
-def _pushed(node: Node, values: Relation, pairs: Pairs) -> Node:
-    if not pairs:
+def _pushed(node: Node, values: Relation, pairs: Pairs, evaluated: Evaluated) -> Node:
+    if id(node) in evaluated:
+        return _met(evaluated[id(node)], values, pairs)
+    if not pairs and not evaluated:
         return node
     parts = _below(node, pairs)
-    if parts is None:
-        return _met(node, values, pairs)
-    return node.replaced(
-        nodes=tuple(_pushed(child, values, part) for child, part in zip(node.nodes(), parts, strict=True))
+    inputs = node.nodes()
+    made = node.replaced(
+        nodes=tuple(
+            _pushed(child, values, part, evaluated)
+            for child, part in zip(inputs, [{}] * len(inputs) if parts is None else parts, strict=True)
+        )
     )
+    return _met(made, values, pairs) if parts is None else made
 
 
 def _met(node: Node, values: Relation, pairs: Pairs) -> Node:
+    if not pairs:
+        return node
     columns = {column.id: column for column in outputs(node)}
     same = both(Call(name, (columns[number], other), BOOLEAN) for number, (name, other) in pairs.items())
     return Join(node, values, "left_semi", same)

@@ -56,6 +56,7 @@ def test_a_run_that_failed_replaced_nothing():
         "partial",
         ["failed-run"],
     )
+    assert tried.diagnostics[0].message == "a write failed"
     assert attempted(made("delete"), "running").mode == "delete"
 
 

@@ -214,6 +214,22 @@ def test_long_chains_and_many_definitions_are_traced(duck):
     assert traced(duck, plan, "host = 'h3'") == {"log": [4]}
 
 
+@pytest.mark.parametrize("forward", [False, True])
+def test_boundaries_of_a_long_chain_do_not_each_evaluate_all_below(duck, monkeypatch, forward):
+    steps = ["WITH d0 AS (SELECT code AS a FROM log)"]
+    steps += [f"d{n} AS (SELECT DISTINCT concat(a, '.') AS a FROM d{n - 1})" for n in range(1, 61)]
+    lineage = Lineage.of(from_sql(", ".join(steps) + " SELECT a FROM d60", RELATIONS), duck)
+    evaluated, keep = [], duck.keep
+    monkeypatch.setattr(duck, "keep", lambda node: evaluated.extend(walk_nodes(node)) or keep(node))
+    found = lineage.where("a LIKE '410%'").go_back_all()
+    (step,) = found.answer().inputs
+    assert [row["_row"] for row in step.rows] == [3]
+    if forward:
+        evaluated.clear()
+        assert found.go_next_all().count() == 1
+    assert len(evaluated) < 60 * 60
+
+
 def test_definitions_that_double_without_end_are_refused(duck):
     steps = ["WITH d0 AS (SELECT code FROM log)"]
     steps += [f"d{n} AS (SELECT a.code FROM d{n - 1} a JOIN d{n - 1} b ON a.code = b.code)" for n in range(1, 40)]

@@ -6,6 +6,8 @@ import pytest
 from depth import LONG
 from differential import read_twice, run
 
+from govtool.records.trace import deep
+
 
 @pytest.mark.parametrize("first", range(0, 320 if LONG else 160, 40))
 def test_traces_are_those_of_the_reference(first):
@@ -29,6 +31,13 @@ def test_traces_of_plans_that_are_read_twice_are_those_of_the_reference():
     assert report.wrong == []
     assert report.cases == 40
     assert report.traces
+
+
+def test_traces_of_plans_that_are_cut_are_those_of_the_reference(monkeypatch):
+    monkeypatch.setattr(deep, "DEEP", 2)
+    report = run(range(92000, 92030))
+    assert report.wrong == []
+    assert report.traces > report.supersets
 
 
 def test_a_traced_row_that_was_taken_off_elsewhere_is_revived_by_a_replay():

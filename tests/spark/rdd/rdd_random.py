@@ -189,7 +189,7 @@ OPERATORS = {
     "repartitionAndSortWithinPartitions": _same(
         "P", lambda g, r: r.repartitionAndSortWithinPartitions(g["n"], keyfunc=fn.text)
     ),
-    "persist": Operator("R", "=", lambda g, r: r.persist(), lambda g, seen, s: s),
+    "persist": Operator("R", "=", lambda g, r: r.persist(), lambda g, seen, s: s),  # the same RDD: no step of its own
     "mark": Operator("R", "=", lambda g, r: r.mark(), lambda g, seen, s: s, stop=True),
     "reduceByKey": _group(
         lambda g, r: r.mapValues(fn.small).reduceByKey(fn.add, g["n"]), lambda vs: sum(map(fn.small, vs))
@@ -459,6 +459,8 @@ def _add(random_, program, name):
     if name == "sortByKey" and chosen[0].gives != "P":
         return
     tracked = operator.run(given, *(node.tracked for node in chosen))
+    if name == "persist":
+        return
     node = Node(
         len(program.nodes), name, tuple(each.number for each in chosen), given, tracked, _gives(operator, chosen)
     )

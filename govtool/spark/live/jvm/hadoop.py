@@ -38,3 +38,9 @@ def qualified(text: str, session: Any = None) -> str:
     path = java().org.apache.hadoop.fs.Path(text)
     settings = configuration() if session is None else session.sessionState().newHadoopConf()
     return str(path.getFileSystem(settings).makeQualified(path).toString())
+
+
+def place_of(path: Any) -> str:
+    """A path of a relation: most are qualified, those of what a streaming query wrote are as they were given."""
+    text = str(path.toString())
+    return text if text.startswith("/") or ":/" in text else qualified(text)

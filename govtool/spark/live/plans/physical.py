@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from govtool.spark.live.jvm.hadoop import place_of
 from govtool.spark.live.jvm.scala import sequence
 
 MAX_SCANS = 200
@@ -97,7 +98,7 @@ def _scan(leaf: Any) -> dict[str, Any]:
     name = leaf.getClass().getSimpleName()
     scan: dict[str, Any] = {}
     if name == "FileSourceScanExec":
-        scan["paths"] = [path.toString() for path in sequence(leaf.relation().location().rootPaths())]
+        scan["paths"] = [place_of(path) for path in sequence(leaf.relation().location().rootPaths())]
         table = leaf.tableIdentifier()
         if table.isDefined():
             scan["table"] = table.get().unquotedString()

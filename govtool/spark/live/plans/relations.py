@@ -7,7 +7,7 @@ from typing import Any
 
 from govtool.spark.live.job.cleaned import clean_url, plain_table
 from govtool.spark.live.job.digest_key import Digests, read_key
-from govtool.spark.live.jvm.hadoop import qualified
+from govtool.spark.live.jvm.hadoop import place_of, qualified
 from govtool.spark.live.jvm.scala import called, safely, sequence, table_parts
 from govtool.spark.live.plans.files import read_files, read_options
 
@@ -67,7 +67,7 @@ def relation_facts(relation: Any) -> dict[str, Json]:
     if name == "HadoopFsRelation" and "delta" not in relation.location().getClass().getName():
         paths = relation.location().rootPaths()
         return {
-            "paths": [path.toString() for path in sequence(paths)],
+            "paths": [place_of(path) for path in sequence(paths)],
             "format": relation.fileFormat().toString(),
             **_listed(relation),
         }
