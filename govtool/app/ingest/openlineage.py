@@ -20,6 +20,7 @@ from govtool.app.ingest.sql_options import Progress, SourceText, check_dialect, 
 from govtool.app.project.path_root import paths_root
 from govtool.app.project.sources import SourceOrigin, named_source
 from govtool.errors import UsageError
+from govtool.given_files import open_given
 from govtool.model import Derivation, Diagnostic
 from govtool.model.parquet import read_parquet
 from govtool.model.run import RUNS
@@ -162,7 +163,7 @@ def read_events(
             continue
         name = file_name(file, root)
         try:
-            with file.open("rb") as raw:
+            with open_given(file) as raw:
                 _read_file(raw, name, read, dialect)
         except OSError as error:
             read.note([Diagnostic("unreadable", "error", f"cannot be read: {error.strerror or error}", name)])
