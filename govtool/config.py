@@ -50,6 +50,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from govtool.config_sources import FLAG, KINDS, NUMBER, PATHS, SHARED, TABLE, TEXT, SourceSettings
 from govtool.errors import UsageError
@@ -58,6 +59,8 @@ CONFIG_FILE = "govtool.toml"
 STORE_DIRECTORY = ".govtool"
 _LARGEST = 1 << 20
 """Bytes of a ``govtool.toml``."""
+_DOTS = 5000
+"""Dots of one of its lines."""
 
 _SQL_TEXTS = ("dialect", "default_catalog", "default_schema", "namespace", "source", "relation_from")
 
@@ -178,19 +181,33 @@ def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.
     )
 
 
-def _read(file: Path) -> Config:
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML that anybody may have written.
+
+    Raises:
+        ValueError: It is none, is nested too deeply, or has a number of thousands of digits.
+    """
     import tomllib
 
+    if any(
+        line.count(".") > _DOTS for line in text.split("\n")
+    ):  # the time of a dotted key is the square of its length
+        raise ValueError("nested too deeply")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _read(file: Path) -> Config:
     try:
         with file.open("rb") as opened:
             data = opened.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise UsageError(f"more than {_LARGEST >> 10} KB", code="usage.config", location=str(file))
-        table = tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table = parse_toml(data.decode())
+    except ValueError as error:
         raise UsageError(f"not valid TOML: {error}", code="usage.config", location=str(file)) from error
-    except RecursionError as error:
-        raise UsageError("nested too deeply", code="usage.config", location=str(file)) from error
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
     reader = _Table(table, file)

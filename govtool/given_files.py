@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 import io
 import os
+import select
 import stat
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from govtool.errors import UsageError
 
 LARGEST = 1 << 30
 """Bytes of a file that is read whole."""
+WAIT = 5.0
+"""Seconds in which somebody must open a pipe to write to it."""
 _CHUNK = 1 << 20
 
 
@@ -30,8 +33,39 @@ def read_given(path: Path, largest: int = LARGEST) -> bytes:
     kind = path.stat().st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or stat.S_ISDIR(kind)):
         raise OSError(errno.EINVAL, "it is no file", str(path))
-    with path.open("rb") as stream:
+    with open_given(path) as stream:
         return read_bounded(stream, str(path), largest)
+
+
+def open_given(path: Path) -> IO[bytes]:
+    """Open a file, or a pipe once somebody writes to it.
+
+    Raises:
+        OSError: It cannot be opened, or nobody has opened the pipe to write to it.
+    """
+    if not path.is_fifo():
+        return path.open("rb")
+    pipe = _Pipe(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+    stream = io.BufferedReader(pipe)
+    waiting = select.poll()
+    waiting.register(pipe)
+    if not waiting.poll(WAIT * 1000) and not stream.peek(1) and not pipe.is_quiet:
+        stream.close()
+        raise OSError(errno.EPIPE, "nobody writes to this pipe", str(path))
+    os.set_blocking(pipe.fileno(), True)
+    return stream
+
+
+class _Pipe(io.FileIO):
+    """A pipe; knows whether it was empty while somebody had it open to write to it."""
+
+    is_quiet = False
+
+    def readinto(self, buffer: Any) -> int | None:
+        """See ``io.FileIO``."""
+        count = super().readinto(buffer)
+        self.is_quiet = count is None
+        return count
 
 
 def read_given_text(path: Path, encoding: str = "utf-8", largest: int = LARGEST) -> str:

@@ -11,6 +11,9 @@ _UNSAFE = re.compile(
 )
 
 
+_NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
+
+
 def count(number: int, singular: str, plural: str | None = None) -> str:
     """``1 column``, ``2 columns``, ``1,234 columns``."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
@@ -26,6 +29,11 @@ def percent(part: int, whole: int) -> str:
 def printable(text: str) -> str:
     r"""Replace what could steer a terminal or deceive a reader by a visible escape: ``\x1b``, ``\u202e``."""
     return _UNSAFE.sub(_escape, text) if _UNSAFE.search(text) else text
+
+
+def xml_text(text: str) -> str:
+    """Printable text without the characters that XML has no way to write."""
+    return _NOT_XML.sub("\ufffd", printable(text))
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -67,8 +67,13 @@ def test_every_setting_has_an_origin(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"), (f'store = "{"x" * 2_000_000}"', "more than 1024 KB")],
-    ids=["deep", "large"],
+    [
+        ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("a" + ".a" * 100_000 + " = 1", "nested too deeply"),
+        ("a = " + "9" * 5000, "not valid TOML"),
+        (f'store = "{"x" * 2_000_000}"', "more than 1024 KB"),
+    ],
+    ids=["deep", "dotted", "number", "large"],
 )
 def test_a_file_that_somebody_made_to_be_costly(tmp_path, text, why):
     (tmp_path / "govtool.toml").write_text(text)

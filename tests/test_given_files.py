@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from govtool.given_files import read_bounded, read_given, read_given_text
+from govtool import given_files
+from govtool.given_files import open_given, read_bounded, read_given, read_given_text
 
 
 def test_a_file_is_read_to_its_end(tmp_path: Path) -> None:
@@ -36,3 +37,15 @@ def test_a_pipe_is_bounded(tmp_path: Path) -> None:
     writer.join()
     with Path("/dev/zero").open("rb") as endless, pytest.raises(OSError, match="larger"):
         read_bounded(endless, "zero", 5_000_000)
+
+
+def test_a_pipe_to_which_nobody_writes_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(given_files, "WAIT", 0.01)
+    os.mkfifo(tmp_path / "a")
+    with pytest.raises(OSError, match="nobody writes"):
+        read_given(tmp_path / "a")
+    writer = os.open(tmp_path / "a", os.O_RDWR)
+    with open_given(tmp_path / "a") as stream:  # open, and nothing is written yet
+        os.write(writer, b"abc")
+        os.close(writer)
+        assert stream.read() == b"abc"

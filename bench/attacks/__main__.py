@@ -8,11 +8,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 
-from bench.attacks import damage, figures, kills, lengths, servers
+from bench.attacks import commits, damage, figures, kills, lengths, servers
 from bench.attacks.rows import Row, merge
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "kills": kills.kills,
+    "commits": commits.commits,
     "forgetting": kills.forgetting,
     "truncations": damage.truncations,
     "damages": damage.damages,

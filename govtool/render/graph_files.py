@@ -10,7 +10,7 @@ from govtool.render.formats.prov_json import prov_json
 from govtool.render.layout.table import to_csv
 from govtool.render.pictures.drawing import Drawing, dot, mermaid
 from govtool.report.model import LineageView, ViewNode
-from govtool.wording import printable
+from govtool.wording import xml_text
 
 if TYPE_CHECKING:
     from govtool.answers.report import ReportAnswer
@@ -89,15 +89,15 @@ def graphml(view: LineageView) -> Iterator[str]:
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph()
     bases = view.bases()
     for base, dataset in zip(bases, view.datasets, strict=True):
-        about = {"dataset": printable(dataset.name), "dataset_kind": dataset.kind, "temporary": dataset.is_temporary}
-        graph.add_node(base, name=printable(f"{dataset.name}.*"), type="", **about)
+        about = {"dataset": xml_text(dataset.name), "dataset_kind": dataset.kind, "temporary": dataset.is_temporary}
+        graph.add_node(base, name=xml_text(f"{dataset.name}.*"), type="", **about)
         for number, column in enumerate(dataset.columns, base + 1):
-            name = printable(f"{dataset.name}.{column.path}")
-            graph.add_node(number, name=name, type=printable(column.type or ""), **about)
+            name = xml_text(f"{dataset.name}.{column.path}")
+            graph.add_node(number, name=name, type=xml_text(column.type or ""), **about)
     for edge in view.edges:
         ends = (bases[node.dataset] + 1 + node.column for node in (edge.source, edge.target))
         place = view.statements[edge.statement]
-        graph.add_edge(*ends, kind=edge.kind, label=printable(edge.label), file=printable(place.file), line=place.line)
+        graph.add_edge(*ends, kind=edge.kind, label=xml_text(edge.label), file=xml_text(place.file), line=place.line)
     yield from nx.generate_graphml(graph)
 
 

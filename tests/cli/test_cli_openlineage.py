@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from govtool.app.ingest import openlineage
+
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "openlineage"
 SPARK = FIXTURES / "spark_orders.jsonl"
 
@@ -30,6 +32,14 @@ def test_the_graph_answers(store):
     explained = json.loads(store("explain", "s3://lake/shop/orders.amount", "-f", "json").out)
     assert "openlineage" in json.dumps(explained)
     assert "0193400a-0000-7000-8000-000000000001" in json.dumps(explained)
+
+
+def test_lines_without_end_that_are_no_events_end_the_ingest(store, project, monkeypatch):
+    monkeypatch.setattr(openlineage, "MAX_NOTES", 20)
+    (project / "events.jsonl").write_text('{"Event": "SparkListenerLogStart"}\n' * 30)
+    done = store("ingest", "openlineage", "events.jsonl")
+    assert (done.code, "more than 20 lines are no events" in done.err) == (3, True)
+    assert "events.jsonl:" in done.err
 
 
 @pytest.mark.parametrize("form", ["plain", "gz", "zst", "pretty", "array", "stdin", "bom"])

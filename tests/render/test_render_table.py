@@ -106,6 +106,11 @@ def test_csv_is_read_back_by_any_reader():
     assert list(csv.reader(io.StringIO(text))) == [["a", "b"], ['say "x", y', "2"], [r"line\nbreak", ""]]
 
 
+def test_a_text_in_csv_is_no_formula():
+    cells = ["=1+1.sql", "@SUM(A1)", "+cmd|' /C calc'!A0", "-1.5e-7", "+49 30 1", "-", "a=b"]
+    assert list(to_csv(("a",), [(cell,) for cell in cells]))[1:] == [f"'{cell}" for cell in cells[:3]] + cells[3:]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

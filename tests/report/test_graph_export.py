@@ -125,7 +125,7 @@ def test_selectors_choose_and_an_unknown_one_is_an_error(shop, export, capsys):
 
 
 def test_hostile_names_are_escaped(ingest, tmp_path, capsys):
-    graph = ingest({"a.sql": 'create view "a""><b>\u202e]]>" as select "x;\n-->" from "t"'})
+    graph = ingest({"a.sql": 'create view "a""><b>\u202e\ufffe]]>" as select "x;\n-->" from "t"'})
     for form in ("csv", "jsonl", "json", "dot", "mermaid", "graphml", "prov-json"):
         assert main(["export", "graph", "-f", form, "--store", graph.store]) == 0
         text = capsys.readouterr().out

@@ -1,6 +1,6 @@
 """A writer that is killed: ``killed_writer.py STORE MODE K``; started by test_store_kill.py.
 
-Modes: ``before`` and ``after`` kill at the K-th request, ``slot`` when the slot is written, ``sync`` at the K-th fsync,
+Modes: ``after`` kills after the K-th request (which is before the next one), ``slot`` when the slot is written, ``sync`` at the K-th fsync,
 ``loop`` commits until it is
 killed from outside and prints each sequence number after the store acknowledged it.
 """
@@ -39,7 +39,7 @@ def main(uri, mode, k):
         local.sync = lambda path: (at("sync", str(path)), real(path))
     else:
         at = At(k, kill)
-        store.objects = Wrapped(store.objects, **{mode: at})
+        store.objects = Wrapped(store.objects, after=at)
     batch(store, 2)
     print("survived")
 

@@ -33,10 +33,7 @@ def version(store):
     return int(head.message)
 
 
-@pytest.mark.parametrize(
-    ("backend", "mode"),
-    [("local", "before"), ("local", "after"), ("local", "sync"), ("moto", "before"), ("moto", "after")],
-)
+@pytest.mark.parametrize(("backend", "mode"), [("local", "after"), ("local", "sync"), ("moto", "after")])
 def test_killed_at_every_step(make_uri, backend, mode):
     k, survived = 0, False
     while not survived:

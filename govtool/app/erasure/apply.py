@@ -300,7 +300,7 @@ def _partial(to: Path) -> Iterator[Path]:
     folder = to.with_name(f".{to.name}.partial")
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(to.with_name(f".{to.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(to.with_name(f".{to.name}.lock"), os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError as error:
         raise UsageError(f"it cannot be written: {error.strerror}", code="usage.target", location=str(to)) from error
     try:

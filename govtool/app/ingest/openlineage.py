@@ -19,7 +19,8 @@ from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, check_dialect, file_name, root_of
 from govtool.app.project.path_root import paths_root
 from govtool.app.project.sources import SourceOrigin, named_source
-from govtool.errors import UsageError
+from govtool.errors import EvidenceError, UsageError
+from govtool.given_files import open_given
 from govtool.model import Derivation, Diagnostic
 from govtool.model.parquet import read_parquet
 from govtool.model.run import RUNS
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 ROWS_PER_FRAGMENT = 512
 """The target size of a fragment of merged events."""
 
+MAX_NOTES = 100_000
+"""Notes of what is no event, or cannot be read whole: each takes some kilobytes of memory."""
 _TRIES = 5
 """Number of attempts of a merge while other processes add to the same source."""
 
@@ -67,6 +70,7 @@ class Read:
     notes: list[Diagnostic] = field(default_factory=list)
     files: int = 0
     events: int = 0
+    noted: int = 0
 
     def add(self, event: Event, dialect: str) -> None:
         """Merge an event."""
@@ -79,8 +83,20 @@ class Read:
         self.events += 1
 
     def note(self, notes: Iterable[Diagnostic]) -> None:
-        """Keep notes; what was no event is counted."""
+        """Keep notes; what was no event is counted.
+
+        Raises:
+            EvidenceError: There are more than any file of events has (``evidence.max-errors``).
+        """
         for note in notes:
+            self.noted += 1
+            if self.noted > MAX_NOTES:
+                raise EvidenceError(
+                    f"more than {MAX_NOTES:,} lines are no events, or cannot be read whole; the last: {note.message}",
+                    code="evidence.max-errors",
+                    location=f"{note.file}:{note.line}",
+                    hint="are these events of OpenLineage? govtool ingest spark reads event logs of Spark",
+                )
             if note.severity == "error":
                 self.state.reject(note)
             else:
@@ -162,7 +178,7 @@ def read_events(
             continue
         name = file_name(file, root)
         try:
-            with file.open("rb") as raw:
+            with open_given(file) as raw:
                 _read_file(raw, name, read, dialect)
         except OSError as error:
             read.note([Diagnostic("unreadable", "error", f"cannot be read: {error.strerror or error}", name)])
@@ -176,6 +192,7 @@ def _read_file(raw: IO[bytes], name: str, read: Read, dialect: str) -> None:
     from govtool.capture.openlineage.events import EventReader
 
     reader = EventReader(name)
+    stated: set[str] = set()
     try:
         for row in json_rows(lines(text_only(chunks(raw)), name), name):
             if isinstance(row, Reject):
@@ -183,20 +200,19 @@ def _read_file(raw: IO[bytes], name: str, read: Read, dialect: str) -> None:
                 continue
             for event in reader.events(row[1], row[0]):
                 read.add(event, dialect)
+            read.note(_condensed(reader.notes, stated))
+            reader.notes.clear()
     except BinaryStreamError as error:
         read.note([Diagnostic("not-json", "error", str(error), name)])
-    read.note(_condensed(reader.notes))
 
 
-def _condensed(notes: list[Diagnostic]) -> Iterator[Diagnostic]:
+def _condensed(notes: list[Diagnostic], stated: set[str]) -> Iterator[Diagnostic]:
     """Notes without repetition: for parts of events, only the first of each kind."""
-    seen: dict[str, int] = {}
     for note in notes:
         if note.severity == "error":
             yield note
-            continue
-        seen[note.message] = seen.get(note.message, 0) + 1
-        if seen[note.message] == 1:
+        elif note.message not in stated:
+            stated.add(note.message)
             yield note
 
 

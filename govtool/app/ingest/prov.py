@@ -16,6 +16,7 @@ from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, file_name, root_of
 from govtool.app.project.sources import named_source
 from govtool.errors import EngineError, UsageError
+from govtool.given_files import open_given
 from govtool.model import Diagnostic
 from govtool.store import Fragment
 
@@ -135,7 +136,7 @@ def _texts(
             name = file_name(file, root)
             form = FORMATS.get(file.suffix.lower(), "json")
             try:
-                with file.open("rb") as raw:
+                with open_given(file) as raw:
                     yield name, form, _bounded(raw, name, MAX_BYTES)
             except OSError as error:
                 message = f"cannot be read: {error.strerror or error}"

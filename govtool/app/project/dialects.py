@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import configparser
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from govtool.capture.dbt.artifacts import ADAPTERS
 from govtool.capture.dbt.files import text, yaml_mapping
+from govtool.config import parse_toml
 from govtool.given_files import leads_out
 
 _SQLFLUFF: Mapping[str, str] = {"sparksql": "spark", "greenplum": "postgres", "mariadb": "mysql", "tsql": "tsql"}
@@ -90,8 +90,8 @@ def _sqlfluff(source: str) -> str:
 
 def _pyproject(source: str) -> str:
     try:
-        data: Any = tomllib.loads(source)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        data: Any = parse_toml(source)
+    except ValueError:
         return ""
     for key in ("tool", "sqlfluff", "core", "dialect"):
         data = data.get(key) if isinstance(data, dict) else None

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.records.tables import read_record_runs, read_untraceable
+from govtool.app.records.tables import read_runs_beside_damage, read_untraceable
 from govtool.app.runs.lookup import is_named, job_and_steps, matching_runs, read_history
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.names import renewed_text
 
 if TYPE_CHECKING:
+    from govtool.app.records.damaged import DamagedFragment
     from govtool.model.records import RecordRun
+    from govtool.model.run import Run
     from govtool.query.runs.history import History
     from govtool.store import Commit, Reader
 
@@ -42,7 +44,7 @@ def find_writer(
         UnknownNameError: There is no such output or run.
         AmbiguousNameError: Several writes fit.
     """
-    known = recorded(store, commit)
+    known = recorded(store, commit, _needed(run, output, lambda each: [one.dataset for one in each.outputs]))
     writes = known if run is None else of_run(store, commit, known, run)
     if output is not None:
         _refuse_other_run(known, writes, output, lambda each: (each.output,), f"run {run} wrote nothing to")
@@ -61,7 +63,7 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
         UsageError: The store has no records (``usage.no-records``), or no write read the files (``usage.no-run``).
         UnknownNameError: There is no such input or run.
     """
-    known = recorded(store, commit)
+    known = recorded(store, commit, _needed(run, dataset, lambda each: [one.dataset for one in each.inputs]))
     writes = known if run is None else of_run(store, commit, known, run)
     _refuse_other_run(known, writes, dataset, inputs_of, f"run {run} did not read")
     found = _of_dataset(store, commit, writes, dataset, inputs_of, "no records of a run that read")
@@ -71,17 +73,66 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
     return [each for each in there if each.output] or there  # rows that went to the driver left nothing to point at
 
 
-def recorded(store: Reader, commit: Commit) -> list[RecordRun]:
-    """All writes whose rows can be traced.
+Needed = Callable[["Run", "Sequence[RecordRun]"], bool]
+"""Whether a question may need the records of a run, beside those that can be read."""
+
+
+def recorded(store: Reader, commit: Commit, needed: Needed = lambda run, known: True) -> list[RecordRun]:
+    """All writes whose rows can be traced; without those in damaged fragments, if none of them is needed.
 
     Raises:
         UsageError: There are none (``usage.no-records``).
+        IntegrityError: A damaged fragment may hold the records of a run that is needed (``store.corrupt-fragment``).
     """
-    runs = read_record_runs(store, commit)
+    known, damaged = read_runs_beside_damage(store, commit)
+    if damaged:
+        _refuse_needed(store, commit, known, damaged, needed)
+    runs = [run for run in known if run.plan]
     if not runs:
+        if damaged:
+            raise damaged[0].error()
         _refuse_untraceable(store, commit, lambda each: True)
         raise UsageError("this store has no records of rows", code="usage.no-records", hint=RECORDING)
     return runs
+
+
+def _refuse_needed(
+    store: Reader, commit: Commit, known: Sequence[RecordRun], damaged: Sequence[DamagedFragment], needed: Needed
+) -> None:
+    """Refuse damage in which the records of a run may be that is needed, or of runs that nothing is known of.
+
+    Raises:
+        IntegrityError: There is such damage.
+    """
+    read = {each.run for each in known}
+    history = read_history(store, commit).runs
+    for each in damaged:
+        source = each.ref.source
+        lost = [
+            run
+            for run in history
+            if {"", source} & {run.source, *(one.source for one in run.records)} and not read.intersection(run.ids)
+        ]
+        wanted = [run.id for run in lost if needed(run, known)]
+        if wanted or not lost:
+            raise each.error(wanted)
+
+
+def _needed(run: str | None, dataset: str | None, names_of: Callable[[Run], Iterable[str]]) -> Needed:
+    """What a question about a run or a dataset needs."""
+
+    def needed(lost: Run, known: Sequence[RecordRun]) -> bool:
+        if run is not None:
+            return not any(run in (each.run, each.application) for each in known)
+        return dataset is None or any(is_called(name, dataset) for name in names_of(lost))
+
+    return needed
+
+
+def linked(lost: Run, known: Sequence[RecordRun]) -> bool:
+    """Return whether a run may stand between writes that can be read: what a trace through runs needs."""
+    wrote, read = {one.dataset for one in lost.outputs}, {one.dataset for one in lost.inputs}
+    return any(each.output in read or wrote.intersection(inputs_of(each)) for each in known)
 
 
 def _refuse_untraceable(store: Reader, commit: Commit, fits: Callable[[RecordRun], bool]) -> None:

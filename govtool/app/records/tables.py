@@ -11,8 +11,9 @@ import hashlib
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage
 from govtool.errors import IntegrityError, UsageError
 from govtool.model.positions import PRIVATE_POSITIONS, PositionsCost, decode_cost
 from govtool.model.records import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from govtool.records.plan.nodes import Plan, Relation
     from govtool.store import Commit, FragmentRef, Reader
 
+_T = TypeVar("_T")
 _NUMBERS = re.compile(r"(\d+)")
 
 
@@ -234,19 +236,31 @@ def read_record_runs(store: Reader, commit: Commit) -> list[RecordRun]:
     return [run for run in _sorted_runs(store, commit) if run.plan]
 
 
+def read_runs_beside_damage(store: Reader, commit: Commit) -> tuple[list[RecordRun], list[DamagedFragment]]:
+    """All writes, by the ids of their runs, and the fragments whose writes cannot be read.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    refs = [ref for ref in store.fragments(commit) if ref.table == RECORD_RUNS]
+    found, damaged = decoded_beside_damage(store, refs, decode_record_runs)
+    return sorted(found, key=lambda run: run_order(run.run)), damaged
+
+
 def read_untraceable(store: Reader, commit: Commit) -> list[RecordRun]:
     """The writes whose rows cannot be traced, with the reason as the only break.
 
     Raises:
-        StoreError: a fragment cannot be read.
-        IntegrityError: a fragment is not what was written.
+        StoreError: the store cannot be read.
     """
-    return [run for run in _sorted_runs(store, commit) if not run.plan]
+    return [run for run in read_runs_beside_damage(store, commit)[0] if not run.plan]
 
 
 def _sorted_runs(store: Reader, commit: Commit) -> list[RecordRun]:
-    found = _runs(store, [ref for ref in store.fragments(commit) if ref.table == RECORD_RUNS])
-    return sorted(found, key=lambda run: run_order(run.run))
+    found, damaged = read_runs_beside_damage(store, commit)
+    if damaged:
+        raise damaged[0].error()
+    return found
 
 
 def run_order(run: str) -> list[tuple[int, str]]:
@@ -296,16 +310,14 @@ def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str
     """The plan or program of a write as it is stored, and its private values; None if those were removed.
 
     Raises:
-        IntegrityError: its plan is not in the store.
+        IntegrityError: its plan is not in the store, or a fragment that may hold a part of it is damaged.
     """
-    refs = [ref for ref in store.fragments(commit) if ref.table in (PLANS, PRIVATE_VALUES)]
-    body = _first(store, refs, PLANS, lambda data: [p.body for p in decode_plans(data) if p.digest == run.plan])
-    if body is None:
+    refs = store.fragments(commit)
+    plan = _find(store, refs, PLANS, decode_plans, lambda each: each.digest == run.plan, run)
+    if plan is None:
         raise IntegrityError(f"the plan of {run.run} is not in the store", code="store.corrupt-fragment")
-    values = _first(
-        store, refs, PRIVATE_VALUES, lambda data: [p.values for p in decode_private(data) if p.run == run.run]
-    )
-    return body, values
+    private = _find(store, refs, PRIVATE_VALUES, decode_private, lambda each: each.run == run.run, run)
+    return plan.body, None if private is None else private.values
 
 
 def read_positions(store: Reader, commit: Commit, run: RecordRun) -> bytes | None:
@@ -336,8 +348,8 @@ def read_positions_cost(store: Reader, commit: Commit, run: Run) -> PositionsCos
     kept = {ref.sha256: ref for ref in refs if ref.table == PRIVATE_POSITIONS}
     if not kept:
         return None
-    own = (one.positions for one in _runs(store, refs) if one.run in run.ids)
-    found = next((kept[digest] for digest in own if digest in kept), None)
+    own = _own_runs(store, refs, run)
+    found = next((kept[each.positions] for each in own if each.positions in kept), None)
     return decode_cost(store.read(found)) if found is not None else None
 
 
@@ -354,7 +366,7 @@ def read_plan_cost(store: Reader, commit: Commit, run: Run) -> PlanCost | None:
         IntegrityError: a fragment is not what was written.
     """
     refs = _refs_of(store, commit, run)
-    own = next((one for one in _runs(store, refs) if one.run in run.ids and one.plan), None)
+    own = next((one for one in _own_runs(store, refs, run) if one.plan), None)
     if own is None:
         return None
     body, values = read_stored(store, commit, own)
@@ -366,6 +378,19 @@ def _refs_of(store: Reader, commit: Commit, run: Run) -> list[FragmentRef]:
     """The fragments of the sources that recorded a run."""
     sources = {run.source, *(record.source for record in run.records)}
     return [ref for ref in store.fragments(commit) if ref.source in sources]
+
+
+def _own_runs(store: Reader, refs: Sequence[FragmentRef], run: Run) -> list[RecordRun]:
+    """The writes of a run, under all its ids.
+
+    Raises:
+        IntegrityError: There is none, and it may be in a damaged fragment.
+    """
+    rows, damaged = decoded_beside_damage(store, [ref for ref in refs if ref.table == RECORD_RUNS], decode_record_runs)
+    found = [one for one in rows if one.run in run.ids]
+    if not found and damaged:
+        raise damaged[0].error([run.id])
+    return found
 
 
 def _size(text: str) -> int:
@@ -380,9 +405,21 @@ def _read(store: Reader, refs: Sequence[FragmentRef], table: str) -> Iterable[by
     return store.read_many([ref for ref in refs if ref.table == table])
 
 
-def _first(store: Reader, refs: Sequence[FragmentRef], table: str, pick: Callable[[bytes], list[str]]) -> str | None:
-    for data in _read(store, refs, table):
-        found = pick(data)
-        if found:
-            return found[0]
-    return None
+def _find(
+    store: Reader,
+    refs: Iterable[FragmentRef],
+    table: str,
+    decode: Callable[[bytes], list[_T]],
+    fits: Callable[[_T], bool],
+    run: RecordRun,
+) -> _T | None:
+    """What a run has in a table; None if it has nothing there.
+
+    Raises:
+        IntegrityError: It was not found, and may be in a damaged fragment.
+    """
+    rows, damaged = decoded_beside_damage(store, [ref for ref in refs if ref.table == table], decode)
+    found = next(filter(fits, rows), None)
+    if found is None and damaged:
+        raise damaged[0].error([run.run])
+    return found

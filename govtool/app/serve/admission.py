@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import os
+import re
 from dataclasses import dataclass
 from email.message import Message
 from http import HTTPStatus
@@ -20,6 +21,9 @@ from govtool.given_files import read_given_text
 
 TOKEN_VARIABLE = "GOVTOOL_SERVE_TOKEN"
 """The environment variable with the token."""
+
+
+_HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[^:\[\]@/]+))(?::[0-9]*)?")
 
 
 class RefusedError(Exception):
@@ -47,16 +51,19 @@ class Admission:
         """Check who is called.
 
         Raises:
-            RefusedError: 421, the request is for somebody else; 400, it does not say for whom it is, or says it twice.
+            RefusedError: 421, the request is for somebody else; 400, it does not say for whom it is, or says it twice,
+                or a line of its head is none, after which others may have been overlooked.
         """
+        if headers.defects:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "a line of the head is no header")
         hosts = headers.get_all("Host") or []
         if len(hosts) > 1:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "more than one Host")
         if self.token:
             return
-        if not hosts:
+        name = host_name(hosts[0]) if hosts else ""
+        if not name:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "no Host")
-        name = host_name(hosts[0])
         if name != "localhost" and name not in self.hosts and not _is_address(name):
             raise RefusedError(
                 HTTPStatus.MISDIRECTED_REQUEST, f"this server is not called {name[:80]}: --allow-host {name[:80]}"
@@ -85,11 +92,13 @@ class Admission:
 
 
 def host_name(host: str) -> str:
-    """The name in a ``Host`` header, without its port and brackets, in lower case."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].rstrip(".")
+    """The name in a ``Host`` header, without its port and brackets, in lower case; empty if it is none.
+
+    >>> host_name("[::1]:80"), host_name("LocalHost."), host_name("[::1].example.org"), host_name("localhost:x")
+    ('::1', 'localhost', '', '')
+    """
+    found = _HOST.fullmatch(host.strip().lower())
+    return (found["v6"] or found["name"].rstrip(".")) if found else ""
 
 
 def is_loopback(host: str) -> bool:

@@ -124,7 +124,8 @@ def inflated(data: bytes, size: BodySize) -> bytes:
         size: Counts what it expands to beyond that.
 
     Raises:
-        RefusedError: 400, it is damaged or breaks off; 413, it expands to too much; as `BodySize.grow`.
+        RefusedError: 400, it is damaged, breaks off, or is more than one; 413, it expands to too much; as
+            `BodySize.grow`.
     """
     inflater = zlib.decompressobj(wbits=47)
     whole, rest = bytearray(), data
@@ -142,4 +143,6 @@ def inflated(data: bytes, size: BodySize) -> bytes:
             break
     if not inflater.eof:
         raise RefusedError(HTTPStatus.BAD_REQUEST, "the compressed body breaks off")
+    if inflater.unused_data:
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "something follows the compressed body")
     return bytes(whole)

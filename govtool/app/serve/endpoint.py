@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import socket
 import threading
 import time
@@ -24,6 +25,9 @@ MAX_EVENTS = 1000
 """Events of one request."""
 MAX_CONNECTIONS = 128
 """Requests that are worked on at a time; then the one that has been sent the longest makes room for a new one."""
+_MAX_LINE = 1000
+"""Bytes of a line between chunks."""
+_HEX = re.compile(rb"[0-9A-Fa-f]{1,16}")
 _ROOM = 1.0
 """Seconds to wait for a connection that was closed to end."""
 
@@ -171,6 +175,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer that the server is there."""
         self.server.end_reading(self.request)
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # a body is not read, and must not be taken for the next request
         try:
             self.server.admission.check_host(self.headers)
         except RefusedError as error:
@@ -185,7 +191,7 @@ class Handler(BaseHTTPRequestHandler):
         """Keep quiet: stderr is for commits."""
 
     def _body(self, size: BodySize) -> bytes:
-        encoding = (self.headers.get("Content-Encoding") or "identity").strip().lower()
+        encoding = ", ".join(self.headers.get_all("Content-Encoding") or ["identity"]).strip().lower()
         if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
             raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Encoding {encoding[:40]} is not read")
         lengths = self.headers.get_all("Content-Length") or []
@@ -219,20 +225,23 @@ class Handler(BaseHTTPRequestHandler):
     def _chunked(self, size: BodySize) -> bytes:
         whole = bytearray()
         while True:
-            head = self.rfile.readline(1000).split(b";")[0].strip()
-            try:
-                length = int(head, 16)
-            except ValueError:
-                raise RefusedError(HTTPStatus.BAD_REQUEST, "a chunk without a length") from None
-            if length < 0:
-                raise RefusedError(HTTPStatus.BAD_REQUEST, "a chunk of negative length")
-            if not length:
+            length = self._line().partition(b";")[0].strip()
+            if not _HEX.fullmatch(length):
+                raise RefusedError(HTTPStatus.BAD_REQUEST, "a chunk without a length")
+            if not int(length, 16):
                 break
-            whole += self._exactly(length, size)
-            self.rfile.readline(1000)
-        while self.rfile.readline(1000).strip():  # trailers
+            whole += self._exactly(int(length, 16), size)
+            if self._line():
+                raise RefusedError(HTTPStatus.BAD_REQUEST, "a chunk is longer than its length")
+        while self._line():  # trailers
             pass
         return bytes(whole)
+
+    def _line(self) -> bytes:
+        line = self.rfile.readline(_MAX_LINE)
+        if not line.endswith(b"\n"):
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the body breaks off, or a line between its chunks is too long")
+        return line.rstrip(b"\r\n")
 
     def _answer(self, status: HTTPStatus, body: dict[str, Any]) -> None:
         data = json.dumps(body).encode()

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from govtool.errors import UsageError
-from govtool.given_files import leads_out
+from govtool.given_files import leads_out, open_given
 from govtool.model.diagnostic import Diagnostic
 
 SUFFIXES = (
@@ -264,7 +264,7 @@ def _read(path: Path, name: str, *, found: bool = False) -> Script | Diagnostic:
             )
         if mode.st_size > MAX_BYTES:
             return _unreadable(name, f"{mode.st_size // 2**20} MiB; at most {MAX_BYTES // 2**20} are read")
-        with open(place, "rb") as file:  # noqa: PTH123
+        with open(place, "rb") if stat.S_ISREG(mode.st_mode) else open_given(path) as file:  # noqa: PTH123
             data = file.read(mode.st_size + 1)
             if len(data) > mode.st_size:  # it grows, or is a pipe
                 data += file.read(MAX_BYTES + 1 - len(data))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 from govtool.answers.check import level
 from govtool.render.findings import sentence, way
+from govtool.wording import xml_text
 
 if TYPE_CHECKING:
     from govtool.policy.rules.check import CheckResult
-
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 has no way to write."""
 
 
 def junit(result: CheckResult, *, strict: bool) -> Iterator[str]:
@@ -52,9 +49,8 @@ def _case(result: CheckResult, rule: str, title: str, place: str, strict: bool) 
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_FORBIDDEN.sub("\ufffd", text), {"\n": "&#10;"})
+    return quoteattr(xml_text(text))
 
 
 def _text(text: str) -> str:
-    clean = _FORBIDDEN.sub("\ufffd", text)
-    return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escape("\n".join(map(xml_text, text.split("\n"))))

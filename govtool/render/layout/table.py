@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -310,11 +311,22 @@ def markdown(table: Table) -> Iterator[str]:
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """RFC 4180 lines without their line ends, header first; control characters are made visible."""
+    """RFC 4180 lines without their line ends, header first.
+
+    Control characters are made visible, and a spreadsheet finds no formula.
+    """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     for row in chain([header], rows):
-        writer.writerow([printable(cell) if isinstance(cell, str) else cell for cell in row])
+        writer.writerow([_no_formula(printable(cell)) if isinstance(cell, str) else cell for cell in row])
         yield buffer.getvalue()[:-1]
         buffer.seek(0)
         buffer.truncate()
+
+
+_FORMULA = re.compile(r"[=@]|[+-](?!(?:[\d.]+(?:e[+-]?\d+)?|inf|infinity|nan)$)(?=.*[a-z])", re.I | re.S)
+
+
+def _no_formula(text: str) -> str:
+    """A text that a spreadsheet shows as it is: with an apostrophe where it would be a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text

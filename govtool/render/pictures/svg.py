@@ -5,7 +5,6 @@ A box a dataset, a line a column, coloured by its mark; the kind of an edge is i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from xml.etree import ElementTree
 
 from govtool.render.layout.text import printable, width
 from govtool.render.pictures.drawing import COLOURS, Drawing, edge_label, edge_style
+from govtool.wording import xml_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _CELL = 7.0
 """Width of a character at 11 px, monospaced."""
 _ROW, _GAP, _BETWEEN, _MARGIN = 20.0, 24.0, 90.0, 16.0
-_NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _DASHES = {"solid": "", "dashed": "6 3", "dotted": "2 3"}
 
 
@@ -127,7 +126,7 @@ def _draw_edge(
     dashes = _DASHES[edge_style(kinds)]
     options = {"d": path, "fill": "none", "stroke": "#59636e"} | ({"stroke-dasharray": dashes} if dashes else {})
     line = ElementTree.SubElement(root, "path", options)
-    ElementTree.SubElement(line, "title").text = _xml(edge_label(drawing, ends))
+    ElementTree.SubElement(line, "title").text = xml_text(edge_label(drawing, ends))
     ElementTree.SubElement(
         root, "path", {"d": f"M{x2:g} {y2:g} l-7 -3.5 v7 z", "fill": "#59636e"}
     )  # the head of the arrow
@@ -148,9 +147,4 @@ def _draw_box(root: ElementTree.Element, drawing: Drawing, dataset: str, box: _B
 
 def _text(root: ElementTree.Element, x: float, y: float, content: str, *, bold: bool = False) -> None:
     options = {"x": f"{x:g}", "y": f"{y:g}", "fill": "#1f2328"} | ({"font-weight": "600"} if bold else {})
-    ElementTree.SubElement(root, "text", options).text = _xml(content)
-
-
-def _xml(content: str) -> str:
-    """Text without control characters and the others that XML cannot hold."""
-    return _NOT_XML.sub("\ufffd", printable(content))
+    ElementTree.SubElement(root, "text", options).text = xml_text(content)

@@ -35,6 +35,7 @@ from govtool.app.project.sources import check_replacement, named_source
 from govtool.app.project.user import user_name
 from govtool.arrays.threads import cores
 from govtool.errors import EngineError, UsageError
+from govtool.given_files import open_given
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
@@ -187,8 +188,12 @@ def _logs(paths: tuple[str, ...], root: Path, stdin: IO[bytes] | None) -> Iterat
                 if log.is_file():
                     found[name] = log.absolute()
                 else:
-                    with log.open("rb") as pipe:
-                        found[name] = copied(pipe)
+                    try:
+                        with open_given(log) as pipe:
+                            found[name] = copied(pipe)
+                    except OSError as error:
+                        why = f"cannot be read: {error.strerror or error}"
+                        raise UsageError(why, code="usage.no-such-path", location=str(log)) from error
         yield found
 
 

@@ -53,7 +53,7 @@ def find(path: Path) -> list[EventLog]:
             f"no such file or folder: {path}", code="usage.no-such-path", hint="govtool ingest spark --help"
         )
     if not path.is_dir():
-        if path.is_char_device() or path.is_block_device():  # it has no end
+        if not path.is_file():  # a device has no end, and a pipe is not read twice
             raise UsageError(f"not a file: {path}", code="usage.no-such-path", hint="govtool ingest spark --help")
         return [EventLog(path.as_posix(), (path,), not path.name.endswith(IN_PROGRESS))]
     rolling = _rolling(path)
