@@ -84,6 +84,8 @@ class SubgraphAnswer(Answer):
     ancestors: tuple[NodeSummary, ...]
     descendants: tuple[NodeSummary, ...]
     siblings: tuple[NodeSummary, ...]
+    address: str = ""
+    """What the question called the node, such as the address of a row."""
 
     def body(self) -> Mapping[str, object]:
         """Counts of nodes and edges; ids of the three parts."""
@@ -124,6 +126,10 @@ class DependsAnswer(Answer):
     """Whether it comes from any of those in question at all."""
     in_cells: bool = False
     """Whether it does, or a computed value of it: of a row of a run."""
+    by_values: bool = False
+    """Whether the graph leaves it open, and the values that a run computed decide it."""
+    address: str = ""
+    """What the question called the node, such as the address of a row."""
 
     def body(self) -> Mapping[str, object]:
         """The verdict; ids of necessary records and of all."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ZoomAnswer,
     )
     from govtool.app.project.requests import PathArgument
+    from govtool.app.workflow_graphs.questions import DecideRow
     from govtool.app.workflow_runs.programs.replaced import PartitionHistory
     from govtool.workflow.graph import ProvenanceGraph
     from govtool.workflow.modules.run_tuples import OutputTuples
@@ -40,6 +41,7 @@ class WorkflowGraph:
         outputs: Of a workflow run: what reads the rows of its outputs.
         notes: What reads where the graph begins, and what is not drawn as it was forgotten.
         histories: Of a run: what reads the writes into outputs of which a later one replaced a part.
+        decide: Of a run: whether a row falls with records, where the graph leaves that open.
     """
 
     def __init__(
@@ -49,10 +51,11 @@ class WorkflowGraph:
         outputs: Callable[[], Sequence[OutputTuples]] = tuple,
         notes: Callable[[], Sequence[str]] = tuple,
         histories: Callable[[], Sequence[PartitionHistory]] = tuple,
+        decide: DecideRow = lambda row, tokens: "unknown",
     ) -> None:
         """Keep the parts; see the class docstring."""
         self._view, self._name, self._outputs, self._notes = view, name, outputs, notes
-        self._histories = histories
+        self._histories, self._decide = histories, decide
 
     def __repr__(self) -> str:
         """``<govtool.WorkflowGraph dealers, 1,204 nodes, 2,113 edges>``."""
@@ -112,7 +115,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such module (``usage.unknown-module``).
             UsageError: An invocation is named, such as ``M#2`` (``usage.module-invocation``).
         """
-        return WorkflowGraph(self._view.zoom_out(*module), self._name, self._outputs, self._notes, self._histories)
+        return self._showing(self._view.zoom_out(*module))
 
     @checked
     def zoom_in(self, *module: str) -> WorkflowGraph:
@@ -125,7 +128,10 @@ class WorkflowGraph:
             UnknownNameError: There is no such module (``usage.unknown-module``).
             UsageError: A module is not zoomed out (``usage.not-zoomed``), or an invocation is named.
         """
-        return WorkflowGraph(self._view.zoom_in(*module), self._name, self._outputs, self._notes, self._histories)
+        return self._showing(self._view.zoom_in(*module))
+
+    def _showing(self, view: GraphView) -> WorkflowGraph:
+        return WorkflowGraph(view, self._name, self._outputs, self._notes, self._histories, self._decide)
 
     def difference(self, before: WorkflowGraph) -> ZoomAnswer:
         """Compare this view with another view of the same graph: what it hides, and what it shows besides."""
@@ -163,7 +169,7 @@ class WorkflowGraph:
         """
         from govtool.app.workflow_graphs.questions import depends_answer
 
-        return depends_answer(self._name, self._view.graph, node, texts(on), self._outputs)
+        return depends_answer(self._name, self._view.graph, node, texts(on), self._outputs, self._decide)
 
     @checked
     def delete(self, *token: str) -> GraphDeletionAnswer:
@@ -247,6 +253,7 @@ def provenance_graph(
     from govtool.app.workflow_graphs.run_graphs import (
         RunDrawing,
         chosen_state_nodes,
+        falls_in_run,
         run_histories,
         run_notes,
         run_outputs,
@@ -262,7 +269,8 @@ def provenance_graph(
     outputs = partial(run_outputs, name, drawing=drawing, **version)
     notes: Callable[[], Sequence[str]] = partial(run_notes, name, all_runs=all_runs, **version)
     histories = cache(partial(run_histories, name, all_runs=all_runs, **version))
-    return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs), cache(notes), histories)
+    decide = partial(falls_in_run, text=name, all_runs=all_runs, **version)
+    return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs), cache(notes), histories, decide)
 
 
 @checked

@@ -89,11 +89,17 @@ def _cell(value: Any) -> str:
 def _heading(answer: Any) -> str:
     headings = {
         "zoom/1": lambda: f"{answer.graph} with {', '.join(answer.zoomed) or 'no module'} zoomed out",
-        "subgraph/1": lambda: f"subgraph of {answer.node} in {answer.graph}",
-        "depends/1": lambda: f"does {answer.node} depend on {', '.join(answer.on)}?",
+        "subgraph/1": lambda: f"subgraph of {_called(answer)} in {answer.graph}",
+        "depends/1": lambda: f"does {_called(answer)} depend on {', '.join(answer.on)}?",
         "whatif-graph/1": lambda: f"{answer.graph} without {', '.join(answer.deleted)}",
     }
     return str(headings.get(answer.schema, str)())
+
+
+def _called(answer: SubgraphAnswer | DependsAnswer) -> str:
+    """A node as the question called it, with its id where that is another name."""
+    is_id = answer.address in ("", str(answer.node))
+    return str(answer.node) if is_id else f"{printable(answer.address)} (node {answer.node})"
 
 
 def _summary(answer: Any) -> str:
@@ -137,11 +143,14 @@ def _needed(answer: DependsAnswer) -> str:
         return f"{count(len(answer.necessary), 'record')} necessary, {lineage}"
     without = ", ".join(str(node.label) for node in answer.together)
     together = f"; it falls without all of {printable(without)}" if without else ""
-    return f"no record is necessary alone, {lineage}{together}"
+    known = "known to be " if answer.by_values or answer.depends == "unknown" else ""
+    return f"no record is {known}necessary alone, {lineage}{together}"
 
 
 def _independence(answer: DependsAnswer) -> str:
     """Why a node does not fall with records."""
+    if answer.by_values:
+        return "it stays; govtool whatif delete shows which of its values change"
     if answer.reached:
         return "it has another derivation without them"
     if answer.in_cells:

@@ -122,6 +122,26 @@ def test_the_commands_that_ask_a_workflow_ask_a_script(folder, capsys):
     assert "exact" in capsys.readouterr().out
 
 
+def test_a_condition_on_a_computed_value_decides_what_a_row_depends_on(folder, capsys):
+    """The graph has no conditions: only the run's plans say whether a value still meets one."""
+    run = ran(
+        folder, "CREATE TABLE big AS SELECT user, sum(spent) AS s FROM views GROUP BY user HAVING sum(spent) > 15;"
+    )
+    graph = govtool.provenance_graph(f"run:{run.id}")
+    views = tokens(folder / ".govtool", run)["views.parquet"]
+    found = {n: graph.depends("big[ann]", views[n]) for n in (0, 1)}
+    assert [(found[n].depends, [each.label for each in found[n].necessary]) for n in found] == [
+        (False, []),
+        (True, [views[1]]),
+    ]
+    assert graph.depends(str(found[0].node), views[0]).depends == "unknown"
+    assert main(["depends", "big[ann]", "--run", "report", "--on", views[0]]) == 0
+    out = capsys.readouterr().out
+    assert f"does big[ann] (node {found[0].node}) depend on" in out
+    assert "it stays; govtool whatif delete shows which of its values change" in out
+    assert "no record is known to be necessary alone" in out
+
+
 def test_a_row_of_a_script_has_the_provenance_of_the_run(folder, capsys):
     run = ran(folder, SCRIPT)
     views = tokens(folder / ".govtool", run)["views.parquet"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from govtool.workflow.graph import ProvenanceGraph
     from govtool.workflow.modules.run_tuples import OutputTuples
     from govtool.workflow.zoom import GraphView
+
+DecideRow = Callable[[str, Sequence[str]], bool | Literal["unknown"]]
+"""Whether the row of an address falls with records, by their tokens."""
 
 
 def summaries(graph: ProvenanceGraph, nodes: Array) -> tuple[NodeSummary, ...]:
@@ -73,9 +76,15 @@ def subgraph_answer(
 
     number, *cells = nodes_called(graph, node, name, outputs)
     found = subgraph(graph, number, cells)
-    parts = (found.ancestors, found.descendants, found.siblings)
     return SubgraphAnswer(
-        name, graph.id_of(number), len(found.nodes), len(found.edges), *(summaries(graph, part) for part in parts)
+        name,
+        graph.id_of(number),
+        len(found.nodes),
+        len(found.edges),
+        summaries(graph, found.ancestors),
+        summaries(graph, found.descendants),
+        summaries(graph, found.siblings),
+        node,
     )
 
 
@@ -85,24 +94,43 @@ def depends_answer(
     node: str,
     on: Sequence[str],
     outputs: Callable[[], Sequence[OutputTuples]] = tuple,
+    decide: DecideRow = lambda row, tokens: "unknown",
 ) -> DependsAnswer:
-    """Return whether a node depends on records."""
+    """Return whether a node depends on records.
+
+    Args:
+        name: What the graph is called.
+        graph: The graph.
+        node: The name of the node.
+        on: Tokens of records, or ids of nodes.
+        outputs: Gives the outputs of a run with their rows.
+        decide: Of a run: whether a row falls with records, where the graph leaves that open.
+    """
     from govtool.workflow.deletion import refuse_zoomed
     from govtool.workflow.dependency import dependency
 
     refuse_zoomed(graph)
     number, *cells = nodes_called(graph, node, name, outputs)
-    found = dependency(graph, number, records_called(graph, on, name), cells)
+    records = records_called(graph, on, name)
+    found = dependency(graph, number, records, cells)
+    depends, necessary = found.depends, found.necessary
+    if depends == "unknown" and node.endswith("]") and bool((graph.type[records] <= terms.STATE).all()):
+        tokens = sorted({str(each.label) for each in summaries(graph, records)})
+        depends = decide(node, tokens)
+        if depends is True and len(tokens) == 1:
+            necessary = np.union1d(necessary, records)
     return DependsAnswer(
         name,
         graph.id_of(number),
         tuple(dict.fromkeys(on)),
-        found.depends,
-        summaries(graph, found.necessary),
+        depends,
+        summaries(graph, necessary),
         summaries(graph, found.lineage),
-        summaries(graph, found.together),
+        summaries(graph, found.together) if depends == found.depends else (),  # smaller ones may fell it by its values
         found.reached,
         found.in_cells,
+        by_values=depends != found.depends,
+        address=node,
     )
 
 

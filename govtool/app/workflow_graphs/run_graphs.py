@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from govtool.answers.workflow_graph import GraphEntry
 from govtool.app.workflow_graphs.graph_cache import cache_folder, cached_graph, graph_in_cache
@@ -142,6 +142,43 @@ def run_histories(
     """
     found = _recorded(text, store, at, branch, all_runs=all_runs)
     return () if found is None else found.histories
+
+
+def falls_in_run(
+    row: str,
+    tokens: Sequence[str],
+    *,
+    text: str,
+    store: str | None = None,
+    at: str | None = None,
+    branch: str | None = None,
+    all_runs: bool = False,
+) -> bool | Literal["unknown"]:
+    """Return whether a row that a run wrote falls with records, by the values that the run computed.
+
+    Args:
+        row: Its address.
+        tokens: The records.
+        text: The name of the run's graph; this and the others are the arguments of ``graph_called``.
+        store: See above.
+        at: See above.
+        branch: See above.
+        all_runs: As for ``find_recorded_run``.
+    """
+    from govtool.app.project.project import commit_at, read_store
+    from govtool.app.workflow_runs.deletion import statuses_of_row
+    from govtool.app.workflow_runs.opened import opened_run
+
+    if not is_of_run(text):
+        return "unknown"
+    reader = read_store(store)
+    name = text.removeprefix(RUN_PREFIX)
+    with opened_run(reader, commit_at(reader, at, branch), name, all_runs=all_runs) as opened:
+        statuses = statuses_of_row(opened, row, tokens)
+    if "unknown" in statuses or not statuses:
+        return "unknown"
+    fallen = {status == "deleted" for status in statuses}
+    return fallen.pop() if len(fallen) == 1 else "unknown"
 
 
 def _recorded(

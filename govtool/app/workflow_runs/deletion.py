@@ -19,7 +19,15 @@ import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates th
 
 from govtool.answers.run_deletion import RunDeletionAnswer
 from govtool.app.records.token_lists import near_tokens, require_tokens
-from govtool.app.workflow_runs.addresses import AddressedRelation, parse_address, select_versions, versions_of
+from govtool.app.workflow_runs.addresses import (
+    AddressedRelation,
+    find_version,
+    key_places,
+    matches,
+    parse_address,
+    select_versions,
+    versions_of,
+)
 from govtool.app.workflow_runs.opened import engine_errors
 from govtool.app.workflow_runs.without_records import ReplayedRun
 from govtool.errors import GovtoolError, UnknownNameError, UsageError
@@ -73,7 +81,12 @@ def delete_in_run(opened: OpenedRun, request: RunDeletionRequest) -> list[RunDel
     """
     if request.mode not in MODES:
         raise UnknownNameError.of_few("mode", request.mode, MODES)
-    wanted = _wanted(opened, request.outputs)
+    return _answers(opened, request, _wanted(opened, request.outputs))
+
+
+def _answers(
+    opened: OpenedRun, request: RunDeletionRequest, wanted: list[AddressedRelation]
+) -> list[RunDeletionAnswer]:
     records = InputRecords(opened)
     for tokens in request.deletions:
         records.check(tokens)
@@ -82,6 +95,22 @@ def delete_in_run(opened: OpenedRun, request: RunDeletionRequest) -> list[RunDel
         circuit = opened.circuit(dict.fromkeys(each.path for each in wanted))
         judge = _Deletions(opened, request, wanted, circuit, records, stack)
         return [judge.answer(tokens) for tokens in request.deletions]
+
+
+def statuses_of_row(opened: OpenedRun, row: str, tokens: Sequence[str]) -> set[str]:
+    """The statuses that a deletion of records gives to the rows of a run that an address means, by propagation.
+
+    Raises:
+        UsageError: The address names no row, or a file has changed since the run.
+        UnknownNameError: There is no such token, relation or column.
+        EngineError: No engine evaluates the plans.
+    """
+    address = parse_address(row)
+    version = find_version(opened.run, opened.files, address)
+    (answer,) = _answers(opened, RunDeletionRequest([tokens], "propagate"), [version])
+    (found,) = answer.relations.values()
+    places = key_places(found.columns, address.key)
+    return {each.status for _, each in found.rows if each.before is not None and matches(each.before, places)}
 
 
 def _wanted(opened: OpenedRun, outputs: Sequence[str]) -> list[AddressedRelation]:

@@ -102,7 +102,7 @@ def arithmetic_call(terms: TypedTerms, at: exp.Expr, name: str) -> Expression:
 def _beside(value: Expression, other: Expression) -> Type:
     """The type of an operand; a whole number that is written beside a decimal has only the digits that it needs."""
     if isinstance(value, Literal) and value.type in (INTEGER, LONG) and isinstance(other.type, Decimal):
-        return Decimal(len(str(abs(value.value))), 0)
+        return Decimal(len(str(value.value).lstrip("-")), 0)
     return value.type
 
 

@@ -245,8 +245,11 @@ class Measure:
     def plain_condition(self, rows: Rows) -> Expression | None:
         """The condition, on plain values, under which a row has a term; None: every row has one."""
         conditions: list[Expression | None] = [self._has_value(rows, each) for each in self.arguments]
-        if self.condition is not None and not self.computed:
-            conditions.append(truth(self.condition))
+        if self.condition is not None:
+            holds = truth(self.condition)
+            # Of rows that come side by side, some may have a computed value in a column and others a plain one.
+            is_guarded = is_there(rows.cells[self.condition.id]) if self.computed else None
+            conditions.append(holds if is_guarded is None else Call("or", (is_guarded, holds), BOOLEAN))
         return both(conditions)
 
     def terms(self, a: Annotator, rows: Rows, table: KeptTable) -> tuple[Array, Array]:

@@ -241,6 +241,17 @@ def test_statuses_of_a_deletion(run):
     assert answer["gains"] == []
 
 
+def test_a_filter_of_an_aggregate_leaves_out_plain_values_beside_computed_ones(data):
+    """UNION puts rows whose value is plain and rows whose value is computed into one column."""
+    (data / "r.csv").write_text("_tok,v\na,5\nb,7\nc,1\n", encoding="utf-8")
+    query = (
+        "SELECT count(*) FILTER (WHERE n = 1) AS c, sum(n) FILTER (WHERE n < 3) AS s "
+        "FROM (SELECT v AS n FROM r UNION ALL SELECT count(*) AS n FROM r)"
+    )
+    (row,) = package.whatif_delete(query, data, ["c"], mode="propagate").to_dict()["tuples"]
+    assert row == {"before": [1, 1], "status": "recomputed", "after": [0, 2]}
+
+
 def test_auto_replays_what_is_unknown_and_only_that(run):
     sql = "select id, rank() over (order by id) as n from customers"
     left = deleted(run, sql, "c1", "--mode", "propagate")
