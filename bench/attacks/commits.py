@@ -226,7 +226,7 @@ def _reads(store: Store) -> bool:
 def _content(uri: str) -> Any:
     """What the head holds, without the tombstones, which have a time, and the numbers of the commits with tags."""
     from govtool.store import Store
-    from govtool.store.tombstones import FORGOTTEN
+    from govtool.store.names import FORGOTTEN
 
     store = Store.open(uri)
     head = store.head()
