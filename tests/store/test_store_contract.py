@@ -7,11 +7,18 @@ from store_doubles import OTHERS, REMOTE
 
 from govtool.errors import AmbiguousNameError, StoreError, UnknownNameError, UsageError
 from govtool.store import Changes, Fragment, Store
+from govtool.store import store as store_module
 from govtool.store.backends.objects import ObjectInfo
+
+_PROBED: set[str] = set()
 
 
 @pytest.fixture(params=["memory", "local", *REMOTE, pytest.param("azurite", marks=pytest.mark.slow), *OTHERS])
-def uri(request, make_uri):
+def uri(request, make_uri, monkeypatch):
+    """A new address on each backend, of which only the first store is probed: eight writers at once take seconds."""
+    if request.param in _PROBED:
+        monkeypatch.setattr(store_module, "_probe", lambda objects: None)
+    _PROBED.add(request.param)
     return make_uri(request.param)
 
 
