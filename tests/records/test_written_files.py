@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 from recorded import BY_LAND
 
+from govtool.app.records.opened import in_order
 from govtool.app.records.runs import find_writer
 from govtool.app.records.writes import written_files
 from govtool.capture.openlineage.identity import DatasetName
@@ -87,6 +88,20 @@ def test_folders_are_called_as_the_writer_was_told(tmp_path):
     left = left_in(tmp_path / "out", t.LONG, ["1", "2"], 2, column="P")
     assert [file.partition for file in left.files] == [(1,), (2,)]
     assert ([each.name for each in left.columns], left.partitioned) == (["n", "p"], ("p",))
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["City", "id", "State"], ["city", "id", "state"]),  # partitionBy("state", "city") moves both to the end
+        (["a", "b", "c"], ["id", "state", "city"]),  # of a table, by place
+        (["id", "state"], None),
+    ],
+)
+def test_columns_of_files_are_those_of_the_plan_in_any_case(names, found):
+    columns = [Attribute(number, name, t.LONG) for number, name in enumerate(["id", "state", "city"])]
+    order = in_order(columns, names)
+    assert (order and [each.name for each in order]) == found
 
 
 def test_fewer_files_than_the_write_made_are_a_part_and_more_are_not_its_own(tmp_path):

@@ -545,8 +545,11 @@ def _sortable(row: Row, columns: Sequence[int]) -> tuple[Any, ...]:
 
 def _windowed(over: Over, part: list[Row], at: int, data: Data, outer: Outer) -> Cell:
     if over.op in _RANKS:
+        read = [row.cells[column] for row in part for column in (*over.partition, *over.order)]
+        if over.argument is not None:
+            read += [evaluated(over.argument, row, data, outer) for row in part]
         over_all = tuple(row.annotation for row in part)
-        return Box(over.op, _RANKS[over.op](over, part, at, data, outer), over_all)
+        return Box(over.op, _RANKS[over.op](over, part, at, data, outer), over_all, tuple(read))
     members = [(row.annotation, row) for row in _frame(over, part, at)]
     return _call(Call(over.op, over.argument), members, data, outer)
 

@@ -301,6 +301,8 @@ class Box(Value):
     label: str
     value: Any
     over: tuple[Poly, ...]
+    read: tuple[Cell, ...] = ()
+    """The cells that it compares or returns, over whose terms nothing propagates, and which a trace has."""
 
     def get(self, counts: Counts = ALL) -> Any:
         return self.value
@@ -362,6 +364,8 @@ def traced_cell(cell: Cell) -> Trace:
     elif isinstance(cell, Box):
         for poly in cell.over:
             found |= traced(poly)
+        for other in cell.read:
+            found |= traced_cell(other)
     return found
 
 

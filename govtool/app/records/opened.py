@@ -476,15 +476,17 @@ def written_files_now(run: RecordRun, root: Node, ids: Ids, only: Collection[Pla
         left = replace(left, files=tuple(file for file in left.files if place_of(file) in only))
     if left is None or changed([left]):
         return None
-    order = _in_order(left.columns, [column.name for column in outputs(root)])
+    order = in_order(left.columns, [column.name for column in outputs(root)])
     if order is None:
         return None
     own = tuple(ids.attribute(column.name, column.type) for column in order)
     return replace(readable(left), leaf=len(relations(root)), columns=own)
 
 
-def _in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attribute] | None:
-    by_name = {column.name: column for column in columns}
-    if len(by_name) == len(columns) and set(by_name) == set(names):
-        return [by_name[name] for name in names]
+def in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attribute] | None:
+    """The columns of files in the order of a plan: by name, in any case as partitions may be named, or by place."""
+    by_name = {column.name.lower(): column for column in columns}
+    wanted = [name.lower() for name in names]
+    if len(by_name) == len(columns) and set(by_name) == set(wanted):
+        return [by_name[name] for name in wanted]
     return list(columns) if len(columns) == len(names) else None
