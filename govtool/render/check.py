@@ -12,6 +12,7 @@ from govtool.render.findings import levelled, reason, summary, way
 from govtool.render.formats.envelope import compact, json_lines
 from govtool.render.layout.text import Prose, markdown_text, printable
 from govtool.render.pictures.answers import check_drawing, fenced
+from govtool.wording import count
 
 if TYPE_CHECKING:
     from govtool.answers.check import CheckAnswer
@@ -155,7 +156,7 @@ def markdown(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
         yield ""
     hidden = sum(section.hidden for section in sections)
     if hidden:
-        yield f"{hidden:,} more findings are not shown."
+        yield f"{count(hidden, 'more finding')} not shown."
         yield ""
     yield from fenced(check_drawing([f for kind, f in levelled(result, strict=strict) if kind in _SHOWN]))
     for remark in result.remarks:

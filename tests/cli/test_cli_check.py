@@ -76,7 +76,7 @@ def test_a_rule_with_many_findings_does_not_push_out_the_others(warehouse):
         "PII1",
         "OWN1",
     ]
-    assert "3 more findings are not shown." in markdown
+    assert "3 more findings not shown." in markdown
 
 
 def test_findings_of_one_rule_have_one_heading_and_one_reason(warehouse):

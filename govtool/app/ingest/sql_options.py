@@ -139,9 +139,10 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
     for item in read_scripts(request.paths, root=root, stdin=stdin, follow_links=request.follow_links):
         named.update([item.file or ""] if isinstance(item, Diagnostic) else ())
         yield item
-    if not request.follow_links:
-        from govtool.capture.dbt.project import links_out
+    from govtool.capture.dbt.project import links_out, unread_settings
 
+    yield from unread_settings(request.paths, root)
+    if not request.follow_links:
         yield from (note for note in links_out(request.paths, root) if note.file not in named)
 
 

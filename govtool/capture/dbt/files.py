@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -84,15 +85,31 @@ def text(file: Path) -> str:
 
 def yaml_mapping(source: str) -> Mapping[str, Any]:
     """The mapping in a YAML text; empty if it is not a mapping."""
+    data = _yaml(source)
+    return data if isinstance(data, dict) else {}
+
+
+def yaml_problem(source: str) -> str:
+    """Why a text is no YAML, with the line and column that its parser names; empty if it is some."""
+    problem = _yaml(source)
+    if not isinstance(problem, Exception):
+        return ""
+    mark = getattr(problem, "problem_mark", None)
+    why = getattr(problem, "problem", None) or str(problem) or type(problem).__name__
+    return f"{why}, line {mark.line + 1}, column {mark.column + 1}" if mark is not None else why
+
+
+@functools.lru_cache(maxsize=512)
+def _yaml(source: str) -> Any:
+    """What a YAML text holds, or the exception that its parser raises; nobody changes it."""
     if not source:
-        return {}
+        return None
     import yaml
 
     try:
-        data = yaml.load(source, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
+        return yaml.load(source, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return error
 
 
 def size(value: object, limit: int) -> int:

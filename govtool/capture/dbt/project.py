@@ -26,7 +26,7 @@ from govtool.capture.dbt.configured import (
     nodes_of_files,
 )
 from govtool.capture.dbt.hooks import hook_sql
-from govtool.capture.dbt.properties import PropertyReader
+from govtool.capture.dbt.properties import SUFFIXES, PropertyReader
 from govtool.capture.sql.files import folder_out, link_out
 from govtool.capture.sql.templates.macros import DbtProject, Package, ProjectNode, macros_in
 from govtool.capture.sql.templates.properties import StatedFact
@@ -112,6 +112,18 @@ def links_out(paths: Sequence[str | Path], root: Path) -> Iterator[Diagnostic]:
                 if name not in noted:
                     noted.add(name)
                     yield folder_out(_shown(file, root), os.path.relpath(place, read.folder))
+
+
+def unread_settings(paths: Sequence[str | Path], root: Path) -> Iterator[Diagnostic]:
+    """Yield a note for each file of settings or properties that is no YAML: what it states is not known."""
+    for folder, top in sorted(_folders_of(paths).items()):
+        own = _settings(folder, top)
+        found = [folder / name for name in (PROJECT_FILE, *PACKAGE_FILES)]
+        found += [file for place in _described(own) for file in files.files(place, *SUFFIXES)]
+        for file in dict.fromkeys(found):
+            problem = files.yaml_problem(_text(file, top))
+            if problem:
+                yield Diagnostic("unreadable", "warning", f"is no YAML ({problem})", _shown(file, root))
 
 
 def _shown(path: Path, root: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from govtool.capture.dbt.files import yaml_mapping
-from govtool.capture.dbt.project import read_projects
+from govtool.capture.dbt.project import read_projects, unread_settings
 from govtool.capture.dbt.properties import properties_in
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import read_scripts
@@ -346,3 +346,14 @@ def test_aliases_that_repeat_themselves_without_end_say_nothing(tmp_path: Path):
     write(tmp_path, {**PROJECT, "models/bomb.yml": bomb + "sources: [{name: s, tables: [{name: t}]}]\n"})
     (project,) = read_projects([tmp_path], tmp_path)
     assert set(project.properties.sources) == {("shop", "orders"), ("shop", "users"), ("shop", "visits")}
+
+
+def test_what_is_no_yaml_is_named_with_its_line(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nvars: [1\n")
+    (tmp_path / "models" / "m.yml").write_text("models:\n  - name: !!python/name:os.system a\n")
+    (tmp_path / "models" / "good.yml").write_text("models: [{name: a}]\n")
+    notes = {note.file: note.message for note in unread_settings([tmp_path], tmp_path)}
+    assert sorted(notes) == ["dbt_project.yml", "models/m.yml"]
+    assert "line 3, column 1" in notes["dbt_project.yml"]
+    assert "line 2, column 11" in notes["models/m.yml"]
