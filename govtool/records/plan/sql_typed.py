@@ -73,7 +73,8 @@ class TypedTerms(ABC):
         """Refuse what a function or an operator has beside the arguments that are read."""
         for key, value in at.args.items():
             if value and key not in _READ and key not in _READ_OF.get(name, ()):
-                raise self.context.refused(f"{words(at)} with {key.upper().replace('_', ' ')}", at=at)
+                beside = "" if key == "unit" else f" with {key.upper().replace('_', ' ')}"
+                raise self.context.refused(f"{words(at)}{beside}", at=at)
 
     def condition(self, at: exp.Expr) -> Expression:
         """Read a boolean expression."""
@@ -111,6 +112,8 @@ class TypedTerms(ABC):
         nested = self._nested(at)
         if nested is not None:
             return nested
+        if not qualifier and name in _aliases_beside(at):
+            raise self.context.refused(f"the alias {at.name} in the SELECT that defines it", at=at)
         known = [c.name for alias, columns in self.scope.tables if qualifier in ("", alias) for c in columns]
         raise self.context.unknown("column", at.name, known, at)
 
@@ -185,6 +188,12 @@ class TypedTerms(ABC):
         query = at.unnest() if isinstance(at, exp.Subquery) else at
         plan, scope = self.context.query(query, self.scope)
         return plan, tuple(scope.outer.values())
+
+
+def _aliases_beside(at: exp.Expr) -> set[str]:
+    """The aliases, in lower case, of the SELECT that an expression is in."""
+    select = at.find_ancestor(exp.Select)
+    return {each.alias.lower() for each in select.expressions if each.alias} if select is not None else set()
 
 
 def words(at: exp.Expr) -> str:
