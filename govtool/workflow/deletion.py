@@ -138,10 +138,7 @@ def _hollow(graph: ProvenanceGraph, gone: Array, is_removed: Array, deleted: Ite
     while queue:
         _, node = heapq.heappop(queue)
         if node not in found:
-            inputs = [edges.source[edge] for edge in edges.in_edges(node) if graph.side[edge] != terms.RIGHT]
-            tuples = [each for each in inputs if graph.kind[each] == terms.P]
-            is_joint = graph.label_of(node) in (terms.TIMES, terms.TENSOR)
-            if (any if is_joint else all)(is_removed[each] and each not in found for each in tuples):
+            if _fell_with_tuples(graph, node, is_removed, found):
                 continue
             found.add(node)
         for edge in edges.out_edges(node):
@@ -151,6 +148,15 @@ def _hollow(graph: ProvenanceGraph, gone: Array, is_removed: Array, deleted: Ite
                 heapq.heappush(queue, (int(rank[target]), target))
     found -= {guard for guard in guards if _went_with_rows(graph, guard, is_removed, found)}
     return frozenset(node for node in found if graph.kind[node] == terms.P)
+
+
+def _fell_with_tuples(graph: ProvenanceGraph, node: int, is_removed: Array, hollow: set[int]) -> bool:
+    """Return whether a removed node fell with tuples that are removed for certain."""
+    edges = graph.edges.in_python()
+    inputs = [edges.source[edge] for edge in edges.in_edges(node) if graph.side[edge] != terms.RIGHT]
+    tuples = [each for each in inputs if graph.kind[each] == terms.P]
+    is_joint = graph.label_of(node) in (terms.TIMES, terms.TENSOR)
+    return (any if is_joint else all)(is_removed[each] and each not in hollow for each in tuples)
 
 
 def _went_with_rows(graph: ProvenanceGraph, guard: int, is_removed: Array, hollow: set[int]) -> bool:

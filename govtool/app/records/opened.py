@@ -323,16 +323,7 @@ def open_write(
 
         plan, again, why = evaluated_inputs(store, commit, run, plan, down_to)
     leaves = relations(plan.root)
-    lost = changed(leaves)
-    refused = tuple(
-        RefusedFile(
-            each.dataset, each.uri, f"{each.reason}: {why[each.dataset]}" if each.dataset in why else each.reason
-        )
-        for each in lost
-    )
-    gone = {(each.dataset, each.uri) for each in lost}
-    files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
-    there = Plan(with_files(plan.root, files), plan.session) if gone else plan
+    there, refused = _over_unchanged_files(plan, leaves, why)
     positions = _positions(store, commit, run) if kept else None
     if positions is not None:
         opened = _by_positions(run, there, positions, refused, sidecars)
@@ -343,10 +334,13 @@ def open_write(
     keys = declared_keys(leaves, _own_keys())
     facts = {"run": run.run, "output": run.output or run.run, "refused": refused, "keys": keys, "session": plan.session}
     facts["evaluated"] = again
-    untouched = None if gone or chosen_by is None else _untouched(Plan(whole, plan.session), executor, chosen_by, facts)
+    is_whole = not refused
+    untouched = None
+    if is_whole and chosen_by is not None:
+        untouched = _untouched(Plan(whole, plan.session), executor, chosen_by, facts)
     if untouched is None:
         # Over a part of the inputs, no rows may tie where some did.
-        tied = always_tied if gone else TieCheck(executor, spare_ids(whole), whole)
+        tied = always_tied if not is_whole else TieCheck(executor, spare_ids(whole), whole)
         root = titled(settled(whole, plan.session, tied))
         lineage = (Lineage.in_part if in_part else Lineage.of)(root, executor, **facts)
     else:
@@ -356,6 +350,18 @@ def open_write(
     return OpenedWrite(
         run, Plan(root, plan.session), lineage, executor, output, sidecars, untouched=untouched is not None
     )
+
+
+def _over_unchanged_files(
+    plan: Plan, leaves: Sequence[Relation], why: Mapping[str, str]
+) -> tuple[Plan, tuple[RefusedFile, ...]]:
+    """A plan over the files that are as they were, and the others with the reason; ``why`` adds to a dataset's."""
+    lost = changed(leaves)
+    reasons = (f"{each.reason}: {why[each.dataset]}" if each.dataset in why else each.reason for each in lost)
+    refused = tuple(RefusedFile(each.dataset, each.uri, reason) for each, reason in zip(lost, reasons, strict=True))
+    gone = {(each.dataset, each.uri) for each in lost}
+    files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
+    return Plan(with_files(plan.root, files), plan.session) if gone else plan, refused
 
 
 def _untouched(

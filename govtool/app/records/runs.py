@@ -325,7 +325,17 @@ def _of_dataset(
     if found:
         return [each for each in found if text not in names or text in names_of(each)]
     _refuse_untraceable(store, commit, concerned)
-    is_read = names_of is inputs_of
+    _refuse_unrecorded(store, commit, text, names_of is inputs_of, problem)
+    _refuse_other_direction(recorded(store, commit), text, names_of)
+    every = sorted({name for each in writes for name in names_of(each) if name})
+    near = _near(text, every)
+    raise UnknownNameError(
+        f"{problem} {text!r}", code="usage.unknown-dataset", nearest=tuple(near or every[:3]), hint="govtool runs"
+    )
+
+
+def _refuse_unrecorded(store: Reader, commit: Commit, text: str, is_read: bool, problem: str) -> None:
+    """Refuse a dataset of runs that are known, and of whose rows nothing is recorded."""
     others = [
         run
         for run in read_history(store, commit).runs
@@ -339,12 +349,6 @@ def _of_dataset(
         raise UsageError(
             f"{problem} {text!r}, though runs that {did} it are known", code="usage.no-records", hint=RECORDING
         )
-    _refuse_other_direction(recorded(store, commit), text, names_of)
-    every = sorted({name for each in writes for name in names_of(each) if name})
-    near = _near(text, every)
-    raise UnknownNameError(
-        f"{problem} {text!r}", code="usage.unknown-dataset", nearest=tuple(near or every[:3]), hint="govtool runs"
-    )
 
 
 def _of_last_run(

@@ -78,16 +78,7 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
     history = {name: refs for name, refs in everything.items() if refs[0].source != FORGOTTEN}
     # Stand-ins of earlier removals are not removed; where they hold the text, the answer says so.
     tombstones = [refs[0] for name, refs in everything.items() if name not in history]
-    chosen = _of_sources(history, request.sources)
-    doubts: list[Remainder] = []
-    records = read_record_fragments(store, (RECORD_RUNS, PRIVATE_VALUES)) if request.runs else None
-    if records is not None:
-        of_runs, doubts = _of_runs(store, history, request.runs, records)
-        chosen.update(of_runs)
-    if forms is not None:
-        with_text, unread = _with_text(store, history, forms, progress, chosen)
-        chosen.update(with_text)
-        doubts += unread
+    chosen, doubts = _chosen(store, history, request, forms, progress)
     removal = Removal(chosen, frozenset(request.sources), request.reason)
     done = Forgotten(())
     if (chosen or removal.sources) and not request.dry_run:
@@ -106,6 +97,23 @@ def forget_text(store: Store, request: ForgetRequest, progress: Progress | None 
         lost=tuple(_lost(history[name][0]) for name in done.lost),
         unreached=_unreached(store),
     )
+
+
+def _chosen(
+    store: Store, history: _History, request: ForgetRequest, forms: TextForms | None, progress: Progress | None
+) -> tuple[_Chosen, list[Remainder]]:
+    """What a request removes, and what could not be looked through."""
+    chosen = _of_sources(history, request.sources)
+    doubts: list[Remainder] = []
+    if request.runs:
+        records = read_record_fragments(store, (RECORD_RUNS, PRIVATE_VALUES))
+        of_runs, doubts = _of_runs(store, history, request.runs, records)
+        chosen.update(of_runs)
+    if forms is not None:
+        with_text, unread = _with_text(store, history, forms, progress, chosen)
+        chosen.update(with_text)
+        doubts += unread
+    return chosen, doubts
 
 
 def _check_words(request: ForgetRequest, forms: TextForms | None) -> None:
