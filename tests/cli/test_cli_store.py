@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import types
@@ -184,6 +185,23 @@ def test_stdin_is_ingested(govtool):
     assert govtool("ingest", "sql", "-", stdin=b"create view v as select a from t").out.startswith(
         "sql:stdin: commit 1"
     )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no /dev/fd")
+def test_streams_of_a_shell_are_named_as_stdin(govtool):
+    """``govtool ingest sql <(generate)``: the number of the pipe would be another name each time."""
+    govtool("init")
+    for number, source in enumerate(([], [], ["--source", "b"])):
+        reading, writing = os.pipe()
+        os.write(writing, b"create view v as select a from t%d" % number)
+        os.close(writing)
+        done = govtool("ingest", "sql", f"/dev/fd/{reading}", *source)
+        os.close(reading)
+        if number == 1:
+            assert "error[usage.source-replaced]" in done.err
+        else:
+            assert (done.code, done.err) == (0, "")
+    assert [line.split(",")[0] for line in govtool("sources", "-f", "csv").out.splitlines()[1:]] == ["b", "sql:stdin"]
 
 
 def test_a_store_of_a_newer_format_is_refused(govtool, project):

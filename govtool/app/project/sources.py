@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 """The length of a place in characters; a longer one is cut, and ends in a digest of the whole."""
+_STDIN = "stdin"
+"""The place of what comes through a stream without a name."""
 _COMMITS = 10_000
 """Number of commits that are searched for the last one of each source."""
 _FILES = 200
@@ -76,9 +78,14 @@ def named_source(
     """Return the name of a source, the one given or that by default, and its origin."""
     place, last = place_of(paths, store), former_name(paths)
     within = not any(Path(part).is_absolute() for part in place.split("+"))
-    nameless = not name and "-" in paths
+    nameless = not name and any(map(is_stream, paths))
     origin = SourceOrigin(kind, place, root, "" if name else last, replace, nameless)
     return name or f"{kind}:{place if within else last}", origin
+
+
+def is_stream(path: str) -> bool:
+    """Return whether a path is stdin or a stream that a shell opened, ``<(…)``: its name is another each time."""
+    return path == "-" or path.startswith(("/dev/fd/", "/proc/self/fd/", "/dev/stdin"))
 
 
 def place_of(paths: Sequence[str], store: Reader) -> str:
@@ -88,7 +95,7 @@ def place_of(paths: Sequence[str], store: Reader) -> str:
     """
     here = project_root()
     keeps = lru_cache(maxsize=None)(partial(_keeps, store=store))  # of one call: settings may change before the next
-    places = {"stdin" if path == "-" else _from(_root_above(path, store, keeps) or here, path) for path in paths}
+    places = {_STDIN if is_stream(path) else _from(_root_above(path, store, keeps) or here, path) for path in paths}
     return _short("+".join(sorted(places)))
 
 
@@ -128,7 +135,8 @@ def _normal(uri: str) -> str:
 
 def former_name(paths: Sequence[str]) -> str:
     """The name that a source had by default in older stores: the last part of its path."""
-    return _short("+".join(sorted({"stdin" if path == "-" else Path(path).resolve().name or "root" for path in paths})))
+    names = {_STDIN if is_stream(path) else Path(path).resolve().name or "root" for path in paths}
+    return _short("+".join(sorted(names)))
 
 
 def project_root() -> Path:
@@ -209,8 +217,12 @@ def overlapping_sources(store: Store, branch: str, name: str, origin: SourceOrig
 
 
 def _overlap(place: str, other: str) -> bool:
-    """True if a path of one place is, or lies in, a path of the other; each may be several, joined by ``+``."""
-    pairs = product(map(PurePosixPath, place.split("+")), map(PurePosixPath, other.split("+")))
+    """True if a path of one place is, or lies in, a path of the other; each may be several, joined by ``+``.
+
+    What came through stdin twice is not the same.
+    """
+    paths = ([PurePosixPath(path) for path in each.split("+") if path != _STDIN] for each in (place, other))
+    pairs = product(*paths)
     return any(one.is_relative_to(two) or two.is_relative_to(one) for one, two in pairs)
 
 
