@@ -310,7 +310,10 @@ def _dataset_called(name: str, known: Sequence[str]) -> str:
         return (exact or found)[0]
     if found:
         raise AmbiguousNameError(
-            f"{name!r} may be {len(found)} datasets", code="usage.ambiguous-dataset", nearest=tuple(found[:_CANDIDATES])
+            f"{name!r} may be {len(found)} datasets",
+            code="usage.ambiguous-dataset",
+            nearest=tuple(found[:_CANDIDATES]),
+            hint="give the option once for each that is meant, by its whole name",
         )
     ends = {each.rpartition("/")[2]: each for each in known}
     near = difflib.get_close_matches(name, [*ends, *known], 3, 0.4)
