@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,15 +48,29 @@ def decoded_beside_damage(
     Raises:
         StoreError: The store cannot be read, or a fragment was removed on purpose.
     """
+    damaged: list[DamagedFragment] = []
+    return list(rows_beside_damage(store, refs, decode, damaged)), damaged
+
+
+def rows_beside_damage(
+    store: Reader, refs: Sequence[FragmentRef], decode: Callable[[bytes], list[Any]], damaged: list[DamagedFragment]
+) -> Iterator[Any]:
+    """Yield the rows of fragments, each decoded when its rows are wanted; what cannot be read comes into ``damaged``.
+
+    Raises:
+        StoreError: The store cannot be read, or a fragment was removed on purpose.
+    """
+    whole = 0
     try:
-        return [row for data in store.read_many(refs) for row in decode(data)], []
+        for data in store.read_many(refs):
+            yield from decode(data)
+            whole += 1
     except (IntegrityError, FormatError):
         pass
-    rows: list[Any] = []
-    damaged: list[DamagedFragment] = []
-    for ref in refs:
+    for ref in refs[whole:]:
         try:
-            rows += decode(store.read(ref))
+            rows = decode(store.read(ref))
         except (IntegrityError, FormatError) as error:
             damaged.append(DamagedFragment(ref, error.message))
-    return rows, damaged
+        else:
+            yield from rows

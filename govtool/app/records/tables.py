@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage
+from govtool.app.records.damaged import DamagedFragment, decoded_beside_damage, rows_beside_damage
 from govtool.errors import IntegrityError, UsageError
 from govtool.model.positions import PRIVATE_POSITIONS, PositionsCost, decode_cost
 from govtool.model.records import (
@@ -418,7 +418,8 @@ def _find(
     Raises:
         IntegrityError: It was not found, and may be in a damaged fragment.
     """
-    rows, damaged = decoded_beside_damage(store, [ref for ref in refs if ref.table == table], decode)
+    damaged: list[DamagedFragment] = []
+    rows = rows_beside_damage(store, [ref for ref in refs if ref.table == table], decode, damaged)
     found = next(filter(fits, rows), None)
     if found is None and damaged:
         raise damaged[0].error([run.run])
