@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -206,7 +207,7 @@ def read_marker(objects: ReadableObjects) -> str:
 
 def no_store(uri: str) -> StoreError:
     """The error for a place that holds no store; with the one in it, where that is a project's folder."""
-    hint = "run govtool init, or give the address of a store: --store"
+    hint = f"make one: govtool init --store {shlex.quote(uri)}; or give the address of another: --store"
     inside = Path(uri) / ".govtool"
     if "://" not in uri and inside.is_dir():
         hint = f"its store is {inside}"

@@ -76,6 +76,14 @@ def test_a_literal_that_a_fingerprint_keeps_is_told_as_one(govtool, warehouse):
     assert after == "other literals"
 
 
+def test_a_difference_beyond_the_text_that_is_kept_is_stated(govtool, warehouse):
+    table, long = "create table t (a text, b int)", " or ".join(f"b > a{i}" for i in range(600))
+    for condition in ("b < 1", "b <= 1"):
+        ingest(govtool, warehouse, table, f"create view v as select a from t where {long} or {condition}")
+    ((*_, before, after),) = changes(govtool, "2", "3")
+    assert (before, after) == ("the first 4,000 characters are the same", "the text after them differs")
+
+
 def test_a_query_is_listed_with_its_place(govtool, warehouse):
     ingest(govtool, warehouse, "create table t (a text, b int)", "select a from t")
     items = json.loads(govtool("ls", "-f", "json").out)["items"]

@@ -21,6 +21,8 @@ _AROUND = 24
 """Characters that are shown before and after what differs."""
 LITERALS = "other literals"
 """What a statement is after the change, where its text without literals is the same."""
+BEYOND = (f"the first {WHOLE_TEXT:,} characters are the same", "the text after them differs")
+"""Before and after, where the texts that the graph keeps do not reach the difference."""
 
 
 class _Made(NamedTuple):
@@ -49,7 +51,7 @@ def statement_changes(
         gone, come = _unexplained(_without(before, after), _without(after, before), causes)
         if not before or not after or not (gone or come):
             continue
-        texts = _other_literals(_text(come)) if _differ_in_literals(gone, come) else _excerpts(_text(gone), _text(come))
+        texts = _texts(gone, come)
         yield GraphChange(
             what="statement",
             change=CHANGED,
@@ -116,6 +118,14 @@ def _unexplained(
 
 def _kind(made: _Made) -> tuple[str, str]:
     return made.evidence.file, made.evidence.kind
+
+
+def _texts(gone: list[_Made], come: list[_Made]) -> tuple[str, str]:
+    """What to show of statements that differ, before and after."""
+    before, after = _text(gone), _text(come)
+    if _differ_in_literals(gone, come):
+        return _other_literals(after)
+    return BEYOND if before == after else _excerpts(before, after)
 
 
 def _differ_in_literals(gone: list[_Made], come: list[_Made]) -> bool:
