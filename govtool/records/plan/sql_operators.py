@@ -162,7 +162,15 @@ def _in(terms: TypedTerms, at: exp.In) -> Expression:
 
 
 def _like(terms: TypedTerms, at: exp.Expr) -> Expression:
-    return Call("like", (terms.cast(terms.bound(at.this), STRING, at), terms.bound(at.expression)), BOOLEAN)
+    like = Call("like", (terms.cast(terms.bound(at.this), STRING, at), terms.bound(at.expression)), BOOLEAN)
+    return Call("not", (like,), BOOLEAN) if at.args.get("negate") else like
+
+
+def _extract(terms: TypedTerms, at: exp.Expr) -> Expression:
+    known = FUNCTIONS.get(at.name.title())
+    if at.name.lower() not in ("year", "month", "day") or known is None:
+        raise terms.context.refused(f"EXTRACT of {at.name.upper()}", at=at)
+    return Call(known.name, (terms.cast(terms.bound(at.expression), DATE, at),), INTEGER)
 
 
 def _negative(terms: TypedTerms, at: exp.Expr) -> Expression:
@@ -335,6 +343,7 @@ READERS: dict[type, Callable[[TypedTerms, Any], Expression]] = {
     exp.Between: _between,
     exp.In: _in,
     exp.Like: _like,
+    exp.Extract: _extract,
     exp.Neg: _negative,
     exp.Literal: _literal,
     exp.HexString: _bytes,

@@ -37,6 +37,7 @@ _READ_OF: dict[str, frozenset[str]] = {
     "If": frozenset({"true", "false"}),
     "In": frozenset({"query"}),
     "Between": frozenset({"low", "high"}),
+    "Like": frozenset({"negate"}),
     "Cast": frozenset({"to"}),
     "TryCast": frozenset({"to"}),
     "Window": frozenset({"partition_by", "order", "spec", "over", "alias", "first"}),

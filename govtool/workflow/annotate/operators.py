@@ -22,12 +22,14 @@ from govtool.records.plan.nodes import (
     Sort,
     Union,
     Window,
+    outputs,
 )
 from govtool.records.plan.types import LONG
 from govtool.records.trace.segment import conjuncts
 from govtool.workflow.annotate.annotator import Annotator, Context, Rules, refused
 from govtool.workflow.annotate.circuit import ONE
 from govtool.workflow.annotate.collected import exploded_terms
+from govtool.workflow.annotate.comma_joins import pushed
 from govtool.workflow.annotate.conditions import restricted, valued
 from govtool.workflow.annotate.groups import aggregate, distinct
 from govtool.workflow.annotate.joins import join, lateral
@@ -62,8 +64,14 @@ def project(a: Annotator, node: Project, context: Context | None) -> Rows:
 
 def filtered(a: Annotator, node: Filter, context: Context | None) -> Rows:
     """Unchanged; a conjunct on computed values is a guard, one on a subquery a semijoin or an antijoin."""
-    rows = a.rows(node.child, context)
-    for part in conjuncts(node.condition):
+    child, parts = node.child, list(conjuncts(node.condition))
+    if isinstance(child, Join):
+        child, parts = pushed(child, parts)
+    rows = a.rows(child, context)
+    if child is not node.child:
+        by_id = {column.id: column for column in rows.columns}
+        rows = replace(rows, columns=tuple(by_id[column.id] for column in outputs(node.child)))
+    for part in parts:
         rows = restricted(a, rows, part, context)
     return rows
 
