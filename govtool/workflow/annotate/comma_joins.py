@@ -44,7 +44,7 @@ def _is_inner(node: Node) -> bool:
 
 
 def _placed(node: Node, parts: Sequence[Expression]) -> Node:
-    """A plan with conditions at the lowest inner joins, or above the lowest plans below them, that have their columns."""
+    """A plan with each condition at the lowest inner join, or above the plan below one, that has its columns."""
     if not isinstance(node, Join) or not _is_inner(node):
         return _filtered(node, parts)
     left, right = _ids(node.left), _ids(node.right)

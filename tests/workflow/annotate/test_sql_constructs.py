@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from random import Random
 
 import pytest
 from annotated_spark import CONSTRUCTS, DELETIONS, ROWS
@@ -98,3 +99,41 @@ def test_deletions_agree_with_the_query_over_what_is_left(sql, tmp_path):
 def test_other_constructs_are_refused_by_name(sql, construct, tmp_path):
     with pytest.raises(UsageError, match=construct):
         rows(sql, written(tmp_path))
+
+
+COMMA_JOINS = [
+    ("from r, s, t where r.id = t.id and s.id = t.id and r.x > 5", "from r join t on r.id = t.id join s on s.id = t.id where r.x > 5"),
+    ("from r, s, t where r.x = s.x and s.id < 3 and t.g like 'a%'", "from r join s on r.x = s.x cross join t where s.id < 3 and t.g like 'a%'"),
+    ("from r left join s on r.id = s.id, t where t.id = r.id and s.x is null", "from r left join s on r.id = s.id join t on t.id = r.id where s.x is null"),
+    ("from r, s, (select g, count(*) as n from t group by g) c where r.g = c.g and n > s.id", "from r join (select g, count(*) as n from t group by g) c on r.g = c.g join s on n > s.id"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("commas", "joins"), COMMA_JOINS)
+def test_comma_joins_have_the_provenance_of_joins(commas, joins, tmp_path):
+    random = Random(7)
+    for name in "rst":
+        lines = [f"{name}{at},{random.randrange(6)},{random.randrange(12)},{random.choice('ab')}" for at in range(9)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["_tok,id,x,g", *lines]) + "\n")
+    found = [
+        why(f"select r.*, s.x as y {each}", str(tmp_path), ["polynomial"]).to_dict()["tuples"]
+        for each in (commas, joins)
+    ]
+    assert found[0]
+    assert found[0] == found[1]
+
+
+def test_a_comma_join_makes_no_product(tmp_path):
+    """Of four relations of 3,000 rows, of which the first two share no column."""
+    for name in "rstu":
+        lines = [f"{name}{at},{at},{at % 7}" for at in range(3000)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["_tok,id,g", *lines]) + "\n")
+    sql = "select r.id from r, s, t, u where r.id = u.id and t.id = s.id and u.id = s.id and s.g = 1 and r.id < 20"
+    assert rows(sql, str(tmp_path)) == [(1,), (8,), (15,)]
+
+
+def test_conditions_of_a_negated_like_and_of_parts_of_dates(tmp_path):
+    folder = written(tmp_path)
+    assert rows("select id from r where g not like 'a%' and extract(year from d) = 2020", folder) == rows(
+        "select id from r where not (g like 'a%') and year(d) = 2020", folder
+    )
