@@ -55,7 +55,7 @@ class Admission:
                 or a line of its head is none, after which others may have been overlooked.
         """
         if headers.defects:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "a line of the head is no header")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "a line of the head is not a header")
         hosts = headers.get_all("Host") or []
         if len(hosts) > 1:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "more than one Host")
