@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.resolve.logged import LoggedScript
+    from govtool.model.shortfall import Shortfall
     from govtool.store import Reader, Store
 
 HOW = "catalog"
@@ -97,16 +98,18 @@ def ingest_catalog(
 
     def extract() -> IngestPayload:
         extraction, own = _extract(catalog, found, settings, request, progress)
-        derivations = [_as_known(catalog, settings, d) for d in own.derivations]
+        unread, shortfalls = _undefined_views(catalog, settings)
+        by_place = {place_of(item.name): item for item in catalog.relations}
+        derivations = [_as_known(by_place.get(d.statement.file), settings, d) for d in own.derivations]
         derivations += [*extraction.derivations, *_declared(catalog, settings)]
         return IngestPayload(
             source,
             settings.dialect,
             files,
-            Coverage.of(own) + Coverage.of(extraction) + _unread(catalog),
+            Coverage.of(own) + Coverage.of(extraction) + unread,
             derivations,
             (*catalog.diagnostics, *own.diagnostics, *extraction.diagnostics),
-            (*own.shortfalls, *extraction.shortfalls),
+            (*own.shortfalls, *extraction.shortfalls, *shortfalls),
             {"relations": len(catalog.relations)},
             more=_fact_fragments(catalog, settings),
         )
@@ -181,9 +184,8 @@ def place_of(name: str) -> str:
     return f"catalog:{name}"
 
 
-def _as_known(catalog: Catalog, settings: Options, derivation: Derivation) -> Derivation:
+def _as_known(relation: CatalogRelation | None, settings: Options, derivation: Derivation) -> Derivation:
     """A view's derivation with the types of its columns and the kind that the catalog knows."""
-    relation = {place_of(item.name): item for item in catalog.relations}.get(derivation.statement.file)
     evidence = derivation.statement._replace(session=None)
     if relation is None or derivation.target != dataset_id(relation.name, settings.namespace):
         return derivation._replace(statement=evidence)
@@ -221,10 +223,14 @@ def _undefined(relation: CatalogRelation) -> Diagnostic:
     return Diagnostic("opaque", "warning", _UNDEFINED, place_of(relation.name), 1, target=relation.name)
 
 
-def _unread(catalog: Catalog) -> Coverage:
-    """Views that cannot be understood, as the catalog does not give their definition."""
-    count = sum(relation.kind != "table" and relation.definition is None for relation in catalog.relations)
-    return Coverage(statements=count, opaque=count, runs_opaque=count)
+def _undefined_views(catalog: Catalog, settings: Options) -> tuple[Coverage, tuple[Shortfall, ...]]:
+    """The coverage of views whose definition the catalog does not give, and a shortfall for each."""
+    from govtool.model.shortfall import Shortfall
+
+    views = [relation for relation in catalog.relations if relation.kind != "table" and relation.definition is None]
+    count = len(views)
+    shortfalls = tuple(Shortfall("opaque", _undefined(view), 1, "", settings.dialect) for view in views)
+    return Coverage(statements=count, opaque=count, runs_opaque=count), shortfalls
 
 
 def _fact_fragments(catalog: Catalog, settings: Options) -> tuple[Fragment, ...]:

@@ -18,7 +18,7 @@ from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, check_dialect, file_name, root_of
 from govtool.app.project.path_root import paths_root
-from govtool.app.project.sources import SourceOrigin, named_source
+from govtool.app.project.sources import SourceOrigin, named_source, unknown_source
 from govtool.errors import EvidenceError, UsageError
 from govtool.given_files import open_given
 from govtool.model import Derivation, Diagnostic
@@ -92,7 +92,7 @@ class Read:
             self.noted += 1
             if self.noted > MAX_NOTES:
                 raise EvidenceError(
-                    f"more than {MAX_NOTES:,} lines are no events, or cannot be read whole; the last: {note.message}",
+                    f"more than {MAX_NOTES:,} lines are not events, or cannot be read whole; the last: {note.message}",
                     code="evidence.max-errors",
                     location=f"{note.file}:{note.line}",
                     hint="are these events of OpenLineage? govtool ingest spark reads event logs of Spark",
@@ -293,8 +293,8 @@ def read_state(store: Reader, commit: Commit, source: str | None = None) -> Merg
     from govtool.capture.openlineage.merge import TABLE, MergedEvents, StateRow
 
     state = MergedEvents()
-    for ref in store.fragments(commit):
-        if ref.table == TABLE and source in (None, ref.source):
+    for ref in store.fragments(commit) if source is None else store.fragments_of(commit, source):
+        if ref.table == TABLE:
             columns = read_parquet(store.read(ref)).to_pydict()
             state.update(MergedEvents.of_rows(map(StateRow, columns["kind"], columns["key"], columns["doc"])))
     return state
@@ -307,7 +307,7 @@ def export_openlineage(
 
     Raises:
         StoreError: a fragment cannot be read.
-        UsageError: there is no such source at that commit.
+        UnknownNameError: there is no such source at that commit (``usage.unknown-source``).
     """
     from govtool.capture.openlineage.export import export
     from govtool.capture.openlineage.facets import Kept
@@ -315,9 +315,7 @@ def export_openlineage(
 
     sources = sorted({ref.source for ref in store.fragments(commit)})
     if source is not None and source not in sources:
-        raise UsageError(
-            f"no source {source}", code="usage.unknown-source", nearest=tuple(sources[:5]), hint="govtool coverage"
-        )
+        raise unknown_source(source, sources)
     found = [d for name in sources if source in (None, name) for d in _derivations(store, commit, name)]
     kept = Kept(read_state(store, commit, source))
     exported = export(found, time=commit.time, kept=kept, queries=queries, root=paths_root())
@@ -331,8 +329,8 @@ def _derivations(store: Reader, commit: Commit, source: str) -> list[Derivation]
     from govtool.model.columnar import DERIVATIONS, decode
 
     found: list[Derivation] = []
-    for ref in sorted(store.fragments(commit)):
-        if ref.table == DERIVATIONS and ref.source == source:
+    for ref in sorted(store.fragments_of(commit, source)):
+        if ref.table == DERIVATIONS:
             found += decode(store.read(ref))
     return found
 
