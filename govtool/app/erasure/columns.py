@@ -68,7 +68,7 @@ def plan(
     from govtool.query.selection.select import select
 
     if not is_duration(within):
-        raise UsageError(f"{within[:40]!r} is no duration", code="usage.duration", hint="--within 30d")
+        raise UsageError(f"{within[:40]!r} is not a duration", code="usage.duration", hint="--within 30d")
     nodes = []
     for one in subjects:
         subject = select(selector.index, one.column)
