@@ -6,7 +6,6 @@ which arrive later, in whatever order, are merged with those that came before.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from govtool.app.project.sources import SourceOrigin, named_source, unknown_sour
 from govtool.errors import EvidenceError, UsageError
 from govtool.given_files import open_given
 from govtool.model import Derivation, Diagnostic
-from govtool.model.parquet import read_parquet
+from govtool.model.parquet import read_parquet, write_parquet
 from govtool.model.run import RUNS
 from govtool.model.spread import buckets_for, number_of
 from govtool.store import Fragment
@@ -367,15 +366,12 @@ def _runs(source: str, state: MergedEvents) -> Iterator[Fragment]:
 
 def _parquet(rows: list[StateRow]) -> bytes:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     text = pa.string()
     schema = pa.schema([("kind", text), ("key", text), ("doc", text)])
     clean = [[part.encode("utf-8", "replace").decode() for part in row] for row in rows]
     columns = [pa.array(column, text) for column in zip(*clean, strict=True)] or [pa.array([], text)] * 3
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(columns, schema=schema), sink, compression="zstd", write_statistics=False)
-    return sink.getvalue()
+    return write_parquet(pa.Table.from_arrays(columns, schema=schema))
 
 
 def _batch(source: str, state: MergedEvents) -> str:

@@ -6,7 +6,6 @@ that is run again writes the same bytes.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from govtool.errors import UsageError
 from govtool.model import ROWS, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import DERIVATIONS, encode
 from govtool.model.fact import FACTS, Fact
+from govtool.model.parquet import write_parquet
 from govtool.names import DEFAULT_NAMESPACE
 from govtool.store.commit import Fragment
 
@@ -113,11 +113,7 @@ def _parts(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _parquet(table: Any, label: str) -> bytes:
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({"govtool.part": label}), sink, compression="zstd")
-    return sink.getvalue()
+    return write_parquet(table.replace_schema_metadata({"govtool.part": label}), statistics=True)
 
 
 def _facts(table: Any, source: str) -> Any:
