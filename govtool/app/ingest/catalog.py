@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, fact_fragments, ingest_once
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.app.project.sources import SourceOrigin
@@ -17,10 +17,9 @@ from govtool.app.project.sources import place_of as path_of
 from govtool.capture.catalog.address import parse_address
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic, OutputColumn, Statement
-from govtool.model.fact import FACTS, Fact, encode_facts
+from govtool.model.fact import Fact
 from govtool.names import dataset_id
 from govtool.redaction import clean_location
-from govtool.store import Fragment
 
 if TYPE_CHECKING:
     from govtool.capture.catalog.model import Catalog, CatalogRelation
@@ -111,7 +110,7 @@ def ingest_catalog(
             (*catalog.diagnostics, *own.diagnostics, *extraction.diagnostics),
             (*own.shortfalls, *extraction.shortfalls, *shortfalls),
             {"relations": len(catalog.relations)},
-            more=_fact_fragments(catalog, settings),
+            more=fact_fragments(source, _facts(catalog, settings)),
         )
 
     key = IngestKey("ingest catalog", source, batch, files, SourceText(root), origin)
@@ -233,21 +232,11 @@ def _undefined_views(catalog: Catalog, settings: Options) -> tuple[Coverage, tup
     return Coverage(statements=count, opaque=count, runs_opaque=count), shortfalls
 
 
-def _fact_fragments(catalog: Catalog, settings: Options) -> tuple[Fragment, ...]:
-    facts = {
-        Fact(
-            dataset_id(relation.name, settings.namespace),
-            remark.column,
-            remark.name,
-            remark.value,
-            HOW,
-            place_of(relation.name),
-            settings.source,
-        )
-        for relation in catalog.relations
-        for remark in relation.remarks
-    }
-    return (Fragment(settings.source, FACTS, encode_facts(facts), len(facts)),) if facts else ()
+def _facts(catalog: Catalog, settings: Options) -> Iterator[Fact]:
+    for relation in catalog.relations:
+        dataset, place = dataset_id(relation.name, settings.namespace), place_of(relation.name)
+        for each in relation.remarks:
+            yield Fact(dataset, each.column, each.name, each.value, HOW, place, settings.source)
 
 
 def address_place(url: str, store: Reader) -> str:

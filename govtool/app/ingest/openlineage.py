@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.payload import IngestKey, IngestPayload, fact_fragments, ingest_once, run_fragments
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, check_dialect, file_name, root_of
 from govtool.app.project.path_root import paths_root
@@ -22,7 +22,6 @@ from govtool.errors import EvidenceError, UsageError
 from govtool.given_files import open_given
 from govtool.model import Derivation, Diagnostic
 from govtool.model.parquet import read_parquet, write_parquet
-from govtool.model.run import RUNS
 from govtool.model.spread import buckets_for, number_of
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
@@ -260,6 +259,9 @@ def commit_events(
 
 def _payload(source: str, read: Read, derived: OpenLineageFindings) -> IngestPayload:
     """Turn merged events into a payload."""
+    from govtool.capture.openlineage.facts import facts_of
+    from govtool.capture.openlineage.runs import runs_of
+
     coverage = Coverage(
         statements=derived.understood + derived.partial + derived.opaque,
         understood=derived.understood,
@@ -279,7 +281,11 @@ def _payload(source: str, read: Read, derived: OpenLineageFindings) -> IngestPay
         (*derived.diagnostics, *read.notes),
         derived.shortfalls,
         counts={"runs": dict(derived.runs)},
-        more=(*_fragments(source, read.state), *_facts(source, read.state), *_runs(source, read.state)),
+        more=(
+            *_fragments(source, read.state),
+            *fact_fragments(source, facts_of(read.state, source)),
+            *run_fragments(source, runs_of(read.state, source)),
+        ),
     )
 
 
@@ -345,23 +351,6 @@ def _fragments(source: str, state: MergedEvents) -> Iterator[Fragment]:
         split.setdefault(number_of(owner) % buckets, []).extend(rows[owner])
     for _, part in sorted(split.items()):
         yield Fragment(source, TABLE, _parquet(part), len(part))
-
-
-def _facts(source: str, state: MergedEvents) -> Iterator[Fragment]:
-    from govtool.capture.openlineage.facts import facts_of
-    from govtool.model.fact import FACTS, encode_facts
-
-    facts = facts_of(state, source)
-    if facts:
-        yield Fragment(source, FACTS, encode_facts(facts), len(facts))
-
-
-def _runs(source: str, state: MergedEvents) -> Iterator[Fragment]:
-    from govtool.capture.openlineage.runs import runs_of
-    from govtool.model.run import run_fragments
-
-    for data, count in run_fragments(runs_of(state, source)):
-        yield Fragment(source, RUNS, data, count)
 
 
 def _parquet(rows: list[StateRow]) -> bytes:
