@@ -1,4 +1,4 @@
-"""What is recorded about a job: the state of its repository, and how much of its rows."""
+"""What is recorded about a job: the state of its repository, how much of its rows, the names of its inputs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from govtool.app.records.runs import is_called
 from govtool.app.runs.attach import attach
 from govtool.app.runs.job import repository_state
 from govtool.spark.live import hook, process
@@ -34,3 +35,9 @@ def test_positions_that_a_job_is_run_with_are_kept_unless_it_says_otherwise(monk
     monkeypatch.setattr(hook, "install", lambda folder: None)
     attach(object(), spool=str(tmp_path), records=records)
     assert started.replay.eager is eager
+
+
+@pytest.mark.parametrize("text", ["a", "b", "data/a", "file:///data/b"])
+def test_paths_that_are_read_as_one_are_called_by_each_of_them(text):
+    assert is_called("file:///data/a,file:///data/b", text)
+    assert not is_called("file:///data/a,file:///data/b", "ta/a")
