@@ -92,7 +92,7 @@ class Admission:
 
 
 def host_name(host: str) -> str:
-    """The name in a ``Host`` header, without its port and brackets, in lower case; empty if it is none.
+    """The name in a ``Host`` header, without its port and brackets, in lower case; empty if it is not valid.
 
     >>> host_name("[::1]:80"), host_name("LocalHost."), host_name("[::1].example.org"), host_name("localhost:x")
     ('::1', 'localhost', '', '')

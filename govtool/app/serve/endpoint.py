@@ -113,7 +113,7 @@ class LineageServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that broke off is no matter of ours."""
+        """Ignore a connection that broke off."""
 
     def stop(self) -> None:
         """Take no more requests, and wait for those that have arrived."""

@@ -65,7 +65,7 @@ class RecordedGroups:
         if not there:
             last = writers[-1].run
             return MeasuredGroup(target, counted, why=f"the files that {last} wrote are gone, or were written again")
-        others = _stranger_files_of(there)
+        others = strange_files(there)
         if others:
             return MeasuredGroup(target, counted, why=f"{others} files of {target} were not left by a recorded run")
         groups = [self._of_run(run, target, source, entity, counted) for run in there]
@@ -133,7 +133,7 @@ def _is_there(run: RecordRun) -> bool:
     return left is not None and not changed([left])
 
 
-def _stranger_files_of(runs: Sequence[RecordRun]) -> int:
+def strange_files(runs: Sequence[RecordRun]) -> int:
     """Return the number of files beside those that runs left, in the same folders."""
     left = [relation_of(run.written, run.output) for run in runs]
     return stranger_files({file.uri for each in left if isinstance(each, Relation) for file in each.files})

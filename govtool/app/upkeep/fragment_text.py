@@ -116,7 +116,7 @@ class TextForms:
 
 
 def _table(data: bytes) -> Any:
-    """The table of a Parquet file; None if it is none, or a damaged one."""
+    """The table of a Parquet file; None if it is not one, or damaged."""
     try:
         table = read_parquet(data)
         table.validate(full=True)
