@@ -15,8 +15,7 @@ from govtool.errors import UnknownNameError
 from govtool.render.layout.text import count, short
 
 if TYPE_CHECKING:
-    from govtool.app.versions.branches import Standing
-    from govtool.store import Store
+    from govtool.store import Commit, Store
 
 
 def branch_create(
@@ -159,7 +158,7 @@ def tag_delete(
 def _show(
     ui: Ui,
     what: str,
-    names: Callable[[Store], Sequence[Standing]],
+    names: Callable[[Store], Sequence[tuple[str, Commit]]],
     format: list[str] | None,
     output: list[Path] | None,
     store: str | None,

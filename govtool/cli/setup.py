@@ -80,6 +80,8 @@ def _show(ui: Ui, written: WrittenSources) -> None:
     for source in written.sources:
         stated = written.dialects.get(source.paths[0])
         ui.note(f"  {source.label}" + (f" ({stated.dialect}, as {stated.file} states)" if stated else ""))
+    if written.overlooked:
+        ui.note(f"not looked at: {', '.join(written.overlooked)}; add sources there by hand")
     ui.hint("govtool ingest" + (" (set each dialect in the file first)" if written.needs_dialect else ""))
 
 

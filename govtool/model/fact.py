@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from govtool.model.parquet import read_parquet, refusing_damage
+from govtool.model.parquet import read_parquet, refusing_damage, write_parquet
 from govtool.names import current_id
 
 FACTS = "facts"
@@ -40,20 +40,15 @@ class Fact(NamedTuple):
 
 def encode_facts(facts: Iterable[Fact]) -> bytes:
     """Facts as Parquet, sorted; equal facts give equal bytes."""
-    import io
-
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from govtool.model.arrow_arrays import texts
 
     rows = sorted(set(facts), key=lambda fact: tuple(part or "" for part in fact))
     columns = list(zip(*rows, strict=True)) or [()] * len(Fact._fields)
     clean = [[v if v is None else v.encode("utf-8", "replace").decode() for v in column] for column in columns]
-    sink = io.BytesIO()
     arrays = [texts(column) for column in clean]
-    pq.write_table(pa.Table.from_arrays(arrays, names=list(Fact._fields)), sink, compression="zstd")
-    return sink.getvalue()
+    return write_parquet(pa.Table.from_arrays(arrays, names=list(Fact._fields)), statistics=True)
 
 
 @refusing_damage("a facts fragment cannot be read")

@@ -1,4 +1,4 @@
-"""Reads small Parquet files out of memory."""
+"""Small Parquet files in memory."""
 
 from __future__ import annotations
 
@@ -28,6 +28,22 @@ def refusing_damage(message: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise IntegrityError(f"{message}: {error}"[:500], code="store.corrupt-fragment") from error
+
+
+def write_parquet(table: Any, *, statistics: bool = False) -> bytes:
+    """A ``pyarrow.Table`` as a compressed Parquet file; the same table gives the same bytes.
+
+    Args:
+        table: The table.
+        statistics: Write the least and greatest values of columns, too.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_statistics=statistics)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequence[str] | None = None) -> Any:

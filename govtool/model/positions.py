@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from govtool.model.parquet import of_format, read_parquet, refusing_damage
+from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
 from govtool.model.records import PRIVATE
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def encode_positions(positions: StoredPositions) -> bytes:
     """Positions as Parquet; equal ones give equal bytes."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     whole = np.concatenate([np.empty((0, 2), np.int64), *positions.pairs])
     numbers = np.repeat(np.arange(len(positions.pairs), dtype=np.int32), [len(each) for each in positions.pairs])
@@ -56,10 +55,7 @@ def encode_positions(positions: StoredPositions) -> bytes:
         metadata={_FORMAT_KEY: str(FORMAT).encode(), _FACTS_KEY: facts.encode("utf-8", "backslashreplace")},
     )
     table = pa.table([numbers, whole[:, 0], whole[:, 1]], schema=schema)
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_statistics=False)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return write_parquet(table)
 
 
 @refusing_damage("a fragment holds no positions")

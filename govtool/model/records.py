@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
-from govtool.model.parquet import of_format, read_parquet, refusing_damage
+from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
 from govtool.names import current_id
 
 PLANS = "plans"
@@ -174,15 +174,11 @@ def _record_run(row: dict[str, str]) -> RecordRun:
 
 def _encoded(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> bytes:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     schema = pa.schema([(name, pa.string()) for name in columns], metadata={_FORMAT_KEY: str(FORMAT).encode()})
     ordered = sorted(rows, key=lambda row: [row[name] for name in columns])
     safe = [{name: row[name].encode("utf-8", "replace").decode() for name in columns} for row in ordered]
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(safe, schema), sink, compression="zstd", write_statistics=False)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return write_parquet(pa.Table.from_pylist(safe, schema))
 
 
 @refusing_damage("a fragment holds no records")

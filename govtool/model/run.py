@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.file_listing import FileListing, listing_from, listing_value
-from govtool.model.parquet import of_format, read_parquet, refusing_damage
+from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
 from govtool.model.reproduction import Reproduction, reproduction_from, reproduction_value
 from govtool.model.spread import buckets_for, number_of
 from govtool.model.version import ContentIdentity
@@ -225,15 +225,11 @@ def runs_table(runs: Iterable[Run]) -> Any:
 def write_runs(table: Any) -> bytes:
     """Write a table of ``schema()`` as Parquet, sorted; the same for the same runs."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     names = ("started", "id", "job")
     keys = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
     order = sorted(range(len(keys)), key=lambda row: (keys[row][0] or "", *keys[row][1:]))
-    sink = pa.BufferOutputStream()
-    pq.write_table(table.take(pa.array(order, pa.int64())), sink, compression="zstd", write_statistics=False)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return write_parquet(table.take(pa.array(order, pa.int64())))
 
 
 def run_fragments(runs: Iterable[Run]) -> Iterator[tuple[bytes, int]]:

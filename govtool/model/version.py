@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from govtool.model.parquet import of_format, read_parquet, refusing_damage
+from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
 from govtool.names import current_id
 
 VERSIONS = "versions"
@@ -141,7 +141,6 @@ def schema() -> Any:
 def encode_version(version: DatasetVersion) -> bytes:
     """Write a version as Parquet; equal versions give equal bytes."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     identity = version.identity
     row = {
@@ -157,10 +156,7 @@ def encode_version(version: DatasetVersion) -> bytes:
     table = pa.Table.from_pylist([row], schema())
     if version.rows:  # a column that stores of before do not have
         table = table.append_column("rows", pa.array([version.rows], pa.string()))
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_statistics=False)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return write_parquet(table)
 
 
 @refusing_damage("a fragment is not a dataset version")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from govtool.model.parquet import of_format, read_parquet, refusing_damage
+from govtool.model.parquet import of_format, read_parquet, refusing_damage, write_parquet
 
 WORKFLOW_RUNS = "workflow_runs"
 """The store table of runs of workflows; one fragment a run."""
@@ -156,15 +156,11 @@ def run_from(text: str) -> WorkflowRun:
 def encode_workflow_run(run: WorkflowRun) -> bytes:
     """A run as Parquet; equal runs give equal bytes."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     row = {"id": run.id, "workflow": run.workflow, "status": run.status, "started": run.started, "body": run_text(run)}
     schema = pa.schema([(name, pa.string()) for name in row], metadata={_FORMAT_KEY: str(FORMAT).encode()})
-    sink = pa.BufferOutputStream()
     safe = {name: value.encode("utf-8", "replace").decode() for name, value in row.items()}
-    pq.write_table(pa.Table.from_pylist([safe], schema), sink, compression="zstd", write_statistics=False)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return write_parquet(pa.Table.from_pylist([safe], schema))
 
 
 @refusing_damage("a fragment holds no runs of workflows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from govtool.answers.commits import commit_object
 from govtool.answers.envelope import envelope
@@ -18,28 +18,16 @@ if TYPE_CHECKING:
 FORMATS = ROW_FORMATS
 
 
-class NamedRef(Protocol):
-    """A branch or a tag."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def at(self) -> Commit:
-        """Its place."""
-
-
-def render(form: str, what: str, names: Sequence[NamedRef], store: str) -> Table | Iterable[str]:
+def render(form: str, what: str, names: Sequence[tuple[str, Commit]], store: str) -> Table | Iterable[str]:
     """Names and their commits in one of ``FORMATS``; ``what`` is ``branch`` or ``tag``."""
-    objects = [{"name": each.name, "commit": commit_object(each.at)} for each in names]
+    objects = [{"name": name, "commit": commit_object(at)} for name, at in names]
     plural = "branches" if what == "branch" else f"{what}s"
     if form == "json":
         return json_lines(envelope(f"{plural}/1", {"store": store, plural: objects}))
     if form == "jsonl":
         return (compact(each) for each in objects)
     if form == "csv":
-        rows = ((n.name, n.at.branch, n.at.seq, n.at.id, n.at.time, n.at.message) for n in names)
+        rows = ((name, at.branch, at.seq, at.id, at.time, at.message) for name, at in names)
         return to_csv(("name", "branch", "seq", "id", "time", "message"), rows)
     table = Table(
         columns=(
@@ -49,11 +37,11 @@ def render(form: str, what: str, names: Sequence[NamedRef], store: str) -> Table
             TableColumn("time"),
             TableColumn("message"),
         ),
-        rows=[(n.name, _seq(n, what), n.at.short, when(n.at.time), n.at.message) for n in names],
+        rows=[(name, _seq(at, what), at.short, when(at.time), at.message) for name, at in names],
         summary=count(len(names), what, plural),
     )
     return laid_out(form, table)
 
 
-def _seq(named: NamedRef, what: str) -> str:
-    return str(named.at.seq) if what == "branch" else f"{named.at.seq} on {named.at.branch}"
+def _seq(at: Commit, what: str) -> str:
+    return str(at.seq) if what == "branch" else f"{at.seq} on {at.branch}"

@@ -6,7 +6,7 @@ import pytest
 
 from govtool.answers.lineage import to_object
 from govtool.app.lineage.relations import column_of, joined, summarise
-from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
+from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 
 K = EdgeKind
 STATEMENT = Statement(fingerprint="ab", kind="create_view", dialect="postgres", file="x.sql")
@@ -101,6 +101,15 @@ def test_temporary_tables_are_passed_through():
     assert answer.edges == (("t.a", "u.b", ("aggregation",)),)
     assert answer.referenced == (("t.f", "u.*", ("filter",)),)
     assert (answer.sources, answer.targets) == (("t",), ("u",))
+
+
+def test_a_column_behind_the_star_of_a_temporary_table_may_come_from_its_sources():
+    star = Edge(ColumnRef("t", HIDDEN), HIDDEN, K.OPAQUE, reason="star-unresolved")
+    temporary = made("temp.s.x", "temporary", "known", star)
+    columns = (edge("temp.s.x.known", "a", K.IDENTITY), edge("temp.s.x.other", "b", K.IDENTITY))
+    table = made("y", "table", "a b", *columns, edge("temp.s.x.more", ROWS, K.FILTER))
+    found = [(each.target, each.source, each.kinds) for each in summarise([temporary, table]).unclear]
+    assert found == [("y.*", "t.?", ("star-unresolved",)), ("y.b", "t.?", ("star-unresolved",))]
 
 
 def test_a_temporary_table_that_nothing_reads_is_an_answer():

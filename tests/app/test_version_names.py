@@ -61,6 +61,9 @@ def test_a_day_is_its_last_version_also_where_versions_are_called_by_time():
     history = written("d", "2026-11-20T08:00", "2026-11-20T09:00")
     assert number(history, "d@2026-11-20") == 2
     assert number(history, "d@latest") == 2
+    assert number(history, "d@2026-11-20T12:00+02:00") == 1
+    with pytest.raises(UnknownNameError):
+        number(history, "d@20251120")
 
 
 def test_the_beginning_of_two_digests_is_neither():

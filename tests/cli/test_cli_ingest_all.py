@@ -114,6 +114,18 @@ def test_a_compiled_dbt_project_is_read_from_its_artifacts(govtool):
     assert govtool("ingest").code == 0
 
 
+def test_init_names_what_it_did_not_look_at(govtool, monkeypatch):
+    monkeypatch.setattr("govtool.app.project.discover._MAX_FILES", 1)
+    write("a/x.sql", "create view v as select a from t")
+    write("b/y.sql", "create view w as select a from t")
+    write("/".join(["c"] * 9) + "/z.sql", "create view z as select a from t")
+    err = govtool("init").err
+    assert "not looked at: files after the first 1; add sources there by hand" in err
+    Path("govtool.toml").unlink()
+    monkeypatch.setattr("govtool.app.project.discover._MAX_FILES", 9)
+    assert "not looked at: folders more than 8 deep;" in govtool("init", "--sources").err
+
+
 def test_files_of_the_root_are_one_source(govtool):
     write("a.sql", "create view v as select a from t")
     write("below/b.sql", "create view w as select a from v")

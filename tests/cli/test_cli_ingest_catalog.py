@@ -147,6 +147,19 @@ def test_a_server_that_is_not_there(govtool, project, command):
     assert "p4ssw0rd" not in done.err + done.out
 
 
+def test_a_view_without_a_definition_is_among_the_reasons_for_incomplete_coverage(govtool, project, monkeypatch):
+    from govtool.capture.catalog import read
+    from govtool.capture.catalog.model import Catalog, CatalogDefinition, CatalogRelation
+
+    known = CatalogRelation("known", "view", (), CatalogDefinition("CREATE VIEW known AS SELECT 1 AS n", None, None))
+    shop = Catalog("sqlite", "shop", "shop", relations=(known, CatalogRelation("hidden", "view")))
+    monkeypatch.setattr(read, "read_catalog", lambda url, only: shop)
+    assert govtool("init", "--no-sources").code == 0
+    assert govtool("ingest", "catalog", "sqlite:///shop.db").code == 0
+    (reason,) = json.loads(govtool("coverage", "-f", "json").out)["reasons"]
+    assert (reason["code"], reason["message"]) == ("opaque", "the catalog does not give its definition")
+
+
 def test_sqlite_from_the_outside(govtool, project):
     with sqlite3.connect("shop.sqlite") as connection:
         connection.executescript(

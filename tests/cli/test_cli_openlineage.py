@@ -38,7 +38,7 @@ def test_lines_without_end_that_are_no_events_end_the_ingest(store, project, mon
     monkeypatch.setattr(openlineage, "MAX_NOTES", 20)
     (project / "events.jsonl").write_text('{"Event": "SparkListenerLogStart"}\n' * 30)
     done = store("ingest", "openlineage", "events.jsonl")
-    assert (done.code, "more than 20 lines are no events" in done.err) == (3, True)
+    assert (done.code, "more than 20 lines are not events" in done.err) == (3, True)
     assert "events.jsonl:" in done.err
 
 

@@ -32,7 +32,8 @@ def test_runs(govtool, lab):
     assert [run["id"] for run in kept] == ["https://lab.example/prov#parse-19"]
     assert kept[0]["user"] == "Ada"
     assert len(answer(govtool("runs", "--dataset", "report.csv", "-f", "json"), "runs-1")["runs"]) == 3
-    assert len(answer(govtool("runs", "--since", "2026-11-20", "-f", "json"), "runs-1")["runs"]) == 2
+    for since in ("2026-11-20", "2026-11-20 00:00", "2026-11-20T01:00+01:00"):
+        assert len(answer(govtool("runs", "--since", since, "-f", "json"), "runs-1")["runs"]) == 2
     assert answer(govtool("runs", "--limit", "1", "-f", "json"), "runs-1")["truncated"] == 4
     assert "5 runs of 3 jobs" in govtool("runs").out
 
@@ -91,6 +92,7 @@ def test_two_runs(govtool, lab):
         (("show", "https://lab.example/prov#"), "usage.ambiguous-run"),
         (("runs", "--status", "done"), "usage.unknown-status"),
         (("runs", "--since", "yesterday"), "usage.date"),
+        (("runs", "--since", "20261120"), "usage.date"),
         (("runs", "--software", "<2"), "usage.software"),
         (("ls", "software:passer"), "usage.unknown-software"),
         (("ls", "run:nothing"), "usage.unknown-run"),

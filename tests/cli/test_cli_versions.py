@@ -98,6 +98,7 @@ def test_a_branch_is_read_written_and_merged(govtool, etl):
     log = json.loads(govtool("log", "--branch", "redesign", "-f", "json").out)
     assert [commit["seq"] for commit in log["commits"]] == [4, 3, 2, 1]
     assert govtool("show", "--branch", "redesign").code == 0
+    assert "mart.fresh" in govtool("ls", "changed:HEAD~1", "--branch", "redesign").out
     assert govtool("branch", "merge", "redesign").code == 0
     assert govtool("explain", "mart.fresh").code == 0
     assert "nothing new" in govtool("branch", "merge", "redesign").err

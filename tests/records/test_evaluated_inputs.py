@@ -11,7 +11,13 @@ import pytest
 from recorded_programs import Program
 
 import govtool
+from govtool.app.records.evaluated_inputs import _Writers
 from govtool.cli.main import main
+from govtool.model.records import RecordRun
+from govtool.records.execute.places import place_of
+from govtool.records.plan import codec
+from govtool.records.plan.nodes import File, Plan, Relation, Session, Union
+from govtool.records.plan.types import Struct
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
 
@@ -121,3 +127,16 @@ def test_a_column_that_is_read_as_another_type_is_not_evaluated_again(program, c
     (program.warehouse.folder / "stage" / "app-1-0.parquet").unlink()
     (refused,) = traced(capsys, program.done(), "report", "--where", "user = 'bob'", code=3)["refused"]
     assert refused["reason"] == "is gone: its column user is read as another type"
+
+
+def test_a_chain_of_thousands_of_runs_is_followed():
+    runs, writers = {}, {}
+    for number in range(2000):
+        read, written = (File(0, f"file:///t/{each}", 1, 1) for each in (number, number + 1))
+        leaf = Relation(0, f"t{number}", "parquet", (read,), (), Struct(()))
+        listings = codec.dumps(Plan(Union((leaf,), ()), Session("", True, "UTC")))
+        runs[f"r{number}"] = RecordRun(f"r{number}", "", f"t{number + 1}", ((0, f"t{number}"),), listings)
+        writers[place_of(written)] = f"r{number}"
+    found = _Writers(None, None, runs, of_file=writers)
+    assert found.reads("r1999", ["t0"])
+    assert not found.reads("r1999", ["another"])

@@ -8,10 +8,10 @@ from recorded import BY_LAND
 
 import govtool
 from govtool.app.records.tables import RecordTables, dataset_id, read_plan, read_record_runs, read_tables, run_order
-from govtool.app.upkeep.fragment_text import rows_without, write_fragment
+from govtool.app.upkeep.fragment_text import rows_without
 from govtool.cli.main import main
 from govtool.errors import FormatError, IntegrityError, UsageError
-from govtool.model.parquet import read_parquet
+from govtool.model.parquet import read_parquet, write_parquet
 from govtool.model.records import (
     PLANS,
     PRIVATE,
@@ -202,12 +202,12 @@ def test_a_write_with_a_value_that_is_no_text_is_refused(column, value):
     run = RecordRun("a/1", "d" * 64, "file:///out", (), "{}")
     rows = read_parquet(encode_record_runs([run])).to_pylist()
     with pytest.raises(IntegrityError):
-        decode_record_runs(write_fragment(pa.Table.from_pylist([{**rows[0], column: value}])))
+        decode_record_runs(write_parquet(pa.Table.from_pylist([{**rows[0], column: value}])))
 
 
 def test_rows_are_not_removed_from_a_fragment_of_other_columns():
     with pytest.raises(IntegrityError):
-        rows_without(write_fragment(pa.table({"x": [1]})), "run", ["a/1"])
+        rows_without(write_parquet(pa.table({"x": [1]})), "run", ["a/1"])
 
 
 def test_runs_are_ordered_by_numbers_of_any_length():

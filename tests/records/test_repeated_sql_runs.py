@@ -10,6 +10,7 @@ import pytest
 
 import govtool
 from govtool.app.records.runs import find_readers, find_writer
+from govtool.app.runs.lookup import read_history
 from govtool.app.workflow_runs.programs.facts import statement_text
 from govtool.cli.main import main
 from govtool.store import Store
@@ -205,3 +206,12 @@ def test_the_settings_decide_about_digests_of_rows(folder, capsys):
     answer = difference(capsys, "report.sql:copied~1", "report.sql:copied")
     assert answer["verdict"] == "unknown"
     assert "row_digests" in json.dumps(answer["unknown"])
+
+
+@pytest.mark.parametrize("beside", ["orders.md", "orders.yml"])
+def test_the_copy_of_an_input_is_made_of_the_input_and_of_no_file_beside_it(folder, beside):
+    (folder / "data" / beside).write_text("about orders")
+    run()
+    store, commit = head()
+    inputs = {one for each in read_history(store, commit).runs for read in each.inputs for one in read.options}
+    assert {origin.rpartition("/")[2] for _, origin in inputs} == {"orders.csv", "customers.csv"}

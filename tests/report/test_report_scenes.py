@@ -118,7 +118,7 @@ def test_what_is_no_trace_is_refused_with_the_reason(shop, tmp_path, change, cap
 def test_files_that_cannot_be_read_and_graphs_that_do_not_exist(shop, tmp_path):
     (tmp_path / "t.json").write_text("[1")
     for trace_file in (tmp_path / "t.json", tmp_path / "none.json", tmp_path):
-        with pytest.raises(UsageError, match="no trace"):
+        with pytest.raises(UsageError, match="is not a trace"):
             shop.report(trace=trace_file)
     with pytest.raises(UnknownNameError):
         shop.report(workflow="run:none")

@@ -6,7 +6,6 @@ beside its derivations, so that the figures of any commit are those of its live 
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import Coverage, CoverageReport, Reason, SourceCoverage, is_unread
 from govtool.model import Diagnostic
-from govtool.model.parquet import read_parquet, refusing_damage
+from govtool.model.parquet import read_parquet, refusing_damage, write_parquet
 from govtool.names import current_id
 
 if TYPE_CHECKING:
@@ -228,7 +227,6 @@ def _encodable(text: str | None) -> str | None:
 
 def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from govtool.model.arrow_arrays import lists, numbers, texts
 
@@ -240,9 +238,7 @@ def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
         return lists(map(len, values), texts([item for listed in values for item in listed]), kind)
 
     arrays = [made(field.type, [row[field.name] for row in rows]) for field in schema]
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), sink, compression="zstd")
-    return sink.getvalue()
+    return write_parquet(pa.Table.from_arrays(arrays, schema=schema), statistics=True)
 
 
 def _coverage_schema() -> Any:

@@ -6,7 +6,6 @@ writes. Statements without a row, such as dynamic SQL, may read and write anythi
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -25,18 +24,16 @@ def reach_fragments(source: str, shortfalls: Iterable[Shortfall]) -> Iterator[Fr
     statements.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from govtool.model.arrow_arrays import lists, texts
+    from govtool.model.parquet import write_parquet
     from govtool.store import Fragment
 
     words = sorted(list(one.words) for one in shortfalls if one.words)
     if words:
         items = texts([word for listed in words for word in listed])
         table = pa.table({"words": lists(map(len, words), items, pa.list_(pa.string()))})
-        sink = io.BytesIO()
-        pq.write_table(table, sink, compression="zstd")
-        yield Fragment(source, REACH_TABLE, sink.getvalue(), len(words))
+        yield Fragment(source, REACH_TABLE, write_parquet(table, statistics=True), len(words))
 
 
 def read_reach(store: Reader, commit: Commit) -> list[frozenset[str]]:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-_CHUNK = 1 << 20
-
 
 def take_snapshot(
     store: Store,
@@ -260,12 +258,9 @@ def local_data_paths(root: Path) -> dict[str, Path]:
 
 def hash_file(path: Path, name: str) -> DataFile:
     """A file under a name, with its size and the sha256 of its content."""
-    digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-    return DataFile(name, size, digest.hexdigest())
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return DataFile(name, file.tell(), digest)
 
 
 def _remote_files(place: str) -> Iterator[DataFile]:

@@ -106,7 +106,7 @@ def _is_here(place: str) -> bool:
     try:
         return Path(place).expanduser().exists()
     except (OSError, RuntimeError, ValueError) as error:  # too long, of an unknown user, or with a NUL
-        raise UsageError(f"{place[:80]!r} is no path", code="usage.place", hint="govtool verify PATH") from error
+        raise UsageError(f"{place[:80]!r} is not a path", code="usage.place", hint="govtool verify PATH") from error
 
 
 def _last_writing(store: Reader, commit: Commit, names: list[str]) -> Writing | None:

@@ -68,7 +68,7 @@ def plan(
     from govtool.query.selection.select import select
 
     if not is_duration(within):
-        raise UsageError(f"{within[:40]!r} is no duration", code="usage.duration", hint="--within 30d")
+        raise UsageError(f"{within[:40]!r} is not a duration", code="usage.duration", hint="--within 30d")
     nodes = []
     for one in subjects:
         subject = select(selector.index, one.column)
@@ -86,7 +86,7 @@ def plan(
 def erase_answer(
     snapshot: Snapshot,
     subject: Sequence[str],
-    rules: PolicyChoice,
+    policies: PolicyChoice,
     *,
     key: Sequence[str],
     within: str,
@@ -97,7 +97,7 @@ def erase_answer(
     Args:
         snapshot: The version of the graph.
         subject: ``COLUMN`` or ``COLUMN=VALUE``, each.
-        rules: Policies, and the day on which declarations are judged.
+        policies: Policies, and the day on which declarations are judged.
         key: Selectors of further columns with the same identifier.
         within: The time there is, as a duration.
         show_values: Whether the answer repeats the values, which are personal data.
@@ -112,5 +112,5 @@ def erase_answer(
     named = [parse_subject(text) for text in subject]
     if not named:  # a plan for nobody would read as if there were nothing to erase
         raise UsageError("no subject is given", code="usage.subject", hint="--subject crm.users.id")
-    found = plan(selector(snapshot, rules), named, key, within, rules.day)
+    found = plan(selector(snapshot, policies), named, key, within, policies.day)
     return ErasePlanAnswer(snapshot.version, found, tuple(one.value for one in named) if show_values else None)

@@ -6,12 +6,12 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.answers.row_erasure import Unsearched
 from govtool.app.erasure.columns import SubjectKey, parse_subject
 from govtool.app.records.keys import equals_text
+from govtool.app.records.runs import is_called
 from govtool.app.runs.lookup import is_named
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.records.plan.expressions import Attribute, Expression
@@ -273,9 +273,7 @@ def _short(dataset: str, known: Sequence[str]) -> str:
     """The shortest end of a dataset's name that names no other."""
     parts = dataset.split("/")
     ends = ("/".join(parts[at:]) for at in reversed(range(len(parts))))
-    return next(
-        (end for end in ends if end and [each for each in known if _is_called(each, end)] == [dataset]), dataset
-    )
+    return next((end for end in ends if end and [each for each in known if is_called(each, end)] == [dataset]), dataset)
 
 
 def _identifies(declared: Iterable[tuple[str, tuple[str, ...]]], dataset: str, column: str) -> bool:
@@ -304,7 +302,7 @@ def _dataset_called(name: str, known: Sequence[str]) -> str:
         UnknownNameError: No run read or wrote it.
         AmbiguousNameError: Several are called so.
     """
-    found = [each for each in known if _is_called(each, name)]
+    found = [each for each in known if is_called(each, name)]
     exact = [each for each in found if each == name]
     if len(exact or found) == 1:
         return (exact or found)[0]
@@ -335,12 +333,3 @@ def _split(text: str) -> tuple[str, str]:
             at = place
     name, column = (text[:at], text[at + 1 :]) if at > 0 else ("", text)
     return name, column.strip('"`')
-
-
-def _is_called(dataset: str, text: str) -> bool:
-    if is_named(dataset, text) or any(is_named(part, text) for part in dataset.split(",")):
-        return True
-    from govtool.app.datasets.places import path_id
-
-    wanted = path_id(text) if "/" in text or Path(text).exists() else None
-    return wanted is not None and wanted in (dataset, *dataset.split(","))

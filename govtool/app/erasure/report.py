@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from govtool.records.plan.nodes import File
     from govtool.store import Commit, Reader
 
-CHUNK = 1 << 20
 MAX_UNKNOWN = 1000
 """The most uncertain rows of a dataset that are named one by one."""
 
@@ -312,8 +311,5 @@ def _digest(uri: str) -> str:
 
 def file_digest(path: Path) -> str:
     """The SHA-256 of a file."""
-    found = hashlib.sha256()
     with path.open("rb") as handle:
-        while chunk := handle.read(CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
+        return hashlib.file_digest(handle, "sha256").hexdigest()

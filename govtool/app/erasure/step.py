@@ -182,7 +182,7 @@ class _Sides:
         balance.subtract(Counter(map(row_key, rows)))
         gone = self._found_again(left, {key: count for key, count in balance.items() if count > 0})
         numbers = _chosen(rows, {key: -count for key, count in balance.items() if count < 0})
-        return gone, self._arriving(come, rows, numbers)
+        return gone, self._arriving(come, numbers)
 
     def _more(self, one: Node, other: Node) -> Relation:
         """The rows that are more often on one side than on the other.
@@ -212,7 +212,7 @@ class _Sides:
                 rows.append(_WrittenRow(record, tuple(cells)))
         return rows
 
-    def _arriving(self, table: pa.Table, rows: list[Row], numbers: list[int]) -> _Arriving:
+    def _arriving(self, table: pa.Table, numbers: list[int]) -> _Arriving:
         """The rows that come, under all columns of the output."""
         import pyarrow as pa
 

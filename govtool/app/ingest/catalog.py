@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, fact_fragments, ingest_once
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.app.project.sources import SourceOrigin
@@ -17,16 +17,16 @@ from govtool.app.project.sources import place_of as path_of
 from govtool.capture.catalog.address import parse_address
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic, OutputColumn, Statement
-from govtool.model.fact import FACTS, Fact, encode_facts
+from govtool.model.fact import Fact
 from govtool.names import dataset_id
 from govtool.redaction import clean_location
-from govtool.store import Fragment
 
 if TYPE_CHECKING:
     from govtool.capture.catalog.model import Catalog, CatalogRelation
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.resolve.logged import LoggedScript
+    from govtool.model.shortfall import Shortfall
     from govtool.store import Reader, Store
 
 HOW = "catalog"
@@ -97,18 +97,20 @@ def ingest_catalog(
 
     def extract() -> IngestPayload:
         extraction, own = _extract(catalog, found, settings, request, progress)
-        derivations = [_as_known(catalog, settings, d) for d in own.derivations]
+        unread, shortfalls = _undefined_views(catalog, settings)
+        by_place = {place_of(item.name): item for item in catalog.relations}
+        derivations = [_as_known(by_place.get(d.statement.file), settings, d) for d in own.derivations]
         derivations += [*extraction.derivations, *_declared(catalog, settings)]
         return IngestPayload(
             source,
             settings.dialect,
             files,
-            Coverage.of(own) + Coverage.of(extraction) + _unread(catalog),
+            Coverage.of(own) + Coverage.of(extraction) + unread,
             derivations,
             (*catalog.diagnostics, *own.diagnostics, *extraction.diagnostics),
-            (*own.shortfalls, *extraction.shortfalls),
+            (*own.shortfalls, *extraction.shortfalls, *shortfalls),
             {"relations": len(catalog.relations)},
-            more=_fact_fragments(catalog, settings),
+            more=fact_fragments(source, _facts(catalog, settings)),
         )
 
     key = IngestKey("ingest catalog", source, batch, files, SourceText(root), origin)
@@ -181,9 +183,8 @@ def place_of(name: str) -> str:
     return f"catalog:{name}"
 
 
-def _as_known(catalog: Catalog, settings: Options, derivation: Derivation) -> Derivation:
+def _as_known(relation: CatalogRelation | None, settings: Options, derivation: Derivation) -> Derivation:
     """A view's derivation with the types of its columns and the kind that the catalog knows."""
-    relation = {place_of(item.name): item for item in catalog.relations}.get(derivation.statement.file)
     evidence = derivation.statement._replace(session=None)
     if relation is None or derivation.target != dataset_id(relation.name, settings.namespace):
         return derivation._replace(statement=evidence)
@@ -221,27 +222,21 @@ def _undefined(relation: CatalogRelation) -> Diagnostic:
     return Diagnostic("opaque", "warning", _UNDEFINED, place_of(relation.name), 1, target=relation.name)
 
 
-def _unread(catalog: Catalog) -> Coverage:
-    """Views that cannot be understood, as the catalog does not give their definition."""
-    count = sum(relation.kind != "table" and relation.definition is None for relation in catalog.relations)
-    return Coverage(statements=count, opaque=count, runs_opaque=count)
+def _undefined_views(catalog: Catalog, settings: Options) -> tuple[Coverage, tuple[Shortfall, ...]]:
+    """The coverage of views whose definition the catalog does not give, and a shortfall for each."""
+    from govtool.model.shortfall import Shortfall
+
+    views = [relation for relation in catalog.relations if relation.kind != "table" and relation.definition is None]
+    count = len(views)
+    shortfalls = tuple(Shortfall("opaque", _undefined(view), 1, "", settings.dialect) for view in views)
+    return Coverage(statements=count, opaque=count, runs_opaque=count), shortfalls
 
 
-def _fact_fragments(catalog: Catalog, settings: Options) -> tuple[Fragment, ...]:
-    facts = {
-        Fact(
-            dataset_id(relation.name, settings.namespace),
-            remark.column,
-            remark.name,
-            remark.value,
-            HOW,
-            place_of(relation.name),
-            settings.source,
-        )
-        for relation in catalog.relations
-        for remark in relation.remarks
-    }
-    return (Fragment(settings.source, FACTS, encode_facts(facts), len(facts)),) if facts else ()
+def _facts(catalog: Catalog, settings: Options) -> Iterator[Fact]:
+    for relation in catalog.relations:
+        dataset, place = dataset_id(relation.name, settings.namespace), place_of(relation.name)
+        for each in relation.remarks:
+            yield Fact(dataset, each.column, each.name, each.value, HOW, place, settings.source)
 
 
 def address_place(url: str, store: Reader) -> str:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Unpack
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, fact_fragments, ingest_once
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, check_dialect
 from govtool.app.project.sources import SourceOrigin, place_of
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
-from govtool.model.fact import FACTS, Fact, encode_facts
+from govtool.model.fact import Fact
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
-from govtool.store import Fragment
 
 if TYPE_CHECKING:
     from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
@@ -98,7 +97,7 @@ def ingest_dbt(
             (*project.diagnostics, *extraction.diagnostics, *(s.diagnostic for s in shortfalls)),
             (*extraction.shortfalls, *shortfalls),
             {"nodes": len(project.nodes)},
-            more=_fact_fragments(project, settings),
+            more=fact_fragments(source, _facts(project, settings)),
         )
 
     key = IngestKey("ingest dbt", source, _batch(project, settings), files, text, origin)
@@ -281,11 +280,6 @@ def _evidence(node: DbtNode, project: DbtArtifacts, settings: Options, kind: str
         session=node.id,
         run=run.invocation if run is not None else None,
     )
-
-
-def _fact_fragments(project: DbtArtifacts, settings: Options) -> tuple[Fragment, ...]:
-    facts = set(_facts(project, settings))
-    return (Fragment(settings.source, FACTS, encode_facts(facts), len(facts)),) if facts else ()
 
 
 def _facts(project: DbtArtifacts, settings: Options) -> Iterator[Fact]:

@@ -6,7 +6,6 @@ which arrive later, in whatever order, are merged with those that came before.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,16 +13,15 @@ from typing import IO, TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.payload import IngestKey, IngestPayload, fact_fragments, ingest_once, run_fragments
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, check_dialect, file_name, root_of
 from govtool.app.project.path_root import paths_root
-from govtool.app.project.sources import SourceOrigin, named_source
+from govtool.app.project.sources import SourceOrigin, named_source, unknown_source
 from govtool.errors import EvidenceError, UsageError
 from govtool.given_files import open_given
 from govtool.model import Derivation, Diagnostic
-from govtool.model.parquet import read_parquet
-from govtool.model.run import RUNS
+from govtool.model.parquet import read_parquet, write_parquet
 from govtool.model.spread import buckets_for, number_of
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
@@ -92,7 +90,7 @@ class Read:
             self.noted += 1
             if self.noted > MAX_NOTES:
                 raise EvidenceError(
-                    f"more than {MAX_NOTES:,} lines are no events, or cannot be read whole; the last: {note.message}",
+                    f"more than {MAX_NOTES:,} lines are not events, or cannot be read whole; the last: {note.message}",
                     code="evidence.max-errors",
                     location=f"{note.file}:{note.line}",
                     hint="are these events of OpenLineage? govtool ingest spark reads event logs of Spark",
@@ -261,6 +259,9 @@ def commit_events(
 
 def _payload(source: str, read: Read, derived: OpenLineageFindings) -> IngestPayload:
     """Turn merged events into a payload."""
+    from govtool.capture.openlineage.facts import facts_of
+    from govtool.capture.openlineage.runs import runs_of
+
     coverage = Coverage(
         statements=derived.understood + derived.partial + derived.opaque,
         understood=derived.understood,
@@ -280,7 +281,11 @@ def _payload(source: str, read: Read, derived: OpenLineageFindings) -> IngestPay
         (*derived.diagnostics, *read.notes),
         derived.shortfalls,
         counts={"runs": dict(derived.runs)},
-        more=(*_fragments(source, read.state), *_facts(source, read.state), *_runs(source, read.state)),
+        more=(
+            *_fragments(source, read.state),
+            *fact_fragments(source, facts_of(read.state, source)),
+            *run_fragments(source, runs_of(read.state, source)),
+        ),
     )
 
 
@@ -293,8 +298,8 @@ def read_state(store: Reader, commit: Commit, source: str | None = None) -> Merg
     from govtool.capture.openlineage.merge import TABLE, MergedEvents, StateRow
 
     state = MergedEvents()
-    for ref in store.fragments(commit):
-        if ref.table == TABLE and source in (None, ref.source):
+    for ref in store.fragments(commit) if source is None else store.fragments_of(commit, source):
+        if ref.table == TABLE:
             columns = read_parquet(store.read(ref)).to_pydict()
             state.update(MergedEvents.of_rows(map(StateRow, columns["kind"], columns["key"], columns["doc"])))
     return state
@@ -307,7 +312,7 @@ def export_openlineage(
 
     Raises:
         StoreError: a fragment cannot be read.
-        UsageError: there is no such source at that commit.
+        UnknownNameError: there is no such source at that commit (``usage.unknown-source``).
     """
     from govtool.capture.openlineage.export import export
     from govtool.capture.openlineage.facets import Kept
@@ -315,9 +320,7 @@ def export_openlineage(
 
     sources = sorted({ref.source for ref in store.fragments(commit)})
     if source is not None and source not in sources:
-        raise UsageError(
-            f"no source {source}", code="usage.unknown-source", nearest=tuple(sources[:5]), hint="govtool coverage"
-        )
+        raise unknown_source(source, sources)
     found = [d for name in sources if source in (None, name) for d in _derivations(store, commit, name)]
     kept = Kept(read_state(store, commit, source))
     exported = export(found, time=commit.time, kept=kept, queries=queries, root=paths_root())
@@ -331,8 +334,8 @@ def _derivations(store: Reader, commit: Commit, source: str) -> list[Derivation]
     from govtool.model.columnar import DERIVATIONS, decode
 
     found: list[Derivation] = []
-    for ref in sorted(store.fragments(commit)):
-        if ref.table == DERIVATIONS and ref.source == source:
+    for ref in sorted(store.fragments_of(commit, source)):
+        if ref.table == DERIVATIONS:
             found += decode(store.read(ref))
     return found
 
@@ -350,34 +353,14 @@ def _fragments(source: str, state: MergedEvents) -> Iterator[Fragment]:
         yield Fragment(source, TABLE, _parquet(part), len(part))
 
 
-def _facts(source: str, state: MergedEvents) -> Iterator[Fragment]:
-    from govtool.capture.openlineage.facts import facts_of
-    from govtool.model.fact import FACTS, encode_facts
-
-    facts = facts_of(state, source)
-    if facts:
-        yield Fragment(source, FACTS, encode_facts(facts), len(facts))
-
-
-def _runs(source: str, state: MergedEvents) -> Iterator[Fragment]:
-    from govtool.capture.openlineage.runs import runs_of
-    from govtool.model.run import run_fragments
-
-    for data, count in run_fragments(runs_of(state, source)):
-        yield Fragment(source, RUNS, data, count)
-
-
 def _parquet(rows: list[StateRow]) -> bytes:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     text = pa.string()
     schema = pa.schema([("kind", text), ("key", text), ("doc", text)])
     clean = [[part.encode("utf-8", "replace").decode() for part in row] for row in rows]
     columns = [pa.array(column, text) for column in zip(*clean, strict=True)] or [pa.array([], text)] * 3
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(columns, schema=schema), sink, compression="zstd", write_statistics=False)
-    return sink.getvalue()
+    return write_parquet(pa.Table.from_arrays(columns, schema=schema))
 
 
 def _batch(source: str, state: MergedEvents) -> str:

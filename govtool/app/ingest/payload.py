@@ -9,7 +9,7 @@ said (``govtool.app.ingest.stale``); where too little is understood, nothing is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -23,6 +23,7 @@ from govtool.app.project.aliases import Aliases, configured
 from govtool.app.project.sources import SourceOrigin, check_replacement
 from govtool.app.project.user import user_name
 from govtool.model import Derivation, Diagnostic
+from govtool.model.fact import FACTS, Fact, encode_facts
 from govtool.model.spread import buckets_for, number_of
 from govtool.redaction import clean_location
 from govtool.store import Changes, Fragment
@@ -30,6 +31,7 @@ from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Shortfall
+    from govtool.model.run import Run
     from govtool.store import CommitResult, FragmentRef, Store
 
 DERIVATIONS_PER_FRAGMENT = 512
@@ -331,6 +333,20 @@ def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragme
         split.setdefault(number_of(name) % buckets, []).append(derivation)
     for _, part in sorted(split.items()):
         yield Fragment(source, DERIVATIONS, encode(part), len(part))
+
+
+def fact_fragments(source: str, facts: Iterable[Fact]) -> tuple[Fragment, ...]:
+    """The fragment of a source's facts; none without facts."""
+    distinct = set(facts)
+    return (Fragment(source, FACTS, encode_facts(distinct), len(distinct)),) if distinct else ()
+
+
+def run_fragments(source: str, runs: Iterable[Run]) -> Iterator[Fragment]:
+    """The fragments of a source's runs, by job."""
+    from govtool.model.run import RUNS
+    from govtool.model.run import run_fragments as encoded
+
+    return (Fragment(source, RUNS, data, count) for data, count in encoded(runs))
 
 
 def _with_source(source: str, derivation: Derivation) -> Derivation:

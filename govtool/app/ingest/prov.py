@@ -11,17 +11,22 @@ from typing import IO, TYPE_CHECKING, Unpack
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest.payload import CommitKeywords, IngestKey, IngestPayload, ingest_once
+from govtool.app.ingest.payload import (
+    CommitKeywords,
+    IngestKey,
+    IngestPayload,
+    fact_fragments,
+    ingest_once,
+    run_fragments,
+)
 from govtool.app.ingest.reader_digest import BatchDigest
 from govtool.app.ingest.sql_options import Progress, SourceText, file_name, root_of
 from govtool.app.project.sources import named_source
 from govtool.errors import EngineError, UsageError
 from govtool.given_files import open_given
 from govtool.model import Diagnostic
-from govtool.store import Fragment
 
 if TYPE_CHECKING:
-    from govtool.capture.prov.derive import ProvFindings
     from govtool.store import Store
 
 
@@ -96,7 +101,7 @@ def ingest_prov(
             derived.diagnostics,
             (*(Shortfall("opaque", note, 1, "", "") for note in unread), *derived.shortfalls),
             counts={"runs": len(derived.runs)},
-            more=tuple(_more(source, derived)),
+            more=(*fact_fragments(source, derived.facts), *run_fragments(source, derived.runs)),
         )
 
     key = IngestKey("ingest prov", source, str(batch), files, SourceText(root), origin)
@@ -148,13 +153,3 @@ def _bounded(raw: IO[bytes], name: str, most: int) -> bytes | Diagnostic:
     if len(data) <= most:
         return data
     return Diagnostic("too-large", "error", f"larger than {most // 1_000_000} MB", name)
-
-
-def _more(source: str, derived: ProvFindings) -> Iterator[Fragment]:
-    from govtool.model.fact import FACTS, encode_facts
-    from govtool.model.run import RUNS, run_fragments
-
-    if derived.facts:
-        yield Fragment(source, FACTS, encode_facts(derived.facts), len(derived.facts))
-    for data, count in run_fragments(derived.runs):
-        yield Fragment(source, RUNS, data, count)

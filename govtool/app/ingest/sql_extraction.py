@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage
-from govtool.app.ingest.payload import IngestPayload
+from govtool.app.ingest.payload import IngestPayload, fact_fragments
 from govtool.app.ingest.query_paths import unnamed_queries
 from govtool.app.ingest.sql_lineage import QUERY, SourceLineage, digest_of, extracted_lineage, lineage_with_memos
 from govtool.app.ingest.sql_memo_files import BROKEN
@@ -20,8 +20,7 @@ from govtool.app.project.aliases import configured
 from govtool.app.project.sources import check_replacement, overlapping_sources
 from govtool.errors import IntegrityError
 from govtool.model import Diagnostic
-from govtool.model.fact import FACTS, Fact, encode_facts
-from govtool.store import Fragment
+from govtool.model.fact import Fact
 
 if TYPE_CHECKING:
     from govtool.app.ingest.sql_meter import SqlMeter
@@ -97,7 +96,7 @@ class _SqlExtraction:
             self._assumed + self._unnamed(found) + extraction.diagnostics + kept.notes,
             extraction.shortfalls,
             {"stale": len(kept.notes)} if kept.notes else {},
-            more=_fact_fragments(read.source, (*facts, *kept.facts)),
+            more=fact_fragments(read.source, (*facts, *kept.facts)),
         )
         return base if lineage is None else lineage.payload(base, self._meter.wrote)
 
@@ -168,8 +167,3 @@ def _with_schema(settings: Options, kept: KeptLineage) -> Options:
     """Options with the columns of kept datasets; schemas that are given otherwise come first."""
     known = kept.schema()
     return replace(settings, schema=known if settings.schema is None else known.merged(settings.schema))
-
-
-def _fact_fragments(source: str, facts: tuple[Fact, ...]) -> tuple[Fragment, ...]:
-    """The fragment of a source's facts, if there are any."""
-    return (Fragment(source, FACTS, encode_facts(facts), len(set(facts))),) if facts else ()

@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from govtool.errors import GovtoolError
@@ -133,8 +133,8 @@ def _reason(file: str, reasons: Mapping[str, Diagnostic]) -> Diagnostic | None:
     """Return why a file keeps its earlier lineage: its own failure, or that of a folder above it."""
     if file in reasons:
         return reasons[file]
-    above = (folder for folder in reasons if folder == "." or file.startswith(f"{folder}/"))
-    return next((reasons[folder] for folder in above if reasons[folder].code in UNREAD), None)
+    above = (reasons.get(str(folder)) for folder in PurePosixPath(file).parents)
+    return next((note for note in above if note is not None and note.code in UNREAD), None)
 
 
 def _lost(before: Sequence[Derivation], now: Iterable[Derivation], unread: Collection[str]) -> tuple[Derivation, ...]:

@@ -91,7 +91,7 @@ class _Schemas:
         """The schema that a line gives.
 
         Raises:
-            UsageError: It is none (``usage.schema``).
+            UsageError: It is not a schema (``usage.schema``).
         """
         from govtool.capture.sql.schemas.supplied import schema_from_mapping
 

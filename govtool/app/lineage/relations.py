@@ -133,6 +133,8 @@ class _Summary:
         elif edge.kind in self.counted and edge.source.path != ROWS:
             for source, _ in self.through.columns(edge.source, edge.kind):
                 self.referenced.setdefault((f"{target}.{ROWS}", source), set()).add(edge.kind)
+            for source, reason in self.through.unclear(edge.source):
+                self.unclear.setdefault((f"{target}.{ROWS}", source), set()).add(reason)
         elif edge.kind is EdgeKind.OPAQUE:
             for source in self.through.candidates(edge.source):
                 self.unclear.setdefault((reached, source), set()).add(_reason(edge))
@@ -228,9 +230,12 @@ class _Passage:
         self._from: dict[str, set[str]] = {}
         self._shaped: dict[str, list[tuple[ColumnRef, EdgeKind]]] = {}
         self._unclear: dict[ColumnRef, list[Edge]] = {}
+        self._known: set[ColumnRef] = set()
+        """Columns of temporary tables; any other is behind a ``*``."""
         for derivation in derivations:
             if derivation.target not in self.temporary:
                 continue
+            self._known.update(ColumnRef(derivation.target, column_of(column.path)) for column in derivation.columns)
             for edge in derivation.edges:
                 self._from.setdefault(derivation.target, set()).add(edge.source.dataset)
                 if edge.kind in ROW_SET and edge.source.path != ROWS:
@@ -275,8 +280,10 @@ class _Passage:
             for edge in self._unclear.get(column, ()):
                 for candidate in self.candidates(edge.source):
                     yield candidate, _reason(edge)
-            for further, _ in self._into.get(column, ()):
-                found = ColumnRef(further.dataset, column_of(further.path))
+            behind = [ColumnRef(further.dataset, column_of(further.path)) for further, _ in self._into.get(column, ())]
+            if column.dataset in self.temporary and column not in self._known:
+                behind.append(ColumnRef(column.dataset, HIDDEN))
+            for found in behind:
                 if found not in seen:
                     seen.add(found)
                     stack.append(found)

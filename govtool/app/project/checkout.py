@@ -35,7 +35,7 @@ class Checkout:
     here: str = ""
     """The working directory, relative to it; empty if it is the same."""
     root: str = ""
-    """The ingested folder, relative to it; empty if nobody said."""
+    """The ingested folder, relative to it; empty: not given."""
     found: Mapping[str, str] = field(default_factory=dict)
     """Files of the evidence that were found, and their paths."""
 

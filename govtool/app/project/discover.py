@@ -10,8 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from govtool.app.project.dialects import StatedDialect, stated_dialect
@@ -45,6 +44,8 @@ class WrittenSources:
     sources: tuple[SourceSettings, ...]
     dialects: Mapping[str, StatedDialect]
     """Those of sources of SQL that files of the project state, by path."""
+    overlooked: tuple[str, ...] = ()
+    """What of the folder was not looked at, as it is too large."""
 
     @property
     def needs_dialect(self) -> bool:
@@ -67,7 +68,7 @@ def write_config(folder: Path, store: str | None, *, append: bool = False) -> Wr
     there = file.exists()
     if there and (not append or load_config(folder).sources):
         return None
-    sources = discover_sources(folder)
+    sources, overlooked = discover_sources(folder)
     if not sources:
         return None
     paths = [source.paths[0] for source in sources if source.kind == "sql"]
@@ -79,18 +80,37 @@ def write_config(folder: Path, store: str | None, *, append: bool = False) -> Wr
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"cannot write it: {reason}", code="usage.config", location=str(file)) from error
-    return WrittenSources(file, sources, dialects)
+    return WrittenSources(file, sources, dialects, overlooked)
 
 
-def discover_sources(root: Path) -> tuple[SourceSettings, ...]:
-    """Return the sources below a folder, their paths relative to it, sorted by kind and path."""
+@dataclass(slots=True)
+class _Search:
+    """A folder while it is looked through."""
+
+    projects: list[str] = field(default_factory=list)
+    """The dbt projects in it."""
+    unread: int = _MAX_READ
+    """Number of files whose first bytes may still be read."""
+    overlooked: dict[str, None] = field(default_factory=dict)
+
+    def may_read(self) -> bool:
+        """Count a file that is to be read; False if enough were read."""
+        self.unread -= 1
+        return self.unread >= 0
+
+
+def discover_sources(root: Path) -> tuple[tuple[SourceSettings, ...], tuple[str, ...]]:
+    """The sources below a folder, their paths relative to it, by kind and path; and what was not looked at."""
     from govtool.capture.sql.files import is_sql
 
-    projects: list[str] = []
+    search = _Search()
+    projects = search.projects
     kinds: dict[str, str | None] = {}
-    unread = iter(range(_MAX_READ))
-    for file in islice(_files(root, projects), _MAX_FILES):
-        kinds[file.relative_to(root).as_posix()] = _sql(file, unread) if is_sql(file.name) else _kind(file, unread)
+    for number, file in enumerate(_files(root, search)):
+        if number == _MAX_FILES:
+            search.overlooked[f"files after the first {_MAX_FILES:,}"] = None
+            break
+        kinds[file.relative_to(root).as_posix()] = _sql(file, search) if is_sql(file.name) else _kind(file, search)
     settings = [SourceSettings("sql" if _raw(root, each) else "dbt", (_dbt_path(root, each),)) for each in projects]
     settings += [
         SourceSettings("catalog", (f"{kind}:///{place}",)) for place, kind in kinds.items() if kind in _ENGINES
@@ -104,7 +124,8 @@ def discover_sources(root: Path) -> tuple[SourceSettings, ...]:
     for kind_ in _ORDER[3:]:
         places = [place for place, kind in kinds.items() if kind == kind_]
         settings += _grouped(kind_, places, [place for place, kind in kinds.items() if kind != kind_])
-    return tuple(sorted(settings, key=lambda each: (_ORDER.index(each.kind), each.paths)))
+    ordered = tuple(sorted(settings, key=lambda each: (_ORDER.index(each.kind), each.paths)))
+    return ordered, tuple(search.overlooked)
 
 
 def _grouped(kind: str, places: Iterable[str], others: Sequence[str]) -> list[SourceSettings]:
@@ -163,16 +184,18 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _files(root: Path, projects: list[str]) -> Iterator[Path]:
+def _files(root: Path, search: _Search) -> Iterator[Path]:
     """The files below a folder but those of dbt projects, whose folders are noted."""
     for folder, folders, files in os.walk(root):
         here = Path(folder)
-        deep = len(here.relative_to(root).parts) >= _MAX_DEPTH
-        folders[:] = [] if deep else sorted(f for f in folders if _is_looked_at(f) and f not in _SKIPPED)
         if "dbt_project.yml" in files:
-            projects.append(here.relative_to(root).as_posix())
+            search.projects.append(here.relative_to(root).as_posix())
             folders[:] = []
             continue
+        folders[:] = sorted(f for f in folders if _is_looked_at(f) and f not in _SKIPPED)
+        if folders and len(here.relative_to(root).parts) >= _MAX_DEPTH:
+            search.overlooked[f"folders more than {_MAX_DEPTH} deep"] = None
+            folders[:] = []
         yield from (here / name for name in sorted(files) if _is_looked_at(name))
 
 
@@ -189,9 +212,9 @@ def _dbt_path(root: Path, project: str) -> str:
     return project if _raw(root, project) else (Path(project) / "target").as_posix()
 
 
-def _sql(file: Path, unread: Iterator[int]) -> str | None:
+def _sql(file: Path, search: _Search) -> str | None:
     """``sql``; None of an empty file, and of one that only defines macros or tests, which nothing runs as they are."""
-    if not file.is_file() or next(unread, None) is None:
+    if not file.is_file() or not search.may_read():
         return "sql"
     first, *commented = _LINE_COMMENT.sub(b"", _head(file)).split(b"{#")
     text = b"".join((first, *(piece.partition(b"#}")[2] for piece in commented)))
@@ -205,12 +228,15 @@ def _sql(file: Path, unread: Iterator[int]) -> str | None:
     return None if defines and depth == 0 and not (outside + text[end:]).strip() else "sql"
 
 
-def _kind(file: Path, unread: Iterator[int]) -> str | None:
+def _kind(file: Path, search: _Search) -> str | None:
     """The kind of source, or of database, of a file; None if it is neither, or if enough files were read."""
     suffix = file.suffix.lower()
     if suffix not in (*_DATABASES, *_DATA) or file.name in ("package.json", "package-lock.json"):
         return None
-    if not file.is_file() or next(unread, None) is None:  # a pipe would be waited for
+    if not file.is_file():  # a pipe would be waited for
+        return None
+    if not search.may_read():
+        search.overlooked[f"files of data after the first {_MAX_READ:,} files that were read"] = None
         return None
     return _database(file) if suffix in _DATABASES else _recognised(file)
 

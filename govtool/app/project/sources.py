@@ -255,9 +255,7 @@ def drop_source(store: Store, name: str, *, message: str | None, author: str, br
     head = store.base(branch)
     names = sorted({ref.source for ref in store.fragments(head)}) if head is not None else []
     if head is None or name not in names:
-        raise UnknownNameError(
-            f"no source {name}", code="usage.unknown-source", nearest=_nearest(name, names), hint="govtool sources"
-        )
+        raise unknown_source(name, names)
     return store.commit(
         Changes(retract=(name,)),
         message=message or f"sources drop {name}",
@@ -268,13 +266,14 @@ def drop_source(store: Store, name: str, *, message: str | None, author: str, br
     )
 
 
-def _nearest(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Near names; a former name, without a kind, is near to those that end in it."""
+def unknown_source(name: str, names: Iterable[str]) -> UnknownNameError:
+    """The error of a source that there is not; a former name, without a kind, is near to those that end in it."""
     import difflib
 
     known = list(names)
     ending = [each for each in known if each.rpartition(":")[2].rpartition("/")[2] == name]
-    return tuple(dict.fromkeys([*ending, *difflib.get_close_matches(name, known)]))[:5]
+    nearest = tuple(dict.fromkeys([*ending, *difflib.get_close_matches(name, known)]))[:5]
+    return UnknownNameError(f"no source {name}", code="usage.unknown-source", nearest=nearest, hint="govtool sources")
 
 
 def source_counts(store: Reader, commit: Commit) -> Iterator[SourceCoverage]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def check_answer(
     snapshot: Snapshot,
-    rules: PolicyChoice,
+    policies: PolicyChoice,
     *,
     base: Snapshot | None,
     baseline: Path | None,
@@ -28,7 +28,7 @@ def check_answer(
 
     Args:
         snapshot: The version to check.
-        rules: The policies; there have to be some.
+        policies: The policies; there have to be some.
         base: The version before the change: findings that it has too are counted, not listed.
         baseline: A file of findings that are accepted.
         strict: What could not be decided counts as violated.
@@ -43,17 +43,17 @@ def check_answer(
     from govtool.policy.rules.check import check
 
     known = {} if baseline is None else read_baseline(baseline)
-    head = _governed(snapshot, rules, measure=measure)
+    head = _governed(snapshot, policies, measure=measure)
     require_zones(head.places, head.policies)
     # A zone may be new: the base need not have its datasets.
-    before = None if base is None else _governed(base, rules, measure=measure)
-    result = check(head, rules.day, before)
+    before = None if base is None else _governed(base, policies, measure=measure)
+    result = check(head, policies.day, before)
     if known:
         result = replace(result, findings=accepted(result.findings, known))
     return CheckAnswer(snapshot.version, result, strict)
 
 
-def policy_difference(old: Snapshot, new: Snapshot, rules: PolicyChoice) -> list[GraphChange]:
+def policy_difference(old: Snapshot, new: Snapshot, policies: PolicyChoice) -> list[GraphChange]:
     """The classes and findings that differ between two versions under the same policies.
 
     Raises:
@@ -61,8 +61,8 @@ def policy_difference(old: Snapshot, new: Snapshot, rules: PolicyChoice) -> list
     """
     from govtool.policy.rules.baseline import policy_changes
 
-    return list(policy_changes(_governed(old, rules), _governed(new, rules), rules.day))
+    return list(policy_changes(_governed(old, policies), _governed(new, policies), policies.day))
 
 
-def _governed(snapshot: Snapshot, rules: PolicyChoice, *, measure: bool = False) -> Governed:
-    return snapshot.governance.governed(rules.policy, rules.day, measure=measure)
+def _governed(snapshot: Snapshot, policies: PolicyChoice, *, measure: bool = False) -> Governed:
+    return snapshot.governance.governed(policies.policy, policies.day, measure=measure)

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.graph.index import Index
-from govtool.query.selection.select import Subject, select
 from govtool.query.selection.selectors import (
     Method,
     Selection,
     jobs,
-    looks_selective,
     select_many,
-    subjects,
     unknown,
     written_in,
 )
@@ -81,22 +78,6 @@ class Selector:
             if not text.strip():
                 raise UsageError("a selector is empty", code="usage.selector", hint="govtool ls --help")
         return select_many(self.index, texts, exclude=exclude, methods=self._methods())
-
-    def subjects(self, text: str, exclude: Sequence[str] = ()) -> tuple[Subject, ...]:
-        """The column or dataset of a name; or all that a selector selects. What is a name is never read as a selector.
-
-        Raises:
-            UnknownNameError: Nothing is called so, and it is no selector.
-            AmbiguousNameError: Several are.
-            UsageError: The selector is mistaken.
-        """
-        try:
-            chosen = (select(self.index, text),)
-        except UnknownNameError:
-            if not looks_selective(text):
-                raise
-            return subjects(self.index, self.select([text], exclude))
-        return subjects(self.index, self.select([text], exclude)) if exclude else chosen
 
     def columns(self, texts: Iterable[str], option: str) -> tuple[int, ...]:
         """The columns that selectors select, each at least one and no whole dataset.
@@ -261,8 +242,9 @@ class Selector:
         start, _, end = value.partition("..")
         if not start:
             raise UsageError("changed: needs a version", code="usage.selector", hint="changed:HEAD~1..HEAD")
-        old = open_index(self._reader, self._reader.resolve(start))
-        new = open_index(self._reader, self._reader.resolve(end)) if end else self.index
+        branch = self._commit.branch
+        old = open_index(self._reader, self._reader.resolve(start, branch))
+        new = open_index(self._reader, self._reader.resolve(end, branch)) if end else self.index
         changed = (
             (new if kind == "add" else old).ref(n) for kind, _, n, _ in column_changes(old, new) if kind != "drop"
         )

@@ -32,13 +32,15 @@ class Subjects:
             AmbiguousNameError: Several are.
             UsageError: The selector is mistaken.
         """
-        if exclude:
-            return self._selector().subjects(text, exclude)
         try:
-            return (select(self._index, text),)
+            chosen = select(self._index, text)
+            if not exclude:
+                return (chosen,)
         except UnknownNameError:
-            from govtool.query.selection.selectors import looks_selective, subjects
+            from govtool.query.selection.selectors import looks_selective
 
             if not looks_selective(text):
                 raise
-            return subjects(self._index, self._selector().select([text]))
+        from govtool.query.selection.selectors import subjects
+
+        return subjects(self._index, self._selector().select([text], exclude))

@@ -54,7 +54,7 @@ def whatif_answer(
     snapshot: Snapshot,
     action: str,
     selectors: Sequence[str],
-    rules: PolicyChoice,
+    policies: PolicyChoice,
     *,
     to: str | None,
     exclude: Sequence[str],
@@ -69,14 +69,14 @@ def whatif_answer(
     from govtool.app.questions.columns import selector
     from govtool.query.changes.whatif import whatif
 
-    selection = selector(snapshot, rules).select(selectors, exclude)
+    selection = selector(snapshot, policies).select(selectors, exclude)
     result = whatif(snapshot.index, action, selection, to)
     about = {*selection.datasets, *(snapshot.index.node_dataset[node] for node in selection.columns)}
-    return WhatIfAnswer(version_for(snapshot, about), result, _policy_effect(snapshot, result, rules))
+    return WhatIfAnswer(version_for(snapshot, about), result, _policy_effect(snapshot, result, policies))
 
 
 def whatif_several_answer(
-    snapshot: Snapshot, changes: Sequence[PlannedChange], rules: PolicyChoice, *, exclude: Sequence[str]
+    snapshot: Snapshot, changes: Sequence[PlannedChange], policies: PolicyChoice, *, exclude: Sequence[str]
 ) -> WhatIfAnswer:
     """Answer the effects of several kinds of changes together; see ``govtool.query.changes.whatif``.
 
@@ -88,32 +88,32 @@ def whatif_several_answer(
     from govtool.app.questions.columns import selector
     from govtool.query.changes.whatif import whatif_several
 
-    choosing = selector(snapshot, rules)
+    choosing = selector(snapshot, policies)
     chosen = [(one.action, choosing.select(one.selectors, exclude), one.to) for one in changes]
     result = whatif_several(snapshot.index, chosen)
     about = {d for _, selection, _ in chosen for d in selection.datasets}
     about |= {snapshot.index.node_dataset[node] for _, selection, _ in chosen for node in selection.columns}
-    return WhatIfAnswer(version_for(snapshot, about), result, _policy_effect(snapshot, result, rules))
+    return WhatIfAnswer(version_for(snapshot, about), result, _policy_effect(snapshot, result, policies))
 
 
-def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: PolicyChoice) -> PolicyEffect | None:
+def _policy_effect(snapshot: Snapshot, result: WhatIf, policies: PolicyChoice) -> PolicyEffect | None:
     """The findings that end if the subjects, and what is lost with them, hold no data in clear any more.
 
     None without policies, and for changes that leave the data as it is.
     """
     from govtool.answers.whatif import PolicyEffect
 
-    governance, day = snapshot.governance, rules.day
-    policies = governance.policies_if_any(rules.policy)
+    governance, day = snapshot.governance, policies.day
+    known = governance.policies_if_any(policies.policy)
     hiding = [part for part in result.parts or (result,) if part.action in ("drop", "mask", "delete")]
-    if policies is None or not hiding:
+    if known is None or not hiding:
         return None
     from govtool.policy.classes.governed import govern
     from govtool.policy.rules.check import check
 
-    before = check(governance.governed(rules.policy, day), day)
+    before = check(governance.governed(policies.policy, day), day)
     gone = {node for part in hiding for node in _gone(snapshot.index, part)}
-    after = check(govern(snapshot.index, policies, day, tool_facts=governance.facts(), without=gone), day)
+    after = check(govern(snapshot.index, known, day, tool_facts=governance.facts(), without=gone), day)
     stays = {f.fingerprint for f in after.findings}
     ended = tuple(f for f in before.findings if f.fingerprint not in stays and f.verdict.label != "waived")
     return PolicyEffect(ended, sum(f.verdict.label != "waived" for f in after.findings))

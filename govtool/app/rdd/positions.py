@@ -16,9 +16,9 @@ from govtool.app.rdd.kept_places import KeptPlace, graded, merged, node_of
 from govtool.app.rdd.lines import DUPLICATES, lines_at, lines_of, meeting
 from govtool.app.rdd.opened_positions import RESULT, sorted_ids
 from govtool.app.rdd.programs import session_of
+from govtool.app.runs.lookup import is_named
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import ROW_BITS, PositionToken
-from govtool.names import written_id
 from govtool.records.execute.places import Place, place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, text_table
 from govtool.records.trace.traced_rows import SHOWN
@@ -212,10 +212,7 @@ class KeptRecords:
     def _named(self, dataset: str | None) -> list[KeptPlace]:
         """The places of one name."""
         names = tuple(self.names())
-        end = None if dataset is None else f"/{written_id(dataset)}"
-        named = [
-            place for place in self.places if end is None or f"/{self.opened.place_name(place.node)}".endswith(end)
-        ]
+        named = [p for p in self.places if dataset is None or is_named(self.opened.place_name(p.node), dataset)]
         if not named:
             raise UnknownNameError(f"no rows of '{dataset or 'any dataset'}'", code="usage.no-rows", nearest=names)
         if len({self.opened.place_name(place.node) for place in named}) > 1:

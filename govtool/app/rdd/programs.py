@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.records.writes import ProcessActions, process_id
 from govtool.errors import FormatError, UsageError
 from govtool.model.records import RDD, PrivateValues, RecordRun, StoredPlan
 from govtool.redaction import failure_of
 
 if TYPE_CHECKING:
     from govtool.app.records.tables import RecordTables
-    from govtool.app.records.writes import ProcessActions
     from govtool.model.positions import StoredPositions
     from govtool.records.plan.nodes import File, Relation, Session
 
@@ -53,18 +53,14 @@ def add_programs(tables: RecordTables, spool: Path, processes: Sequence[ProcessA
     """
     lines: dict[str, list[Json]] = {}
     for file in sorted(spool.glob("*.jsonl")):
-        lines.setdefault(_pid(file.stem), []).extend(_lines(file))
+        lines.setdefault(process_id(file.stem), []).extend(_lines(file))
     for process in processes:
         complete = {action.run.id: action for action in process.executed if action.run.status == "complete"}
-        for line in lines.get(_pid(process.process), ()):
+        for line in lines.get(process_id(process.process), ()):
             for name in process.runs.get(int(line.get("n", -1)), ()):
                 if name in complete:
                     output = complete[name].target if complete[name].run.outputs else ""
                     _add(tables, name, line, output, spool, notes)
-
-
-def _pid(name: str) -> str:
-    return name.partition("-")[0]
 
 
 def _lines(file: Path) -> Iterator[Json]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from govtool.app.rdd.conditions import among, line_condition
 from govtool.app.rdd.lines import DUPLICATES, lines_at
 from govtool.app.rdd.written import ALL_LINES, VALUE, by_id, by_place, file_ordinals, ordinal_of, rows_in_files
+from govtool.app.runs.lookup import is_named
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import PositionToken
-from govtool.names import written_id
 from govtool.records.execute.places import place_of
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, text_table
 from govtool.records.trace.traced_rows import SHOWN
@@ -233,7 +233,7 @@ class RddRecords:
     def _at(self, dataset: str | None) -> LineagePosition:
         """The rows at one place."""
         places = self.position.places()
-        named = [place for place in places if dataset is None or _is_called(self.name_of(place), dataset)]
+        named = [place for place in places if dataset is None or is_named(self.name_of(place), dataset)]
         if len({self.name_of(place) for place in named}) == 1:
             return self.position if dataset is None else self.position.within(place.node for place in named)
         if not named:
@@ -307,11 +307,6 @@ _NOT_FOUND = "the rows are not found again in the written files: shown as the pr
 
 def _is_source(place: RddPlace) -> bool:
     return place.node.kind.value == "source"
-
-
-def _is_called(name: str, text: str) -> bool:
-    text = written_id(text)
-    return name == text or name.endswith((f"/{text}", f".{text}"))
 
 
 def all_records(opened: OpenedProgram) -> RddRecords:

@@ -105,17 +105,18 @@ class _Writers:
             found.of_file.update(dict.fromkeys(files, action.run.id))
         return found
 
-    def reads(self, run: str, names: Collection[str], seen: set[str]) -> bool:
+    def reads(self, run: str, names: Collection[str]) -> bool:
         """Return whether a run read one of some datasets, or what was made of one."""
-        if run in seen:
-            return False
-        seen.add(run)
-        record = self.runs[run]
-        if any(is_called(dataset, name) for _, dataset in record.inputs for name in names):
-            return True
-        files = [place_of(file) for leaf in relations(codec.loads(record.listings).root) for file in leaf.files]
-        writers = dict.fromkeys(self.of_file[place] for place in files if place in self.of_file)
-        return any(self.reads(writer, names, seen) for writer in writers)
+        seen, waiting = {run}, [run]
+        while waiting:  # a table of years is a chain of more runs than functions may call each other
+            record = self.runs[waiting.pop()]
+            if any(is_called(dataset, name) for _, dataset in record.inputs for name in names):
+                return True
+            files = [place_of(file) for leaf in relations(codec.loads(record.listings).root) for file in leaf.files]
+            writers = {self.of_file[place] for place in files if place in self.of_file} - seen
+            seen |= writers
+            waiting += sorted(writers)
+        return False
 
     def plan(self, run: str) -> Plan:
         """The plan of a run, which gives the rows that it wrote.
@@ -195,7 +196,7 @@ class _Evaluation:
         if not self.down_to or any(is_called(leaf.dataset, name) for name in self.down_to):
             return set()
         made = {file.uri: self.writers.of_file.get(place_of(file), "") for file in leaf.files}
-        runs = {run for run in made.values() if run and self.writers.reads(run, self.down_to, set())}
+        runs = {run for run in made.values() if run and self.writers.reads(run, self.down_to)}
         return {uri for uri, run in made.items() if run in runs}
 
     def _rows(self, leaf: Relation, lost: set[str], through: tuple[str, ...]) -> Node:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from govtool.app.records.writes import ProcessActions, process_id
 from govtool.model.token import ROW_BITS
 from govtool.records.trace.positions import RESULT, KeptTrace, PairTable
 from govtool.redaction import failure_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from govtool.app.rdd.programs import ProgramNotes
     from govtool.app.records.tables import RecordTables
-    from govtool.app.records.writes import ProcessActions
     from govtool.model.positions import StoredPositions
     from govtool.records.plan.nodes import Relation
     from govtool.records.plan.tree import Node
@@ -91,8 +91,7 @@ def add_frame_positions(
 
 def _lines(folder: Path, process: str) -> Iterator[Json]:
     """The lines about positions of a process; none where a job kept none."""
-    pid = process.partition("-")[0]
-    for file in sorted(folder.glob(f"{pid}-*.jsonl")):
+    for file in sorted(folder.glob(f"{process_id(process)}-*.jsonl")):
         with file.open(encoding="utf-8", errors="replace") as found:
             for text in found:
                 try:

@@ -243,8 +243,8 @@ def _line(run: RecordRun) -> str:
 
 
 def is_called(name: str, text: str) -> bool:
-    """Return whether a dataset is meant by a text: its name, the end of it, or a path."""
-    if is_named(name, text):
+    """Return whether a dataset is meant by a text: its name, the end of it, or a path; of several, one of them."""
+    if any(is_named(each, text) for each in (name, *name.split(","))):
         return True
     from govtool.app.datasets.places import path_id
 

@@ -69,15 +69,15 @@ def require_tokens(tokens: Sequence[str]) -> None:
         seen.add(token)
 
 
-def near_tokens(text: str, known: Sequence[str], most: int = 3) -> tuple[str, ...]:
+def near_tokens(text: str, known: Sequence[str]) -> tuple[str, ...]:
     """Tokens that a text may mean: near ones, else those whose file and row are near; none where nothing is near.
 
     Tokens of files begin with a folder and hold a version, which nobody types. A key, ``users[id=17]``, is not near the
     row of that number.
     """
     known = [token for token in known if token.endswith("]") == text.endswith("]")]
-    near = difflib.get_close_matches(text, known, most, 0.5)
+    near = difflib.get_close_matches(text, known, 3, 0.5)
     if not near:
         short = {_FOLDER_AND_VERSION.sub(r"\1:", token): token for token in reversed(known)}
-        near = [short[each] for each in difflib.get_close_matches(text, list(short), most, 0.4)]
+        near = [short[each] for each in difflib.get_close_matches(text, list(short), 3, 0.4)]
     return tuple(near)

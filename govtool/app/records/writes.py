@@ -55,10 +55,10 @@ def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[l
 
     by_process: dict[str, list[Planned]] = {}
     for captured in read_spool(spool / PRIVATE):
-        by_process.setdefault(_pid(captured.process), []).append(captured)
+        by_process.setdefault(process_id(captured.process), []).append(captured)
     writes, problems = [], []
     for process in processes:
-        plans, lost = _plans(by_process.get(_pid(process.process), ()), process.runs)
+        plans, lost = _plans(by_process.get(process_id(process.process), ()), process.runs)
         problems += lost
         written, lost = _writes(process.executed, plans)
         writes += written
@@ -68,7 +68,8 @@ def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[l
     return writes, list(dict.fromkeys(problems))
 
 
-def _pid(name: str) -> str:
+def process_id(name: str) -> str:
+    """The number of a process, of the name of its file in a spool."""
     return name.partition("-")[0]
 
 

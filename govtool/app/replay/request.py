@@ -81,7 +81,7 @@ def script_words(given: str | Iterable[str] | None) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(given) if isinstance(given, str) else given)
     except ValueError as error:
-        raise UsageError(f"{given!r} is no script: {error}", code="usage.arguments", location="script") from error
+        raise UsageError(f"{given!r} is not a script: {error}", code="usage.arguments", location="script") from error
     if not words:
         raise UsageError("no script is given", code="usage.arguments", location="script")
     return words

@@ -30,7 +30,7 @@ _NOTHING = "usage.nothing-selected"
 
 
 def graph_view(
-    snapshot: Snapshot, rules: PolicyChoice, selectors: Sequence[str] = (), exclude: Sequence[str] = ()
+    snapshot: Snapshot, policies: PolicyChoice, selectors: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> LineageView:
     """The part of a version that selectors select, dataset by dataset; all of it without selectors.
 
@@ -39,11 +39,13 @@ def graph_view(
         UnknownNameError: A selector names something that does not exist.
     """
     index = snapshot.index.resident()
-    chosen = _chosen(snapshot, rules, selectors, exclude)
-    return ViewBuilder(index, chosen, ViewLabels(snapshot, rules)).build()
+    chosen = _chosen(snapshot, policies, selectors, exclude)
+    return ViewBuilder(index, chosen, ViewLabels(snapshot, policies)).build()
 
 
-def _chosen(snapshot: Snapshot, rules: PolicyChoice, selectors: Sequence[str], exclude: Sequence[str]) -> Sequence[int]:
+def _chosen(
+    snapshot: Snapshot, policies: PolicyChoice, selectors: Sequence[str], exclude: Sequence[str]
+) -> Sequence[int]:
     """The numbers of the datasets in the report, in order."""
     from govtool.app.questions.columns import selector
     from govtool.query.selection.select import nothing_selected
@@ -51,7 +53,7 @@ def _chosen(snapshot: Snapshot, rules: PolicyChoice, selectors: Sequence[str], e
     index = snapshot.index
     if not selectors and not exclude:
         return range(index.dataset_count)
-    selection = selector(snapshot, rules).select(selectors, exclude)
+    selection = selector(snapshot, policies).select(selectors, exclude)
     wanted = {*selection.datasets, *(index.node_dataset[node] for node in selection.columns)}
     if not wanted:
         raise nothing_selected()
@@ -97,14 +99,14 @@ class ViewLabels:
 
     Args:
         snapshot: The version.
-        rules: The policies.
+        policies: The policies.
     """
 
-    def __init__(self, snapshot: Snapshot, rules: PolicyChoice) -> None:
+    def __init__(self, snapshot: Snapshot, policies: PolicyChoice) -> None:
         self._index = snapshot.index
-        self.labels: Labels = snapshot.governance.labels(*rules)
-        policies = snapshot.governance.policies_if_any(rules.policy)
-        self._places = None if policies is None else snapshot.governance.known(*rules).places
+        self.labels: Labels = snapshot.governance.labels(*policies)
+        known = snapshot.governance.policies_if_any(policies.policy)
+        self._places = None if known is None else snapshot.governance.known(*policies).places
 
     def facts(self, dataset: int) -> ViewFacts:
         """The zone and the owner of a dataset."""
@@ -257,13 +259,13 @@ class ReportRequest:
 
 
 def report_answer(
-    snapshot: Snapshot, rules: PolicyChoice, request: ReportRequest, branch: str | None = None
+    snapshot: Snapshot, policies: PolicyChoice, request: ReportRequest, branch: str | None = None
 ) -> ReportAnswer:
     """The report of one version.
 
     Args:
         snapshot: The version.
-        rules: Policies for classes, zones and findings.
+        policies: Policies for classes, zones and findings.
         request: The content.
         branch: Where the version to compare with is looked up.
 
@@ -275,21 +277,21 @@ def report_answer(
     from govtool.app.questions.history import coverage_answer
     from govtool.app.report.scenes import read_trace, read_workflow
 
-    view = graph_view(snapshot, rules, request.selectors, request.exclude)
+    view = graph_view(snapshot, policies, request.selectors, request.exclude)
     coverage = coverage_answer(snapshot.store, snapshot.commit)
     difference = None
     if request.base is not None:
-        view, difference = _compared(snapshot, rules, request, view, branch)
+        view, difference = _compared(snapshot, policies, request, view, branch)
     return ReportAnswer(
         coverage.version,
         view,
         request.selectors,
         request.title,
-        _findings(snapshot, rules, view),
+        _findings(snapshot, policies, view),
         coverage,
         folders(view, coverage),
         difference,
-        _erasure(snapshot, rules, request.subjects),
+        _erasure(snapshot, policies, request.subjects),
         tuple(read_trace(trace, snapshot.index, include_rows=request.include_rows) for trace in request.traces),
         tuple(
             read_workflow(
@@ -305,7 +307,7 @@ def report_answer(
 
 
 def _compared(
-    snapshot: Snapshot, rules: PolicyChoice, request: ReportRequest, view: LineageView, branch: str | None
+    snapshot: Snapshot, policies: PolicyChoice, request: ReportRequest, view: LineageView, branch: str | None
 ) -> tuple[LineageView, DiffAnswer]:
     """The union of both versions, and their differences."""
     from govtool.answers.diff import DiffAnswer
@@ -316,31 +318,31 @@ def _compared(
 
     store, commit = snapshot.store, snapshot.commit
     old = open_snapshot(store, commit_at(store, request.base, branch))
-    governed = snapshot.governance.policies_if_any(rules.policy) is not None
-    answer = diff_answer(store, old.commit.id, commit.id, commit, branch, policies=rules if governed else None)
+    governed = snapshot.governance.policies_if_any(policies.policy) is not None
+    answer = diff_answer(store, old.commit.id, commit.id, commit, branch, policies=policies if governed else None)
     assert isinstance(answer, DiffAnswer)  # both are commits
-    return union(_before(old, rules, request), view), answer
+    return union(_before(old, policies, request), view), answer
 
 
-def _before(old: Snapshot, rules: PolicyChoice, request: ReportRequest) -> LineageView:
+def _before(old: Snapshot, policies: PolicyChoice, request: ReportRequest) -> LineageView:
     """The part of the old version that the selectors select which it knows; each may name something new."""
-    selectors, exclude = _known(old, rules, request.selectors), _known(old, rules, request.exclude)
+    selectors, exclude = _known(old, policies, request.selectors), _known(old, policies, request.exclude)
     nothing = LineageView((), (), ())
     if request.selectors and not selectors:  # none at all would select everything
         return nothing
     try:
-        return graph_view(old, rules, selectors, exclude)
+        return graph_view(old, policies, selectors, exclude)
     except UsageError as error:
         if error.code != _NOTHING:
             raise
         return nothing
 
 
-def _known(snapshot: Snapshot, rules: PolicyChoice, selectors: Sequence[str]) -> tuple[str, ...]:
+def _known(snapshot: Snapshot, policies: PolicyChoice, selectors: Sequence[str]) -> tuple[str, ...]:
     """The selectors whose names exist in a version."""
     from govtool.app.questions.columns import selector
 
-    every = selector(snapshot, rules)
+    every = selector(snapshot, policies)
     return tuple(text for text in selectors if _is_known(every, text))
 
 
@@ -356,12 +358,12 @@ def _is_known(every: Selector, text: str) -> bool:
     return True
 
 
-def _findings(snapshot: Snapshot, rules: PolicyChoice, view: LineageView) -> CheckAnswer | None:
+def _findings(snapshot: Snapshot, policies: PolicyChoice, view: LineageView) -> CheckAnswer | None:
     from govtool.app.questions.check import check_answer
 
-    if snapshot.governance.policies_if_any(rules.policy) is None:
+    if snapshot.governance.policies_if_any(policies.policy) is None:
         return None
-    answer = check_answer(snapshot, rules, base=None, baseline=None, strict=False, measure=False)
+    answer = check_answer(snapshot, policies, base=None, baseline=None, strict=False, measure=False)
     here = {dataset.name for dataset in view.datasets}
     names = {f"{dataset.name}.{column.path}" for dataset in view.datasets for column in dataset.columns}
     shown = here | names | {f"{name}.*" for name in here}
@@ -369,10 +371,12 @@ def _findings(snapshot: Snapshot, rules: PolicyChoice, view: LineageView) -> Che
     return replace(answer, result=replace(answer.result, findings=kept))
 
 
-def _erasure(snapshot: Snapshot, rules: PolicyChoice, subjects: Sequence[str]) -> ErasePlanAnswer | None:
+def _erasure(snapshot: Snapshot, policies: PolicyChoice, subjects: Sequence[str]) -> ErasePlanAnswer | None:
     from govtool.app.erasure.columns import erase_answer
 
-    return erase_answer(snapshot, list(subjects), rules, key=[], within="30d", show_values=False) if subjects else None
+    return (
+        erase_answer(snapshot, list(subjects), policies, key=[], within="30d", show_values=False) if subjects else None
+    )
 
 
 def folders(view: LineageView, coverage: CoverageAnswer) -> tuple[FolderCoverage, ...]:

@@ -48,7 +48,7 @@ def read_trace(trace: object, index: Index, *, include_rows: bool) -> TraceView:
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(
-            f"{place} is no trace: {reason}",
+            f"{place} is not a trace: {reason}",
             code="usage.trace",
             hint="govtool trace back OUTPUT --where CONDITION --format json -o trace.json",
         ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from govtool.records.plan.nodes import LocalRows, Project, Relation
 from govtool.records.recordset import RecordSet
 from govtool.records.replay.compare import row_differences
 from govtool.records.trace.back import ReachedRows, count_rows
+from govtool.records.trace.forward import input_key
 from govtool.records.trace.segment import both
 from govtool.records.trace.traced_rows import part_name
 
@@ -68,22 +69,38 @@ def input_changes(first: OpenedWrite, second: OpenedWrite) -> dict[str, InputCha
         if len(alike) == len(others) == 1:
             pairs[old.dataset] = pairs[alike[0].dataset] = (old, alike[0])
     made: dict[tuple[int, ...], InputChange] = {}
+    versions = _read_in_versions(first) | _read_in_versions(second)
     for each in pairs.values():
         if tuple(map(id, each)) not in made:
-            made[tuple(map(id, each))] = _change(first, second, *each)
+            made[tuple(map(id, each))] = _change(first, second, *each, versions)
     return {name: made[tuple(map(id, each))] for name, each in pairs.items()}
+
+
+_VERSIONS = "a run read several versions of it: their rows are not compared"
+
+
+def _read_in_versions(write: OpenedWrite) -> set[str]:
+    """The datasets of which a run read several versions, or other files in several places of its plan."""
+    keys: dict[str, set[tuple[object, ...]]] = {}
+    for leaf in relations(write.plan.root):
+        keys.setdefault(leaf.dataset, set()).add(input_key(leaf))
+    return {name for name, own in keys.items() if len(own) > 1}
 
 
 def _names(leaf: Relation) -> list[str]:
     return [column.name for column in leaf.columns]
 
 
-def _change(first: OpenedWrite, second: OpenedWrite, old: Relation | None, new: Relation | None) -> InputChange:
+def _change(
+    first: OpenedWrite, second: OpenedWrite, old: Relation | None, new: Relation | None, versions: Collection[str]
+) -> InputChange:
     none: Counter[Key] = Counter()
     own = new or old
     assert own is not None
     names = {leaf.dataset for leaf in (old, new) if leaf is not None}
     about = InputChange(own.dataset, own.columns, none, none)
+    if names & set(versions):
+        return replace(about, why=_VERSIONS, known=False)
     if old is None or new is None:
         return replace(about, why=f"only {(second if old is None else first).run.run} read it")
     lost = [each for write in (first, second) for each in write.lineage.refused if each.dataset in names]

@@ -119,9 +119,8 @@ def attach(
     folder.mkdir(parents=True, exist_ok=True)
     ensure_key()
     recorder = recorder_of(str(folder))
-    if records is None:
-        records = bool(load_config(Path.cwd()).records)
-    if records and recorder.replay is None:
+    wanted = bool(load_config(Path.cwd()).records) if records is None else records
+    if wanted and recorder.replay is None:
         from govtool.spark.live.records.exact import PlanRecorder
         from govtool.spark.live.spool import Spool
 

@@ -204,7 +204,9 @@ def exit_as(code: int) -> int:
 
 
 def repository_state(folder: Path) -> str:
-    """The commit that is checked out in a folder, with ``+`` behind it if files were changed since; or nothing."""
+    """The commit that is checked out in a folder, with ``+`` behind it unless git says that no file was changed since;
+    empty where there is none.
+    """
 
     def git(*words: str) -> str | None:
         try:
@@ -218,7 +220,7 @@ def repository_state(folder: Path) -> str:
     commit = git("rev-parse", "HEAD")
     if not commit:
         return ""
-    return f"{commit}+" if git("status", "--porcelain", "--untracked-files=no") else commit
+    return commit if git("status", "--porcelain", "--untracked-files=no") == "" else f"{commit}+"
 
 
 def _folder_of(command: Sequence[str]) -> Path:
@@ -415,10 +417,10 @@ def _stored_findings(store: Reader, commit: Commit, source: str) -> tuple[list[D
 
     derivations: list[Derivation] = []
     runs: list[Run] = []
-    for ref in store.fragments(commit):
-        if ref.source == source and ref.table == DERIVATIONS:
+    for ref in store.fragments_of(commit, source):
+        if ref.table == DERIVATIONS:
             derivations += decode(store.read(ref))
-        elif ref.source == source and ref.table == RUNS:
+        elif ref.table == RUNS:
             runs += decode_runs(store.read(ref))
     return derivations, runs
 

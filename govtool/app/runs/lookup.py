@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.model.run import RUNS, Run, decode_runs
 from govtool.names import renewed_text, written_id
+from govtool.store.resolve import parse_moment
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from govtool.model.version import ContentIdentity
     from govtool.query.runs.diff import RunDifference
     from govtool.query.runs.history import History, Writing, WrittenVersion
@@ -36,7 +39,7 @@ class RunFilter:
     software: str | None = None
     """See ``govtool.query.selection.software``."""
     since: str | None = None
-    """ISO 8601: started then or later."""
+    """A date or time of ISO 8601, in UTC unless it says otherwise: started then or later."""
 
     def check(self) -> None:
         """Find mistakes before anything is read.
@@ -53,8 +56,8 @@ class RunFilter:
                 nearest=tuple(difflib.get_close_matches(self.status, STATUSES)),
                 hint=f"one of {', '.join(STATUSES)}",
             )
-        if self.since is not None and not _is_date(self.since):
-            raise UsageError(f"{self.since!r} is no date", code="usage.date", hint="--since 2026-11-20")
+        if self.since is not None:
+            self._start()
         if self.software is not None:
             SoftwareSpec.parse(self.software)
 
@@ -67,6 +70,7 @@ class RunFilter:
         from govtool.query.selection.software import SoftwareSpec
 
         spec = SoftwareSpec.parse(self.software) if self.software else None
+        start = None if self.since is None else self._start()
         # Names of jobs hold paths, which versions before wrote in another form.
         wanted = None if self.job is None else renewed_text(self.job)
         kept = [
@@ -76,9 +80,21 @@ class RunFilter:
             and (self.status is None or run.status == self.status)
             and (self.dataset is None or any(is_named(name, self.dataset) for name in datasets_of(run)))
             and (spec is None or spec.used_by(run))
-            and (self.since is None or (run.started or run.ended or "") >= self.since)
+            and (start is None or ((began := parse_moment(run.started or run.ended or "")) and began >= start))
         ]
         return kept[::-1]
+
+    def _start(self) -> datetime:
+        """The moment that ``since`` means; of a day its beginning.
+
+        Raises:
+            UsageError: It is no date (``usage.date``).
+        """
+        text = self.since or ""
+        found = parse_moment(text if "T" in text or " " in text else f"{text}T00:00")
+        if found is None:
+            raise UsageError(f"{text!r} is not a date", code="usage.date", hint="--since 2026-11-20")
+        return found
 
 
 def datasets_of(run: Run) -> tuple[str, ...]:
@@ -266,9 +282,9 @@ def _meanings(history: History, versions: Sequence[Writing], dataset: str, text:
     yield _of_one_content(versions, dataset, text)
     runs = {id(run) for run in matching_runs(history, text)}
     yield [w for w in versions if id(w.run) in runs]
-    if _is_date(text):
-        time = f"{text}T99" if len(text) == len("2026-11-20") else text
-        yield [w for w in versions if w.time <= time]
+    moment = parse_moment(text)
+    if moment is not None:
+        yield [w for w in versions if (parse_moment(w.time) or moment) <= moment]
 
 
 def _of_one_content(versions: Sequence[Writing], dataset: str, text: str) -> list[Writing]:
@@ -283,7 +299,7 @@ def _of_one_content(versions: Sequence[Writing], dataset: str, text: str) -> lis
     digests = list(dict.fromkeys(w.output.identity.digest for w in found if w.output.identity))
     if len(digests) < 2:
         return found
-    if _is_date(text):
+    if parse_moment(text) is not None:
         return []
     raise AmbiguousNameError(
         f"{text!r} may be {len(digests)} versions of {dataset}",
@@ -341,16 +357,6 @@ def is_named(name: str, wanted: str) -> bool:
     """Return whether a dataset is meant by its name, the end of it, or a glob."""
     wanted = written_id(wanted)
     return name == wanted or name.endswith((f".{wanted}", f"/{wanted}")) or fnmatchcase(name, wanted)
-
-
-def _is_date(text: str) -> bool:
-    from datetime import datetime
-
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def version_names(history: History, versions: Iterable[WrittenVersion]) -> dict[WrittenVersion, str]:

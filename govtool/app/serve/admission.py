@@ -55,7 +55,7 @@ class Admission:
                 or a line of its head is none, after which others may have been overlooked.
         """
         if headers.defects:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "a line of the head is no header")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "a line of the head is not a header")
         hosts = headers.get_all("Host") or []
         if len(hosts) > 1:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "more than one Host")
@@ -92,7 +92,7 @@ class Admission:
 
 
 def host_name(host: str) -> str:
-    """The name in a ``Host`` header, without its port and brackets, in lower case; empty if it is none.
+    """The name in a ``Host`` header, without its port and brackets, in lower case; empty if it is not valid.
 
     >>> host_name("[::1]:80"), host_name("LocalHost."), host_name("[::1].example.org"), host_name("localhost:x")
     ('::1', 'localhost', '', '')

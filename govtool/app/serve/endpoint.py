@@ -113,7 +113,7 @@ class LineageServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that broke off is no matter of ours."""
+        """Ignore a connection that broke off."""
 
     def stop(self) -> None:
         """Take no more requests, and wait for those that have arrived."""
@@ -210,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
         if length is None:
             raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "no Content-Length")
         if not (length.isascii() and length.isdigit() and len(length) < 19):
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "Content-Length is no number")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "Content-Length is not a number")
         if int(length) > MAX_BODY:
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MAX_BODY >> 20} MiB")
         return int(length)

@@ -12,6 +12,9 @@ from typing import Any
 from govtool.errors import StoreError
 from govtool.store import Store
 
+_NUMBER = "[0-9]" * 12
+"""The names of files: numbers that only grow."""
+
 
 class EventSpool:
     """Accepted events on disk, a line each, until they are committed.
@@ -39,10 +42,11 @@ class EventSpool:
             raise StoreError(
                 f"the spool {problem}", code="store.spool", location=str(folder), hint="--spool FOLDER"
             ) from error
-        left = sorted(folder.glob("*.jsonl"))
+        left = _events_in(folder)
         for file in left:
             _cut(file)
-        self._number = int(left[-1].stem) if left else 0
+        # Also above those that were set aside: a file of one number would take the place of the other.
+        self._number = max((int(file.stem) for file in (*left, *folder.glob(f"{_NUMBER}.failed"))), default=0)
         self._file: Any = None
         self.waiting = 0
         """Events since the last ``take``."""
@@ -79,7 +83,7 @@ class EventSpool:
                 self._file.close()
                 self._file = None
             self.waiting = 0
-            return sorted(self.folder.glob("*.jsonl"))
+            return _events_in(self.folder)
 
     def close(self) -> None:
         """Let another server use the folder."""
@@ -87,6 +91,11 @@ class EventSpool:
             if self._file is not None:
                 self._file.close()
             self._guard.close()
+
+
+def _events_in(folder: Path) -> list[Path]:
+    """The files of events that a server has written into a folder, oldest first; no file of the user's own."""
+    return sorted(folder.glob(f"{_NUMBER}.jsonl"))
 
 
 def _cut(file: Path) -> None:

@@ -6,7 +6,6 @@ that is run again writes the same bytes.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,13 +14,12 @@ from govtool.errors import UsageError
 from govtool.model import ROWS, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import DERIVATIONS, encode
 from govtool.model.fact import FACTS, Fact
+from govtool.model.parquet import write_parquet
 from govtool.names import DEFAULT_NAMESPACE
 from govtool.store.commit import Fragment
 
 FRAGMENT_BYTES = 64 * 1024**2
 """Rows of a task are spread over fragments of about this size, before compression."""
-_OWN = {NODES, EVIDENCE, DERIVATIONS, "coverage", "diagnostics", "reasons", "records", "runs", "versions"}
-"""Tables that only an ingest writes: they have rules that rows of a data frame cannot be held to."""
 _NEEDED = ("source_dataset", "source_column", "target_dataset", "target_column")
 _EDGE_COLUMNS = {*_NEEDED, "kind", "functions", "star", "arm", "masking", "reason"}
 _ABOUT = {"derivation", "file", "line", "fingerprint"}
@@ -29,15 +27,15 @@ _ABOUT = {"derivation", "file", "line", "fingerprint"}
 
 
 def check_columns(table: str, columns: Iterable[str]) -> None:
-    """Return whether rows of these columns can be written to a table.
+    """Refuse rows that cannot be written to a table.
 
     Raises:
         UsageError: ``usage.table`` for a table that only an ingest writes, ``usage.columns`` for wrong columns.
     """
     names = set(columns)
-    if table in _OWN:
+    if table in _own_tables():
         raise UsageError(
-            f"table {table!r} is written by govtool ingest and govtool snapshot only",
+            f"table {table!r} is written by commands of govtool only",
             code="usage.table",
             hint='write "edges", "facts", or a table with a name of your own',
         )
@@ -48,13 +46,32 @@ def check_columns(table: str, columns: Iterable[str]) -> None:
         wanted = most = set(Fact._fields) - {"source"}
         most = most | {"source"}
     if wanted is not None and (wanted - names or names - most):
-        wrong = [f"it lacks {', '.join(sorted(wanted - names))}"] if wanted - names else []
-        wrong += [f"it has no {', '.join(sorted(names - most))}"] if names - most else []
+        wrong = [f"missing: {', '.join(sorted(wanted - names))}"] if wanted - names else []
+        wrong += [f"unknown: {', '.join(sorted(names - most))}"] if names - most else []
         raise UsageError(
             f"these are not the columns of table {table!r}: {'; '.join(wrong)}",
             code="usage.columns",
             hint=f"columns: {', '.join(sorted(most))}",
         )
+
+
+def _own_tables() -> set[str]:
+    """Tables that only commands write: they have rules that rows of a data frame cannot be held to."""
+    from govtool.app.coverage.sources import COVERAGE_TABLE, DIAGNOSTICS_TABLE, REASONS_TABLE
+    from govtool.app.coverage.unread import REACH_TABLE
+    from govtool.capture.openlineage.merge import TABLE as EVENTS
+    from govtool.model.records import RECORD_TABLES
+    from govtool.model.run import RUNS
+    from govtool.model.version import VERSION_TABLES
+    from govtool.model.workflow_run import WORKFLOW_RUNS
+    from govtool.store.tombstones import TABLE as TOMBSTONES
+    from govtool.workflow.storage import parquet
+
+    return {
+        *(NODES, EVIDENCE, DERIVATIONS, RUNS, EVENTS, TOMBSTONES, *RECORD_TABLES, *VERSION_TABLES),
+        *(COVERAGE_TABLE, DIAGNOSTICS_TABLE, REASONS_TABLE, REACH_TABLE),
+        *(parquet.NODES, parquet.EDGES, parquet.GRAPHS, WORKFLOW_RUNS),
+    }
 
 
 def fragments(table: str, source: str, job: str, partition: str, batches: Iterable[Any]) -> Iterator[Fragment]:
@@ -96,11 +113,7 @@ def _parts(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _parquet(table: Any, label: str) -> bytes:
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({"govtool.part": label}), sink, compression="zstd")
-    return sink.getvalue()
+    return write_parquet(table.replace_schema_metadata({"govtool.part": label}), statistics=True)
 
 
 def _facts(table: Any, source: str) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from govtool.app.rdd.hops import program_hop_forward
 from govtool.app.records.opened import OpenedWrite
-from govtool.app.trace.file_rows import MAX_ROWS, Rows, rows_by_file
+from govtool.app.trace.file_rows import MAX_ROWS, Rows, merged, rows_by_file
 from govtool.records.recordset import RecordSet
 from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
 from govtool.records.trace.segment import EXACT, Grade
@@ -101,15 +101,6 @@ def lines_forward(
     for grade in (*((s.exactness, s.why) for s in trace.steps), *((o.exactness, o.why) for o in outputs)):
         reached.grade = reached.grade.worst(Grade(*grade))
     return replace(reached, keeps_out=True)  # a function of the user's may do anything with what it does not see
-
-
-def merged(found: Iterable[tuple[str, Rows]]) -> Rows:
-    """Rows by file, of all datasets."""
-    together: Rows = {}
-    for _, rows in found:
-        for place, ids in rows.items():
-            together.setdefault(place, set()).update(ids)
-    return together
 
 
 def united(groups: Iterable[Rows]) -> int:

@@ -19,8 +19,8 @@ from govtool.app.datasets.stranger_files import stranger_files
 from govtool.app.records.opened import OpenedWrite, open_write, written_output
 from govtool.app.records.runs import inputs_of, no_rows, recorded
 from govtool.app.records.sidecars import sidecar_use
-from govtool.app.trace.affected_outputs import ReachedOutput, lines_forward, merged, rows_forward, united
-from govtool.app.trace.file_rows import MAX_ROWS, Rows, rows_at, rows_by_file
+from govtool.app.trace.affected_outputs import ReachedOutput, lines_forward, rows_forward, united
+from govtool.app.trace.file_rows import MAX_ROWS, Rows, merged, rows_at, rows_by_file
 from govtool.app.trace.run_walk import RecordedFiles
 from govtool.errors import EvidenceError, GovtoolError, UsageError
 from govtool.records.execute.inputs import changed, relations

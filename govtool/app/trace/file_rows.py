@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeGuard
 
 from govtool.model.token import FILE_BITS, ROW_BITS
@@ -30,6 +31,11 @@ def together(*groups: Rows) -> Rows:
         for place, ids in rows.items():
             found.setdefault(place, set()).update(ids)
     return found
+
+
+def merged(found: Iterable[tuple[str, Rows]]) -> Rows:
+    """Rows by file, of all datasets."""
+    return together(*(rows for _, rows in found))
 
 
 def rows_by_file(found: RecordSet) -> Found:

@@ -12,7 +12,7 @@ from govtool.app.rdd.program_records import input_records
 from govtool.app.records.opened import OpenedWrite, open_write
 from govtool.app.records.runs import NO_ROWS, input_name, linked, recorded
 from govtool.app.records.sidecars import sidecar_use
-from govtool.app.trace.file_rows import Found, Rows, rows_at, rows_by_file, together
+from govtool.app.trace.file_rows import Found, Rows, merged, rows_at, rows_by_file, together
 from govtool.app.trace.report import output_rows
 from govtool.app.trace.run_walk import Followed, Hops, ReachedRun, RecordedFiles, RunWalk
 from govtool.errors import GovtoolError
@@ -102,7 +102,7 @@ class ForwardHops:
         else:
             write = open_write(self._store, self._commit, run, kept=True, in_part=True)
             found = rows_by_file(write.lineage.input(name, where))
-        return together(*(rows for _, rows in found))
+        return merged(found)
 
     def _left(self, report: TraceReport) -> Found:
         """The rows of an output that a trace forward came to."""

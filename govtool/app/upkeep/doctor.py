@@ -1,4 +1,4 @@
-"""Looks whether everything that govtool needs is there and in order, and what a person should decide."""
+"""Diagnosis of an installation and a store: what is missing, what is wrong, and what a person should decide."""
 
 from __future__ import annotations
 

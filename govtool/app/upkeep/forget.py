@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from govtool import clock
 from govtool.answers.forget import ForgetAnswer, Remainder, RemovedFragment
 from govtool.app.project.project import existing_branch
+from govtool.app.project.sources import unknown_source
 from govtool.app.project.user import user_name
 from govtool.app.upkeep.fragment_text import SHORTEST, TextForms, rows_without
 from govtool.app.upkeep.record_fragments import RecordFragments, read_record_fragments
@@ -24,8 +25,6 @@ from govtool.store.upkeep.forget import Forgotten, Removal, StandIn, forget, fra
 from govtool.store.upkeep.gc import collect
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from govtool.store import FragmentRef, Store
 
 Progress = Callable[[int, int], None]
@@ -129,7 +128,7 @@ def _of_sources(history: _History, sources: Sequence[str]) -> _Chosen:
     known = {ref.source for refs in history.values() for ref in refs}
     for source in sources:
         if source not in known:
-            raise UnknownNameError(f"no source {source}", code="usage.unknown-source", hint="govtool sources")
+            raise unknown_source(source, sorted(known))
     return {name: None for name, refs in history.items() if {ref.source for ref in refs} <= wanted}
 
 
@@ -304,13 +303,8 @@ def _empty_caches(store: Store) -> tuple[str, ...]:
     folders = [found for name in sorted(ids) for found in (root / "commits").glob(f"{name}.*")]
     emptied = [folder for folder in (*folders, *(root / name for name in _CACHES)) if folder.is_dir()]
     for folder in emptied:
-        _remove(folder)
+        shutil.rmtree(folder, ignore_errors=True)  # what another process writes there meanwhile may stay
     return tuple(dict.fromkeys(str(folder.relative_to(root).parts[0]) for folder in emptied))
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder; what another process writes there meanwhile may stay."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unreached(store: Store) -> tuple[Remainder, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from govtool.errors import UsageError
-from govtool.model.parquet import read_parquet, refusing_damage
+from govtool.model.parquet import read_parquet, refusing_damage, write_parquet
 from govtool.names import current_id, former_id, former_text, renewed_text
 from govtool.redaction import SECRET
 
@@ -99,7 +99,7 @@ class TextForms:
         metadata = {name: self._value(value) for name, value in (table.schema.metadata or {}).items()}
         rows = [self._value(row) for row in table.to_pylist()]
         made = pa.Table.from_pylist(rows, schema=table.schema.with_metadata(metadata or None))
-        return write_fragment(made), made.num_rows
+        return write_parquet(made), made.num_rows
 
     def _value(self, value: Any) -> Any:
         """A value of any type, with all strings in it replaced."""
@@ -116,7 +116,7 @@ class TextForms:
 
 
 def _table(data: bytes) -> Any:
-    """The table of a Parquet file; None if it is none, or a damaged one."""
+    """The table of a Parquet file; None if it is not one, or damaged."""
     try:
         table = read_parquet(data)
         table.validate(full=True)
@@ -175,15 +175,4 @@ def rows_without(data: bytes, column: str, values: Sequence[str]) -> tuple[bytes
     if not pc.any(found).as_py():
         return None
     left = table.filter(pc.invert(found))
-    return write_fragment(left), left.num_rows
-
-
-def write_fragment(table: Any) -> bytes:
-    """A table as the bytes of a fragment."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_statistics=False)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return write_parquet(left), left.num_rows

@@ -48,8 +48,8 @@ def open_snapshot(
         UnknownNameError: Nothing is known in one of these ways (``usage.unknown-evidence``).
         StoreError: A fragment cannot be read.
     """
-    from govtool.app.coverage.total import total_coverage
     from govtool.app.versions.index import open_index
+    from govtool.app.versions.version import version_of
 
     known: tuple[str, ...] = ()
     if evidence:
@@ -57,6 +57,6 @@ def open_snapshot(
 
         known = chosen_evidence(store, commit, evidence)
     index = open_index(store, commit, progress, evidence=known)
-    version = GraphVersion(store.uri, commit, total_coverage(store, commit))
+    version = version_of(store, commit)
     guard: AbstractContextManager[object] = threading.RLock() if index.is_paged else nullcontext()
     return Snapshot(index, version, store, commit, known, Governance(index, store, commit), guard)

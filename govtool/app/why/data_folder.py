@@ -50,7 +50,7 @@ def opened_folder(folder: Path, keys: Mapping[str, str]) -> Iterator[DataFolder]
         UsageError: No folder, no files, a file that is no relation, tokens that are not unique.
         UnknownNameError: A key of a relation or column that is not there.
     """
-    with opened_files(_files(folder), keys) as found:
+    with opened_files(relation_files(folder), keys) as found:
         yield found
 
 
@@ -71,7 +71,12 @@ def opened_files(files: Mapping[str, Path], keys: Mapping[str, str]) -> Iterator
         yield DataFolder(relations, tokens)
 
 
-def _files(folder: Path) -> dict[str, Path]:
+def relation_files(folder: Path) -> dict[str, Path]:
+    """The files of a folder that are relations, by name.
+
+    Raises:
+        UsageError: There is no such folder, it has none, or two of one name (``usage.data``).
+    """
     if not folder.is_dir():
         raise UsageError("no such folder", code="usage.data", location=str(folder))
     found: dict[str, Path] = {}

@@ -79,7 +79,7 @@ def parse_address(text: str) -> RowAddress:
     """Read an address.
 
     Raises:
-        UsageError: It is none (``usage.address``).
+        UsageError: It is not an address (``usage.address``).
     """
     found = _ADDRESS.fullmatch(text.strip())
     if found is None:

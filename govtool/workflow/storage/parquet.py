@@ -11,7 +11,7 @@ from govtool.arrays.graph import check_nodes, graph_of
 from govtool.arrays.sets import Array
 from govtool.arrays.texts import Texts
 from govtool.errors import IntegrityError
-from govtool.model.parquet import of_format, read_parquet
+from govtool.model.parquet import of_format, read_parquet, write_parquet
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.graph import NodeIds, ProvenanceGraph
 from govtool.workflow.values import NodeValues
@@ -76,13 +76,9 @@ def _node_columns(graph: ProvenanceGraph, nodes: Array) -> dict[str, Any]:
 
 def _written(columns: dict[str, Any], first: int) -> bytes:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     table = pa.table(columns).replace_schema_metadata({_FORMAT_KEY: str(FORMAT), _FIRST_KEY: str(first)})
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_statistics=False)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return write_parquet(table)
 
 
 def graph_from(nodes: Iterable[bytes], edges: Iterable[bytes]) -> ProvenanceGraph:

@@ -27,7 +27,7 @@ _SELDOM = 0.5
 
 
 class Meter:
-    """Counts what is done and tells it.
+    """Counts what is done, and reports it.
 
     Args:
         report: Is called now and then.

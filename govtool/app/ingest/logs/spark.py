@@ -165,7 +165,7 @@ class Engine:
         left = again.count()
         if left:
             usage = self._together(first.where("kind = 'usage'"), "usage", tasks.usage_step)
-            context = self._keep("told", knowledge.unionByName(usage))
+            context = self._keep("context", knowledge.unionByName(usage))
             found.append(self._keep("again", self._queries(again, left, context, settings, final=True)))
         rows = found[0]
         for more in found[1:]:
@@ -186,7 +186,7 @@ class Engine:
         spread = queries.withColumn("part", number).withColumn("place", f.expr(f"part % {partitions}"))
         everywhere = context.withColumn("place", f.expr(f"explode(sequence(0L, {partitions - 1}L))"))
         rows = spread.unionByName(everywhere).repartition(partitions, "place").drop("place")
-        return self._step(rows, partial(tasks.queries_step, settings=settings, groups=groups, final=final))
+        return self._step(rows, partial(tasks.queries_step, settings=settings, final=final))
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class Engine:
         ranges = 1
         while ranges < min(buckets, 4 * self._parallel):
             ranges *= 2
-        placed = self._step(tables, partial(tasks.place_step, buckets=buckets, ranges=ranges))
+        placed = self._step(tables, partial(tasks.place_step, ranges=ranges))
         uri, known = self._store.uri, self._store.store_id
         step = partial(tasks.write_step, uri=uri, store_id=known, source=self._source, buckets=buckets, ranges=ranges)
         written = self._step(placed.repartition(ranges, "part"), step).collect()

@@ -290,7 +290,7 @@ def definitions_step(rows: Iterator[ExchangeRow], settings: Options) -> Iterator
     yield from _split("knowledge", knowledge.to_json().encode())
 
 
-def queries_step(rows: Iterator[ExchangeRow], settings: Options, groups: int, final: bool) -> Iterator[ExchangeRow]:
+def queries_step(rows: Iterator[ExchangeRow], settings: Options, final: bool) -> Iterator[ExchangeRow]:
     """Resolve queries, with the knowledge of the definitions."""
     from govtool.capture.sql.resolve.knowledge import Knowledge, usage_of_value
 
@@ -358,7 +358,7 @@ def findings_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def place_step(rows: Iterator[ExchangeRow], buckets: int, ranges: int) -> Iterator[ExchangeRow]:
+def place_step(rows: Iterator[ExchangeRow], ranges: int) -> Iterator[ExchangeRow]:
     """Derivations to the range of buckets that each belongs to."""
     import numpy as np
 

@@ -55,8 +55,8 @@ def prepare(frames: Frames, words: Words) -> None:
     )
 
 
-def settle(frames: Frames, words: Words) -> int:
-    """Put ``ds``, the datasets in order, and ``dv``, derivations with what they make; returns how many datasets."""
+def settle(frames: Frames, words: Words) -> None:
+    """Put ``ds``, the datasets in order, and ``dv``, derivations with what they make."""
     folded = folding.fold_scripts(frames)
     if not folded:
         frames.put("folded", frames.spark.createDataFrame([], "what long, did long, pos long, isref long, "
@@ -82,7 +82,7 @@ def settle(frames: Frames, words: Words) -> int:
         FROM (SELECT dataset AS name, 0L AS gen FROM {m} UNION SELECT target, 0L FROM {d0} UNION SELECT * FROM {ends}) n
             JOIN {t} t ON n.name = t.id LEFT JOIN {renamed} r ON n.name = r.name AND n.gen = r.gen""",
     )
-    count = frames.number("ds0", "SELECT *, gen > 0 AS later FROM {named}", "ds", "text", "later", "gen", "name")
+    frames.number("ds0", "SELECT *, gen > 0 AS later FROM {named}", "ds", "text", "later", "gen", "name")
     frames.put(
         "dv",
         "SELECT d.*, s.ds AS made FROM {d1} d JOIN {ds0} s ON d.t_name = s.name AND d.t_gen = s.gen",
@@ -103,7 +103,6 @@ def settle(frames: Frames, words: Words) -> int:
                 ON s.name = x.name AND s.gen = x.gen""",
         keep=True,
     )
-    return count
 
 
 def _temporary_names(frames: Frames, words: Words) -> list[tuple[int, int, int, str]]:

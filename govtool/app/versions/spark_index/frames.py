@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 _NAME = re.compile(r"{(\w+)}")
@@ -92,10 +92,6 @@ def arrow_rows(names: Sequence[str], columns: Sequence[Any]) -> Any:
 def long_schema(names: Sequence[str]) -> str:
     """The schema of such batches."""
     return ", ".join(f"`{name}` long" for name in names)
-
-
-Batches = Iterator[Any]
-Mapped = Callable[[Batches], Batches]
 
 
 def number_columns(batch: Any) -> dict[str, Any]:

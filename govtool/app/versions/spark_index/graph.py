@@ -62,8 +62,8 @@ def edges_with_reads(frames: Frames, words: Words) -> None:
     )
 
 
-def nodes(frames: Frames, words: Words) -> int:
-    """Put ``n``, the nodes; ``e2``, ``ref`` and ``out``: edges, references, outputs with theirs; returns how many."""
+def nodes(frames: Frames, words: Words) -> None:
+    """Put ``n``, the nodes; ``e2``, ``ref`` and ``out``: edges, references, outputs with theirs."""
     rows = words.add(ROWS)
     frames.put(
         "out0",
@@ -84,7 +84,7 @@ def nodes(frames: Frames, words: Words) -> int:
         keep=True,
     )
     _paths(frames, words)
-    count = frames.number(
+    frames.number(
         "n0", "SELECT e.ds, p.place, p.path FROM {ends} e JOIN {p} p ON e.path = p.path", "node", "ds", "place"
     )
     frames.put(
@@ -106,7 +106,6 @@ def nodes(frames: Frames, words: Words) -> int:
     frames.put("ref", found, keep=True)
     found = "SELECT o.did, o.pos, o.type, n.node FROM {out0} o JOIN {n} n ON o.made = n.ds AND o.path = n.path"
     frames.put("out", found, keep=True)
-    return count
 
 
 def _containers(frames: Frames, words: Words) -> None:
@@ -190,7 +189,7 @@ def open_stars(frames: Frames) -> None:
         frames.put("e3", frames["e2"])
         return
     frames.put(
-        "told",
+        "stated",
         """
         SELECT did, start AS node FROM {e2} UNION SELECT did, stop FROM {e2} UNION SELECT did, node FROM {out}
         UNION SELECT did, node FROM {ref}""",
@@ -201,7 +200,7 @@ def open_stars(frames: Frames) -> None:
             f"""
             SELECT s.*, n.node, n.path FROM {{star}} s JOIN {{n}} n ON s.{side} = n.ds AND NOT n.is_rows
                 AND n.parent IS NULL AND n.node <> s.{own}
-            LEFT ANTI JOIN {{told}} m ON s.did = m.did AND n.node = m.node""",
+            LEFT ANTI JOIN {{stated}} m ON s.did = m.did AND n.node = m.node""",
             keep=True,
         )
     same = "c.did = r.did AND c.o1 = r.o1 AND c.o2 = r.o2 AND c.path = r.path"
@@ -217,11 +216,11 @@ def open_stars(frames: Frames) -> None:
     )
 
 
-def edges(frames: Frames) -> int:
-    """Put ``edge``: the edges in order; returns how many."""
+def edges(frames: Frames) -> None:
+    """Put ``edge``: the edges in order."""
     if "p1" not in frames["e3"].columns:
         frames.put("e3", "SELECT *, 0 AS p1 FROM {e3}")
-    return frames.number(
+    frames.number(
         "edge",
         f"SELECT *, tag & {KIND_MASK} = {READ} AS read FROM {{e3}}",
         "edge", "start", "read", "stop", "did", "o1", "p1", "o2", "o3", "o4",

@@ -8,6 +8,7 @@ incremental model has state: what the last run left, to which the new rows are a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -204,7 +205,5 @@ def _short_names(project: DbtArtifacts) -> dict[str, str]:
 
     relations = {name: each for name, each in project.nodes.items() if each.kind != "exposure"}
     parts = {name: [part.lower() for part in split_name(each.relation)] for name, each in relations.items()}
-    last = [each[-1] for each in parts.values() if each]
-    return {
-        name: each[-1] if last.count(each[-1]) == 1 else "_".join(each[-2:]) for name, each in parts.items() if each
-    }
+    last = Counter(each[-1] for each in parts.values() if each)
+    return {name: each[-1] if last[each[-1]] == 1 else "_".join(each[-2:]) for name, each in parts.items() if each}

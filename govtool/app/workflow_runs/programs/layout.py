@@ -7,7 +7,7 @@ that the same actions read are one piece, so that each record is one, whoever re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -129,7 +129,11 @@ class _Layout:
         sources, of_file = _sources(leaves, owners)
         outputs = {at: self._path(at) for at, action in enumerate(self.program.actions)}
         pieces = {key: tuple(_pieces(key, leaf, owners[key], of_file, outputs)) for key, leaf in leaves.items()}
-        inputs = {at: self._inputs(at, plans[at], pieces, outputs) for at in range(len(plans))}
+        read_by: dict[int, list[str]] = {}
+        for (at, _), parts in pieces.items():
+            read_by.setdefault(at, []).extend(path for path, _ in parts)
+        makers = {path: writer for writer, path in outputs.items()}
+        inputs = {at: self._inputs(at, plans[at], read_by, makers) for at in range(len(plans))}
         for read in inputs.values():  # what cannot be told apart hangs on the records that it may be
             read.update((other, None) for path in list(read) if path in sources for other in sources[path].beside)
         known = {path: _source_relation(path, each) for path, each in sources.items()}
@@ -176,22 +180,16 @@ class _Layout:
         return fitting[-1] if fitting else None
 
     def _inputs(
-        self,
-        at: int,
-        plan: Plan | None,
-        pieces: Mapping[LeafKey, tuple[tuple[str, tuple[File, ...]], ...]],
-        outputs: Mapping[int, str],
+        self, at: int, plan: Plan | None, read_by: Mapping[int, Sequence[str]], makers: Mapping[str, int]
     ) -> dict[str, int | None]:
         """What an action read: paths, with the action that made them."""
-        makers = {path: writer for writer, path in outputs.items()}
-        own = [path for (action, _), parts in pieces.items() if action == at for path, _ in parts]
+        own = list(read_by.get(at, ()))
         if has_hidden_inputs(self.program.actions[at], plan):
             # Rows of an RDD may be of anything that its run had read, or had written before.
             run = self.program.actions[at].application
-            mates = {other for other, action in enumerate(self.program.actions) if action.application == run}
-            read = [path for (action, _), parts in pieces.items() if action in mates for path, _ in parts]
-            own += [path for path in read if makers.get(path) not in mates]
-            own += [outputs[before] for before in range(at) if before in mates]
+            mates = dict.fromkeys(n for n, action in enumerate(self.program.actions) if action.application == run)
+            own += [path for mate in mates for path in read_by.get(mate, ()) if makers.get(path) not in mates]
+            own += [path for path, maker in makers.items() if maker < at and maker in mates]
         return {path: makers.get(path) for path in dict.fromkeys(own)}
 
 
@@ -382,6 +380,7 @@ def _invocations(
     known = names if names is not None else short_names(each.output for each in program.actions if each.output)
     counts: dict[str, int] = {}
     found = []
+    last = last_contents(program)
     for at, (action, module) in enumerate(zip(program.actions, module_names(program), strict=True)):
         counts[module] = counts.get(module, 0) + 1
         name = known.get(action.output, module)
@@ -390,7 +389,7 @@ def _invocations(
             for path, maker in inputs.get(at, {}).items()
         )
         made = ((name, outputs[at]),) if at in outputs else ()
-        kept = (name,) if is_last_content(program, at) else ()
+        kept = (name,) if last[at] else ()
         found.append(
             ModuleInvocation(1, action.number, module, counts[module], read, outputs=made, kept=kept if made else ())
         )
@@ -404,12 +403,15 @@ def _name_of(path: str, maker: int | None, program: RecordedProgram, names: Mapp
     return names.get(own.output, f"query_{own.number}")
 
 
-def is_last_content(program: RecordedProgram, at: int) -> bool:
-    """Return whether what an action wrote is there at the end of the run: nothing of the run replaced it."""
-    own = program.actions[at]
-    return not own.output or not any(
-        later.output == own.output and _replaces(later) for later in program.actions[at + 1 :]
-    )
+def last_contents(program: RecordedProgram) -> list[bool]:
+    """For each action, whether what it wrote is there at the end of the run: nothing of the run replaced it."""
+    replaced: set[str] = set()
+    found = []
+    for action in reversed(program.actions):
+        found.append(action.output not in replaced)
+        if action.output and _replaces(action):
+            replaced.add(action.output)
+    return found[::-1]
 
 
 def _replaces(action: ProgramAction) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlparse
 
 from govtool.app.records.writes import partition_values
 from govtool.app.workflow_runs.programs.actions import ProgramAction, RecordedProgram, short_names
-from govtool.app.workflow_runs.programs.layout import is_last_content, written_files
+from govtool.app.workflow_runs.programs.layout import last_contents, written_files
 from govtool.app.workflow_runs.programs.rows import partition_cell
 from govtool.model.run import OVERWRITES_SOME
 from govtool.records.cells import json_value
@@ -64,8 +64,8 @@ def partition_histories(program: RecordedProgram) -> tuple[PartitionHistory, ...
     """Outputs of a program of which a later write replaced some partitions or rows."""
     names = short_names(action.output for action in program.actions if action.output)
     by_output: dict[str, list[ProgramAction]] = {}
-    for at, action in enumerate(program.actions):
-        if action.output and is_last_content(program, at):
+    for action, is_last in zip(program.actions, last_contents(program), strict=True):
+        if action.output and is_last:
             by_output.setdefault(action.output, []).append(action)
     found = []
     for output, actions in by_output.items():

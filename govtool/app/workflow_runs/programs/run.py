@@ -6,7 +6,6 @@ and a Parquet file in the folder of the run. Nothing is written over, so that al
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import secrets
@@ -119,22 +118,21 @@ class _Warehouse:
 
     def open_inputs(self, folder: Path | None) -> None:
         """Read the relations of a folder, then the program's own; CSV is kept as Parquet, with the types it has."""
-        from govtool.app.why.data_folder import opened_files, opened_folder
+        from govtool.app.why.data_folder import relation_files
 
-        with contextlib.ExitStack() as stack:
-            if folder is not None:
-                given = stack.enter_context(opened_folder(folder, {}))
-                self._take(given.relations, {file.stem: file for file in folder.iterdir()})
-            own = {name: file for name, file in self.program.inputs.items() if name not in self._tables}
-            if own:
-                self._take(stack.enter_context(opened_files(own, {})).relations, own)
+        if folder is not None:
+            self._take(relation_files(folder))
+        self._take({name: file for name, file in self.program.inputs.items() if name not in self._tables})
 
-    def _take(self, found: Mapping[str, Relation], files: Mapping[str, Path]) -> None:
-        for name, leaf in found.items():
-            self._tables[name.lower()] = self._stored(leaf, name, files.get(name))
-            self._given.add(name.lower())
+    def _take(self, files: Mapping[str, Path]) -> None:
+        from govtool.app.why.data_folder import opened_files
 
-    def _stored(self, leaf: Relation, name: str, origin: Path | None) -> Relation:
+        with opened_files(files, {}) as opened:
+            for name, leaf in opened.relations.items():
+                self._tables[name.lower()] = self._stored(leaf, name, files[name])
+                self._given.add(name.lower())
+
+    def _stored(self, leaf: Relation, name: str, origin: Path) -> Relation:
         """A relation whose file stays: one that was made of a CSV file is copied."""
         import tempfile
 
@@ -147,8 +145,7 @@ class _Warehouse:
             kept.parent.mkdir(exist_ok=True)
             shutil.copyfile(path, kept)
             path = kept
-            if origin is not None:
-                self._origins[path_id(str(path))] = path_id(str(origin))
+            self._origins[path_id(str(path))] = path_id(str(origin))
         return replace(leaf, dataset=str(path), files=(_file(0, path),))
 
     def open_state(self, file: Path) -> None:
