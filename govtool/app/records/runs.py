@@ -231,6 +231,8 @@ def only(writes: Sequence[RecordRun], what: str, named: str = "--run", every: st
 
 def no_rows(dataset: str, where: str) -> UsageError:
     """The error of a condition that no row meets."""
+    if where.strip().lower() == "true":
+        return UsageError(f"{dataset} has no rows", code=NO_ROWS)
     return UsageError(
         f"no row of {dataset} meets {where!r}",
         code=NO_ROWS,
