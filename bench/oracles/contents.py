@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from threading import Timer
 from typing import Any
 
 from bench.oracles.binder import Columns, defined
@@ -17,6 +18,8 @@ DATA = 3
 """How many sets of rows are tried."""
 MOST_ROWS = 20_000
 """A view of more rows, such as a join of many tables without conditions, is not compared."""
+LONGEST = 20
+"""Seconds after which a query is given up, and its view is not compared."""
 
 Bags = dict[tuple[str, str], tuple[str, ...]]
 """By relation and column: its values, sorted."""
@@ -88,10 +91,14 @@ class Contents:
                     yield (name, title), tuple(sorted(repr(row[at]) for row in rows))
 
     def _try(self, sql: str) -> Any:
+        guard = Timer(LONGEST, self.connection.interrupt)
+        guard.start()
         try:
             return self.connection.execute(sql)
         except self.refusal:
             return None
+        finally:
+            guard.cancel()
 
 
 def _value(chance: random.Random, type_: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from govtool.capture.sql.resolve.live_variables import live
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.syntax.lexer import word_set
 from govtool.capture.sql.syntax.redact import MAX_REDACTED, redact
@@ -35,6 +36,9 @@ _INDIRECT: Final = word_set(
     FOREIGN SERVER VIRTUAL ENGINE READ_CSV READ_PARQUET READ_JSON IMPORT CLONE SYNONYM PARTITION INHERITS ATTACH"""
 )
 """Words by which a statement may reach what it does not name: other code, files, and tables by pattern."""
+_RECORDS: Final = frozenset({"new", "old"})
+"""The variables of triggers and rules, whose statements may also name sets of rows as their heads call them."""
+_TABLES_OF_TRIGGERS: Final = frozenset({"inserted", "deleted"})
 _PLACE: Final = re.compile(r"'[^']*[/.@][^']*'|\w\*|@\w")
 """A location of a file, a stage or variable, or a name with a wildcard."""
 
@@ -81,12 +85,23 @@ def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tup
     words = frozenset(_WORD.findall(redact(parsed.text, statement.script.dialect).lower()))
     if not _INDIRECT.isdisjoint(map(str.upper, words)) or len(words) > MAX_WORDS:
         return ()
+    variables = _variables(statement)
+    if not words.isdisjoint(variables) or not variables.isdisjoint(_RECORDS):
+        return ()
     for _ in renamed:
         more = {word for old, new in renamed.items() if _words(old) <= words for word in _words(new)}
         if more <= words:
             break
         words |= more
     return tuple(sorted(words))
+
+
+def _variables(statement: StatementState) -> frozenset[str]:
+    """The variables, parameters and tables of a trigger in sight of a statement, in lower case: they hold any data."""
+    variables, routine = statement.script.variables, statement.parsed.routine
+    names = {*live(statement), *variables.get(None, ()), *variables.get(routine, ())}
+    triggered = _TABLES_OF_TRIGGERS if routine is not None else frozenset()
+    return triggered | {name.lstrip("@$").lower() for name in names}
 
 
 def _words(name: str) -> frozenset[str]:

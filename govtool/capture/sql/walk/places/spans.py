@@ -35,7 +35,7 @@ KEY_BITS: Final = 4
 KEY_MASK: Final = (1 << KEY_BITS) - 1
 AROUND: Final[tuple[type, ...]] = (
     *(exp.And, exp.Where, exp.Having, exp.Qualify, exp.Join, exp.Group, exp.Order),
-    *(exp.Query, exp.DML),
+    *(exp.Query, exp.DML, exp.Reference),
 )
 """What a condition, or an item of a clause, is part of."""
 _COMPARISONS: Final = frozenset([exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE])
