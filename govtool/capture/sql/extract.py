@@ -292,6 +292,8 @@ def _script_state(
     for note in template_holes.note_holes(rendered, state):
         if is_unbounded(note):
             state.statements.append(_unread(state, note, options))
+        elif failed and note.severity == "info":  # a warning of a macro may say why its SQL is none
+            diagnostics.append(note._replace(severity="warning"))
         else:
             diagnostics.append(note)
     return state
