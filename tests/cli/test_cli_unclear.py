@@ -390,6 +390,11 @@ NOT_UNDERSTOOD = {
         "bigquery",
         "declare v int64; set v = (select max(c) from s);\ninsert into d frob values (v) x;",
     ),
+    "an item that is left out": ("duckdb", "insert into d(x) select columns('(') from s;"),
+    "an export to a computed place": (
+        "bigquery",
+        "export data options (uri = concat('gs://', f())) as select c from s;",
+    ),
     "the unused value of a macro": ("postgres", "{% set r = m() %}\nselect 1 as one;"),
 }
 """Statements that may read or write what they do not say, by what they are; each is alone in a store with two tables."""

@@ -283,7 +283,7 @@ def test_a_project_overrides_what_is_understood_here():
 
 
 def test_a_warning_of_a_macro_is_shown_and_beside_a_parse_error_it_is_a_warning():
-    for text, severity in (("select 1 as a", "info"), ("select 1 as a frm t whre", "warning")):
+    for text, severity in (("select 1 as a", "info"), ("select ( as a", "warning")):
         made = extract([Script("m.sql", "{% do exceptions.warn('no columns') %}" + text)], Options("postgres"))
         (note,) = (note for note in made.diagnostics if note.code == "template")
         assert (note.severity, note.message) == (severity, "a macro warns: no columns")

@@ -15,7 +15,7 @@ from govtool.capture.sql.folding.emit import HOLES, Emitter
 from govtool.capture.sql.folding.fold import fold_script
 from govtool.capture.sql.options import Options
 from govtool.capture.sql.resolve.batch import Batch
-from govtool.capture.sql.resolve.reach import bounding_words, reads_anything, renamed_tables
+from govtool.capture.sql.resolve.reach import bounding_words, loses_a_part, reads_anything, renamed_tables
 from govtool.capture.sql.resolve.states import ScriptState, StatementState
 from govtool.capture.sql.syntax.fingerprint import script_identity
 from govtool.capture.sql.syntax.redact import identified
@@ -216,7 +216,7 @@ def _outcome(statement: StatementState, status: str | None) -> str:
         return "ignored"
     if any(note.severity == "error" for note in statement.diagnostics):
         return "opaque"
-    if any(map(is_unbounded, statement.diagnostics)):
+    if any(map(is_unbounded, statement.diagnostics)) or loses_a_part(statement):
         return "opaque"
     if reads_anything(statement) or (status != "understood" and _reads_are_lost(statement)):
         return "opaque"

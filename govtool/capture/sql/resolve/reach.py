@@ -28,6 +28,19 @@ UNKNOWN_DATA: Final = (
     "the target is named by an expression or parameter",
 )
 """The ends of diagnostics about data that a statement reads or writes and does not name."""
+_LOST_PARTS: Final = (
+    "is not understood",
+    "is not understood as a query",
+    "is not a table",
+    "is no table",
+    "is no column of the table behind it",
+    "is to no column of a table",
+    "is not a regular expression",
+    "is not followed",
+    "without a constant uri",
+    "not those of one table",
+)
+"""The ends of diagnostics about a part of a statement that is left out, with the tables and columns that it names."""
 UNKNOWN_VALUE: Final = " is not known: it comes from "
 """A part of diagnostics about variables."""
 _INDIRECT: Final = word_set(
@@ -60,6 +73,11 @@ def reads_anything(statement: StatementState) -> bool:
     """
     notes = [note.message for note in statement.diagnostics if note.code == "opaque"]
     return any(note.endswith(UNKNOWN_DATA) or UNKNOWN_VALUE in note for note in notes)
+
+
+def loses_a_part(statement: StatementState) -> bool:
+    """Return whether a part of a statement is left out that may read or write what it names."""
+    return any(note.code == "opaque" and note.message.endswith(_LOST_PARTS) for note in statement.diagnostics)
 
 
 def bounding_words(statement: StatementState, renamed: Mapping[str, str]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
 from govtool.capture.sql.walk.writing.insert import insert
+from govtool.capture.sql.walk.writing.merge import merge
 from govtool.capture.sql.walk.writing.modify import delete, update
 from govtool.capture.sql.walk.writing.recording import target_source
 
@@ -36,9 +37,11 @@ def _modifying(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment
         write = update(walk, node, env)
     elif isinstance(node, nodes.Delete):
         write = delete(walk, node, env)
-    else:
-        walk.diagnose("opaque", f"{node.key.upper()} inside WITH is not understood", node)
+    elif isinstance(node, nodes.Merge):
+        write = merge(walk, node, env)
     walk.rows, walk.reads = saved_rows, saved_reads
+    if write is not None:
+        write.tree = node
     output = QueryOutput()
     returning = node.args.get("returning")
     if returning is None or write is None:
@@ -48,7 +51,8 @@ def _modifying(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment
     walk.rows.update(write.rows)  # which rows it returns is decided by what decided which rows it touched
     touched = Scope(None)
     touched.add(target_source(walk, node.this))
-    for source in node.args.get("using") or ():
+    using = node.args.get("using") or []
+    for source in using if isinstance(using, list) else [using]:
         add_source(walk, source, touched, env)
     if isinstance(node, nodes.Update):  # whose conditions steer values there, and rows here
         add_sources(walk, node, touched, env)
