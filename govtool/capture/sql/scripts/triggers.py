@@ -107,7 +107,15 @@ def note_fields(reader: StatementReader, tokens: list[Token]) -> None:
             field = tokens[at + 2]
             fields[fold(field.text, quoted=field.token_type == marks.IDENTIFIER, dialect=dialect)] = None
     if fields:
+        reader.flow.fields.update(fields)
         reader.add(tokens[:1], exp.Command(this="ROW", row_fields=tuple(fields)), "ignored", head="if")
+
+
+def skip_row(reader: StatementReader, tokens: list[Token]) -> None:
+    """Note that ``RETURN NULL`` in a branch leaves out the row that a trigger sees, by the conditions before it."""
+    if reader.flow.fields and reader.flow.branches.path:
+        tree = exp.Command(this="ROW", row_fields=tuple(reader.flow.fields), skips=True)
+        reader.add(tokens[:1], tree, "ignored", head="return")
 
 
 def _referencing(tokens: list[Token], dialect: str) -> tuple[list[str], list[str]]:

@@ -121,12 +121,23 @@ def _decide_rows(
     walk.writes.append(write)
 
 
-def need_fields(walk: Walk, fields: Iterable[str]) -> None:
-    """Record the fields of NEW and OLD that a condition in the body of a trigger names."""
+def need_fields(walk: Walk, fields: Iterable[str], *, decide: bool = False) -> None:
+    """Record the fields of NEW and OLD that conditions in the body of a trigger name.
+
+    Args:
+        walk: The walk.
+        fields: Of the rows of its tables.
+        decide: Whether they decide about these rows: some are left out.
+    """
     for name in walk.lookup.triggering(walk.lookup.routine() or ""):
         table = walk.lookup.table(name)
         known = [table.deps(field, walk.interner) for field in fields if field in table.columns or not table.complete]
-        _need(walk, name, "trigger", "table", {dep for deps in known for dep in deps})
+        deps = {dep for deps in known for dep in deps}
+        if decide:
+            walk.refer(deps, FILTER)
+            walk.writes.append(walk.taken(Write(name, "trigger", "declare", defines=False)))
+        else:
+            _need(walk, name, "trigger", "table", deps)
 
 
 def needs_of_trigger(walk: Walk, writes: Iterable[Write], tables: Iterable[str]) -> list[Write]:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.syntax import nodes
 from govtool.capture.sql.walk.context import Walk
-from govtool.capture.sql.walk.dependencies import FILTER
+from govtool.capture.sql.walk.dependencies import FILTER, JOIN
 from govtool.capture.sql.walk.expressions.expression import dependencies, refer_to
 from govtool.capture.sql.walk.expressions.naming import output_name
 from govtool.capture.sql.walk.expressions.rows import star_of
@@ -51,6 +51,8 @@ def _modifying(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment
     walk.rows.update(write.rows)  # which rows it returns is decided by what decided which rows it touched
     touched = Scope(None)
     touched.add(target_source(walk, node.this))
+    for name in ("old", "new") if walk.lookup.variable("new") is None else ():  # PostgreSQL 18
+        touched.by_alias.setdefault(name, touched.sources[0])
     using = node.args.get("using") or []
     for source in using if isinstance(using, list) else [using]:
         add_source(walk, source, touched, env)
@@ -59,6 +61,10 @@ def _modifying(walk: Walk, node: exp.Expr, scope: Scope | None, env: Environment
         where = node.args.get("where")
         if where is not None:
             refer_to(walk, where.this, touched, env, FILTER)
+    if isinstance(node, nodes.Merge):
+        refer_to(walk, node.args.get("on"), touched, env, JOIN)
+        for when in node.args["whens"].expressions:
+            refer_to(walk, when.args.get("condition"), touched, env, FILTER)
     for item in returning.expressions:
         if isinstance(item, nodes.Star):
             star = star_of(walk, touched)
