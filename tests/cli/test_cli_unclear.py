@@ -390,6 +390,10 @@ NOT_UNDERSTOOD = {
         "bigquery",
         "declare v int64; set v = (select max(c) from s);\ninsert into d frob values (v) x;",
     ),
+    "a query of a load": (
+        "mysql",
+        "load data infile 'x' into table d (x, @k) set y = (select max(c) from s where k = @k);",
+    ),
     "an item that is left out": ("duckdb", "insert into d(x) select columns('(') from s;"),
     "an export to a computed place": (
         "bigquery",
