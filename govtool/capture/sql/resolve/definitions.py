@@ -170,8 +170,8 @@ class Definitions(Relations):
             self.unparsed_functions.pop(function.name, None)
             return []
         if _is_foreign(statement):
-            name = tree.find(nodes.Table)
-            self._foreign(name.name if name is not None else "")
+            written = tree.find(nodes.Table)
+            self._foreign(written.name if written is not None else "")
             return []
         kind = str(tree.args.get("kind") or "").upper()
         if kind == "TYPE" and isinstance(tree.this, nodes.Schema):
