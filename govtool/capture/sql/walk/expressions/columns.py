@@ -164,7 +164,9 @@ def _of_no_scope(walk: Walk, name: str, node: exp.Expr, scope: Scope) -> Deps:
         return _graph_column(walk, name, scope)
     if walk.variables and (value := variable_deps(walk, name, node)) is not None:
         return value
-    if bare in PSEUDO_COLUMNS or name in walk.parameters or name.startswith(('"@', '"$', '"#')):
+    if bare in PSEUDO_COLUMNS or bare.startswith("metadata$") or name in walk.parameters:
+        return ()
+    if name.startswith(('"@', '"$', '"#')):
         return ()
     source = scope.find((name,))
     if source is not None:
